@@ -1,0 +1,82 @@
+# One list of verbs. `make` alone prints it; every verb sets up what it needs.
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+VERSIONS := 3.11 3.12 3.13 3.14
+
+# A Python that can make the environment: 3.11 or newer, with venv.
+PYTHON = $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$candidate; break; }; done)
+DEMO := corpus/llamafactory-6800
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# An absolute path: pip builds in folders of its own and must find the file there too.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all check fix accept docs rules bench wheel clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
+
+demo: $(VENV)/.core bytecode  ## set everything up and diagnose the first reference failure
+	$(BIN)/oomdoctor explain $(DEMO)/error.log --config $(DEMO)/qwen2vl_dpo.yaml --config $(DEMO)/ds_z3_config.json
+
+test: check  ## set everything up; format, lint, types and tests: what CI runs
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+
+check: $(VENV)/.dev bytecode  ## format, lint and types only
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/yamllint --strict rules
+	$(BIN)/mypy
+
+test-all:  ## the tests on every Python from 3.11 to 3.14 that is found
+	@found=; for version in $(VERSIONS); do \
+		for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python; do \
+			$$python -c "import sys, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" 2>/dev/null || continue; \
+			echo "== Python $$version ($$python)"; found="$$found $$version"; \
+			$(MAKE) --no-print-directory VENV=.venvs/$$version PYTHON=$$python pytest || exit 1; break; \
+		done; \
+	done; echo "passed on:$$found"; test -n "$$found"
+
+.PHONY: pytest
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+
+fix: $(VENV)/.dev  ## format and repair what can be repaired
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+accept: $(VENV)/.dev  ## rewrite the snapshots; read the diff like code
+	$(BIN)/python -m pytest -q -n 0 --snapshot-update
+
+docs: $(VENV)/.core  ## write docs/generated from the rules
+	$(BIN)/oomdoctor rules docs
+
+rules: $(VENV)/.core  ## check every rule and run its examples
+	$(BIN)/oomdoctor rules check
+
+bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`
+	$(BIN)/python benchmarks/startup.py
+
+wheel: $(VENV)/.dev  ## build the wheel into dist/
+	$(BIN)/python -m build --wheel --no-isolation
+
+.PHONY: bytecode
+bytecode: | $(BIN)/python  # an editable install brings none, and some environments forbid Python to write it
+	@$(BIN)/python -m compileall -q diagnose
+
+clean:  ## remove everything that is made
+	rm -rf $(VENV) .venvs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with venv was found; install one (Debian: apt install python3 python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.core

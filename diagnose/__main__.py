@@ -1,0 +1,5 @@
+"""`python -m diagnose` is `oomdoctor`."""
+
+from diagnose.surfaces.cli import main
+
+main()

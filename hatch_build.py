@@ -1,0 +1,55 @@
+"""Puts rules and grammars into the wheel, with what is compiled of them, so that the first run is as fast as the next."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).resolve().parent
+
+
+class Compile(BuildHookInterface):  # type: ignore[type-arg]
+    """Fills diagnose/_shipped: rules/, grammars/, and compiled/ with what diagnose/keep.py would otherwise build on first use."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return  # a checkout compiles on first use and sees every edit
+        self.folder = tempfile.TemporaryDirectory(prefix="oomdoctor-build-")
+        compile_into(Path(self.folder.name))
+        for room in ("rules", "grammars"):
+            build_data["force_include"][str(ROOT / room)] = f"diagnose/_shipped/{room}"
+        for file in Path(self.folder.name).rglob("*.*"):
+            if file.is_file():
+                name = file.name.partition(".")[2]  # without the mark of the checkout
+                build_data["force_include"][str(file)] = f"diagnose/_shipped/compiled/{name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        if version != "editable":
+            self.folder.cleanup()
+
+
+def compile_into(folder: Path) -> None:
+    """Lets the package build its tables and parsers with `folder` as its cache."""
+    before, written = os.environ.get("XDG_CACHE_HOME"), sys.dont_write_bytecode
+    os.environ["XDG_CACHE_HOME"], sys.dont_write_bytecode = str(folder), True
+    sys.path.insert(0, str(ROOT))
+    try:
+        from diagnose import catalogue, shipped
+
+        for path in sorted((ROOT / "rules").iterdir()):
+            shipped.table(path.stem)
+        for path in sorted((ROOT / "grammars").glob("*.lark")):
+            shipped.parser(path.stem)
+        catalogue.model("any")  # builds the index of names
+    finally:
+        sys.path.remove(str(ROOT))
+        sys.dont_write_bytecode = written
+        if before is None:
+            del os.environ["XDG_CACHE_HOME"]
+        else:
+            os.environ["XDG_CACHE_HOME"] = before
