@@ -1,0 +1,29 @@
+"""Errors a person can act on: what, where, what to try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diagnose.phrases import Lang, Text, phrase
+
+
+@dataclass(eq=False)  # not frozen: contextlib writes __traceback__
+class Complaint(Exception):
+    """Something the reader can put right: one sentence with its place, in both languages."""
+
+    what: Text
+    where: str = ""
+    try_this: Text | None = None
+
+    def to(self, lang: Lang) -> str:
+        where = f"{self.where}: " if self.where else ""
+        hint = f"{'；' if lang == 'zh' else '; '}{self.try_this.to(lang)}" if self.try_this else ""
+        return f"{where}{self.what.to(lang)}{hint}"
+
+    def __str__(self) -> str:
+        return self.to("en")
+
+
+def complaint(key: str, where: str = "", hint: str = "", **values: object) -> Complaint:
+    """The complaint whose sentence is `complaints.KEY`, with the advice `complaints.HINT`; both are filled with `values`."""
+    return Complaint(phrase(f"complaints.{key}", **values), where, phrase(f"complaints.{hint}", **values) if hint else None)

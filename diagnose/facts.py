@@ -1,0 +1,249 @@
+"""Every fact's name, type and meaning; FactBook: value + where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Literal, TypeAlias
+
+from diagnose import shipped
+from diagnose.catalogue import Model
+from diagnose.complaints import complaint
+from diagnose.phrases import Text
+from diagnose.record import record
+from diagnose.units import Size, Version, size_of
+
+Kind = Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]
+Origin = Literal["given", "log", "config", "catalogue", "derived", "default"]
+#: size: Size; count: int; ratio: float; word, text: str; switch: bool; version: Version; shape: Model; None: known to be unknown
+Value: TypeAlias = "Size | int | float | str | bool | Version | Model | None"
+
+#: Who is believed first. A log says what ran; a file says what was meant.
+RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "derived": 4, "default": 5}
+
+#: No number about a job is larger; a larger one is a slip of the finger.
+MOST = 10**15
+
+
+@record
+class Witness:
+    """Where something is known from: a line of an input, a key of a file, or one of
+    "catalogue", "default", "given", "derived" with a text that says more. `line` and `column` are 1-based; 0: none."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+    text: str = ""
+    key: str = ""
+
+
+@record
+class Fact:
+    """What is known, who says so, and where. `refines`: a better reading of what the same origin said already (the card that a
+    printed name means), so it replaces that."""
+
+    name: str
+    value: Value
+    origin: Origin
+    witness: Witness
+    refines: bool = False
+
+
+@record
+class Notice:
+    """Something the reader should know that is no fact about the run: an unusable file, a message not fully understood."""
+
+    level: Literal["info", "warning", "error"]
+    code: str
+    message: Text
+    witness: Witness | None = None
+
+
+@record
+class Input:
+    """A file or text that was given, and what it turned out to be. `kind`: log, config kind, or unknown."""
+
+    name: str
+    kind: str
+    bytes: int
+    lines: int
+    encoding: str
+    notes: tuple[str, ...] = ()
+
+
+@record
+class Declared:
+    """What rules/facts.yaml or rules/knobs.yaml says of a name."""
+
+    name: str
+    kind: Kind
+    by: str  # the room that produces it; "adapters" for every knob
+    en: str
+    zh: str
+    words: tuple[str, ...] = ()
+    how: Mapping[str, str] | None = None
+
+    @property
+    def is_knob(self) -> bool:
+        return self.name in shipped.table("knobs")
+
+
+@cache
+def declared(name: str) -> Declared | None:
+    """The declaration of a fact or knob; None for a name that nothing declares."""
+    for room, by in (("facts", ""), ("knobs", "adapters")):
+        entry = shipped.table(room).get(name)
+        if entry is not None:
+            return Declared(
+                name, entry["kind"], entry.get("by", by), entry["en"], entry["zh"], tuple(entry.get("words", ())), entry.get("how")
+            )
+    return None
+
+
+def names() -> list[str]:
+    """Every declared name."""
+    return [*shipped.table("facts"), *shipped.table("knobs")]
+
+
+def typed(name: str, text: str) -> Value:
+    """The value that a text means for a fact, by its declared kind; "unknown" is None.
+
+    Raises Complaint for an undeclared name or a text that the kind cannot hold.
+    """
+    entry = declared(name)
+    if entry is None:
+        import difflib
+
+        near = difflib.get_close_matches(name, names(), 1)
+        raise complaint("no_such_fact", hint="did_you_mean" if near else "see_facts", name=name, near="".join(near))
+    text = text.strip()
+    if text.lower() in ("unknown", "null", "none") and not (entry.kind == "word" and text.lower() in entry.words):
+        return None
+    try:
+        return _READ[entry.kind](text)
+    except (ValueError, OverflowError) as error:
+        raise complaint("wrong_kind", hint=f"kind_{entry.kind}", name=name, kind=entry.kind, text=repr(text)) from error
+
+
+def _size(text: str) -> Size:
+    size = size_of(text)
+    if size is None:
+        raise ValueError(text)
+    return size
+
+
+def _count(text: str) -> int:
+    number = _ratio(text.replace("_", "").replace(",", ""))
+    if number != int(number):
+        raise ValueError(text)
+    return int(number)
+
+
+def _ratio(text: str) -> float:
+    number = float(text)
+    if not abs(number) <= MOST:  # nan as well
+        raise ValueError(text)
+    return number
+
+
+def _switch(text: str) -> bool:
+    word = text.lower()
+    if word in ("enabled", "true", "yes", "on", "1"):
+        return True
+    if word in ("disabled", "false", "no", "off", "0"):
+        return False
+    raise ValueError(text)
+
+
+def _shape(text: str) -> Model:
+    from diagnose.catalogue import model
+
+    known = model(text)
+    if known is None:
+        raise ValueError(text)
+    return known
+
+
+_READ: dict[Kind, Callable[[str], Value]] = {
+    "size": _size,
+    "count": _count,
+    "ratio": _ratio,
+    "word": str,
+    "switch": _switch,
+    "version": Version,
+    "text": str,
+    "shape": _shape,
+}
+
+
+class FactBook:
+    """Facts by name. The best-placed origin wins, and within one origin the fact learned first."""
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self._facts: list[Fact] = []
+        self._best: dict[str, Fact] = {}
+        self.learn(facts)
+
+    def learn(self, facts: Iterable[Fact]) -> FactBook:
+        for fact in facts:
+            self._facts.append(fact)
+            held = self._best.get(fact.name)
+            if held is None or RANK[fact.origin] < RANK[held.origin] + fact.refines:
+                self._best[fact.name] = fact
+        return self
+
+    def changed(self, values: Mapping[str, Value]) -> FactBook:
+        """A new book in which these names have these values whoever said otherwise: what if."""
+        book = FactBook()
+        book._facts = self._facts
+        book._best = {
+            **self._best,
+            **{name: Fact(name, value, "given", Witness("given", text="what if")) for name, value in values.items()},
+        }
+        return book
+
+    def fact(self, name: str) -> Fact | None:
+        return self._best.get(name)
+
+    def value(self, name: str) -> Value:
+        held = self._best.get(name)
+        return None if held is None else held.value
+
+    # The typed readers answer None for what is unknown, so that callers need no casts.
+    def size(self, name: str) -> Size | None:
+        value = self.value(name)
+        return value if isinstance(value, Size) else None
+
+    def count(self, name: str) -> int | None:
+        value = self.value(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def ratio(self, name: str) -> float | None:
+        value = self.value(name)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+    def word(self, name: str) -> str | None:
+        value = self.value(name)
+        return value if isinstance(value, str) else None
+
+    def switch(self, name: str) -> bool | None:
+        value = self.value(name)
+        return value if isinstance(value, bool) else None
+
+    def version(self, name: str) -> Version | None:
+        value = self.value(name)
+        return value if isinstance(value, Version) else None
+
+    def shape(self, name: str) -> Model | None:
+        value = self.value(name)
+        return value if isinstance(value, Model) else None
+
+    def all(self, name: str) -> list[Fact]:
+        """Every fact of that name, in the order learned (config.unknown_key may hold several)."""
+        return [fact for fact in self._facts if fact.name == name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._best
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._facts)

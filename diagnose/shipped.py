@@ -1,0 +1,103 @@
+"""Finds rules/ and grammars/, in a checkout or in a wheel, and keeps what was made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diagnose import keep
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+HERE = Path(__file__).resolve().parent
+
+#: Rule files are read as text throughout and converted by the declared kind of each fact: YAML 1.1 turns on, no and 1e-5 into other things.
+AS_TEXT = ("causes", "remedies", "versions")
+
+
+@cache
+def home() -> Path:
+    """The folder that holds rules/ and grammars/: what the wheel shipped, else the checkout."""
+    shipped = HERE / "_shipped"
+    return shipped if shipped.is_dir() else HERE.parent
+
+
+@cache
+def table(name: str) -> Any:
+    """The YAML file rules/NAME.yaml, or every file of the folder rules/NAME as a dict by stem.
+
+    A file of several documents (`---`) is a list of them. What comes back is plain JSON: keys are texts.
+    """
+    return kept(f"rules.{name}", lambda: _read_table(name), name)
+
+
+def read_yaml(path: Path, *, as_text: bool = False) -> Any:
+    """One of our own YAML files: its document, or a list of them where `---` parts several."""
+    import yaml
+
+    loader = getattr(yaml, "CBaseLoader" if as_text else "CSafeLoader", yaml.BaseLoader if as_text else yaml.SafeLoader)
+    documents = list(yaml.load_all(path.read_bytes(), loader))
+    return documents[0] if len(documents) == 1 else documents
+
+
+def grammar(name: str) -> str:
+    """The text of grammars/NAME.lark."""
+    return _grammar(name).read_text(encoding="utf-8")
+
+
+def _grammar(name: str) -> Path:
+    return home() / "grammars" / f"{name}.lark"
+
+
+@cache
+def parser(name: str) -> Lark:
+    """The LALR parser of grammars/NAME.lark, loaded as saved where the file is ours.
+
+    A saved grammar is a pickle: only what the wheel shipped or what our own closed folder holds is read (diagnose/keep.py).
+    """
+    import sys
+    from io import BytesIO
+
+    import lark
+
+    def build() -> bytes:
+        out = BytesIO()
+        lark.Lark(grammar(name), parser="lalr", maybe_placeholders=False, propagate_positions=True).save(out)
+        return out.getvalue()
+
+    python = sys.implementation.cache_tag
+    saved = keep.recall(f"grammar.{name}.{python}.lark-{lark.__version__}", build, [_grammar(name)], home() / "compiled")
+    return lark.Lark.load(BytesIO(saved))
+
+
+def kept(name: str, make: Callable[[], Any], *rooms: str) -> Any:
+    """The JSON value that `make` builds from these rooms of rules/, built once and kept while their files stay the same."""
+
+    def build() -> bytes:
+        return json.dumps(make(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    return json.loads(keep.recall(f"{name}.json", build, _files(rooms), home() / "compiled"))
+
+
+def _read_table(name: str) -> Any:
+    path = home() / "rules" / f"{name}.yaml"
+    if path.is_file():
+        return read_yaml(path, as_text=name in AS_TEXT)
+    return {file.stem: read_yaml(file, as_text=name in AS_TEXT) for file in map(Path, _files([name]))}
+
+
+def _files(rooms: Iterable[str]) -> list[str]:
+    """The YAML files of rooms of rules/, in order. (As texts: every start looks at them all, and to make a Path takes as long.)"""
+    found: list[str] = []
+    for room in rooms:
+        place = f"{home()}/rules/{room}"
+        if os.path.isdir(place):  # noqa: PTH112
+            found += [f"{place}/{name}" for name in sorted(os.listdir(place)) if name.endswith(".yaml")]  # noqa: PTH208
+        else:
+            found.append(f"{place}.yaml")
+    return found
