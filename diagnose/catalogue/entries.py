@@ -1,0 +1,145 @@
+"""Entries of rules/models (and configs brought into their form) to shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from diagnose.catalogue.shape import Experts, Latent, Model, Vision
+
+#: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
+NORMS = {"rms": ("rms", 1), "rms_wide": ("rms_wide", 1), "layernorm": ("layernorm", 2), "layernorm_bare": ("layernorm", 0)}
+
+
+def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
+    """The shape of one entry; what the entry leaves out is as its family says. Parameters are counted from the dimensions."""
+    arch = entry.get("arch", family.get("arch", {}))
+    kind, vectors = NORMS[arch.get("norm", "rms")]
+    shape = Model(
+        id=entry["id"],
+        family=family["family"],
+        h=entry["hidden_size"],
+        f=entry.get("intermediate_size") or 0,
+        L=entry["num_hidden_layers"],
+        a=entry["num_attention_heads"],
+        kv=entry["num_key_value_heads"],
+        d=entry["head_dim"],
+        V=entry["vocab_size"],
+        tied=entry["tie_word_embeddings"],
+        params=0,
+        max_len=entry.get("max_position_embeddings", 0),
+        gated=arch.get("mlp", "gated") == "gated",
+        norms=arch.get("norms_per_layer", 2),
+        norm_kind=kind,
+        norm_vectors=vectors,
+        qk_norm=arch.get("qk_norm", "none"),
+        embed=arch.get("embed_dim", 0),
+        positions=arch.get("learned_positions", 0),
+        final_norm=arch.get("final_norm", True),
+        head_bias=arch.get("lm_head_bias", False),
+        **{name: arch.get(name, False) for name in ("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks")},
+        experts=_experts(family.get("moe", {}) | entry["moe"]) if "moe" in entry else None,
+        latent=_latent(entry["mla"]) if "mla" in entry else None,
+        vision=_vision(family.get("vision", {}) | entry["vision"]) if "vision" in entry else None,
+    )
+    return replace(shape, params=shape.counted)
+
+
+def _experts(moe: Mapping[str, Any]) -> Experts:
+    flags = {name: moe.get(name, False) for name in ("router_bias", "expert_bias", "shared_gate")}
+    shared, dense = moe.get("shared_intermediate_size", 0), moe.get("first_k_dense", 0)
+    return Experts(moe["experts"], moe["experts_per_token"], moe["moe_intermediate_size"], shared, dense, **flags)
+
+
+def _latent(mla: Mapping[str, Any]) -> Latent:
+    return Latent(mla["q_lora_rank"] or 0, mla["kv_lora_rank"], mla["qk_rope_head_dim"], mla["qk_nope_head_dim"], mla["v_head_dim"])
+
+
+def _vision(tower: Mapping[str, Any]) -> Vision:
+    tokens = tower.get("tokens_per_image") or tower.get("tokens_per_tile")
+    merge = tower.get("merge", 1)
+    pixels = tower["image_size"] ** 2 // tokens if tokens else (tower["patch_size"] * merge) ** 2
+    return Vision(
+        kind=tower["kind"],
+        hidden=tower["hidden_size"],
+        depth=tower["depth"],
+        width=tower["intermediate_size"],
+        heads=tower["num_heads"],
+        patch=tower["patch_size"],
+        pixels_per_token=tower.get("pixels_per_token", pixels),
+        params=TOWERS[tower["kind"]](tower),
+        merge=merge,
+        out=tower["out_hidden_size"],
+    )
+
+
+def _attention(h: int) -> int:
+    return 4 * (h * h + h)
+
+
+def _plain(h: int, width: int) -> int:
+    return 2 * h * width + width + h
+
+
+def _merger(h: int, out: int) -> int:
+    """Two linears over 2x2 patches put side by side."""
+    wide = 4 * h
+    return wide * wide + wide + wide * out + out
+
+
+def _qwen2_vl(tower: Mapping[str, Any]) -> int:
+    """LayerNorm blocks, patches of two frames without bias."""
+    h, patch = tower["hidden_size"], tower["patch_size"]
+    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    return int(6 * patch * patch * h + tower["depth"] * block + 2 * h + _merger(h, tower["out_hidden_size"]))
+
+
+def _qwen2_5_vl(tower: Mapping[str, Any]) -> int:
+    """RMSNorm blocks and a gated MLP with bias."""
+    h, width, patch = tower["hidden_size"], tower["intermediate_size"], tower["patch_size"]
+    block = _attention(h) + 3 * h * width + 2 * width + h + 2 * h
+    return int(6 * patch * patch * h + tower["depth"] * block + h + _merger(h, tower["out_hidden_size"]))
+
+
+def _qwen3_vl(tower: Mapping[str, Any]) -> int:
+    """Learned positions, patches with bias, and further mergers that feed early decoder layers."""
+    h, patch = tower["hidden_size"], tower["patch_size"]
+    merger = _merger(h, tower["out_hidden_size"])
+    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    stem = 6 * patch * patch * h + h + tower["num_positions"] * h
+    return int(stem + tower["depth"] * block + 2 * h + merger + tower.get("deepstack", 3) * (8 * h + merger))
+
+
+def _siglip_gemma3(tower: Mapping[str, Any]) -> int:
+    """Patches with bias, a norm after the blocks, a linear projector with its norm."""
+    h, patch = tower["hidden_size"], tower["patch_size"]
+    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    return int(3 * patch * patch * h + h + tower["num_positions"] * h + tower["depth"] * block + 2 * h + h * tower["out_hidden_size"] + h)
+
+
+def _clip_llava(tower: Mapping[str, Any]) -> int:
+    """A class token, norms before and after the blocks, a projector of two linears."""
+    h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
+    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    return int(h + 3 * patch * patch * h + tower["num_positions"] * h + 4 * h + tower["depth"] * block + h * out + out + out * out + out)
+
+
+def _internvit(tower: Mapping[str, Any]) -> int:
+    """A class token, layer scale, query and key norms in the 6B tower, four patches to a token."""
+    h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
+    block = _attention(h) - (0 if tower.get("qkv_bias", True) else 3 * h) + (2 * h if tower.get("qk_norm") else 0)
+    block += _plain(h, tower["intermediate_size"]) + (2 * h if tower.get("rms_norm") else 4 * h) + 2 * h
+    stem = h + 3 * patch * patch * h + h + tower["num_positions"] * h
+    return int(stem + tower["depth"] * block + 8 * h + 4 * h * out + out + out * out + out)
+
+
+#: Parameters of a tower with its projector, by vision.kind.
+TOWERS: dict[str, Callable[[Mapping[str, Any]], int]] = {
+    "qwen2_vl": _qwen2_vl,
+    "qwen2_5_vl": _qwen2_5_vl,
+    "qwen3_vl": _qwen3_vl,
+    "siglip_gemma3": _siglip_gemma3,
+    "clip_llava": _clip_llava,
+    "internvit": _internvit,
+}

@@ -1,0 +1,173 @@
+"""The dimensions of a model, and what they count to."""
+
+from __future__ import annotations
+
+from diagnose.record import record
+
+
+@record
+class Experts:
+    """A mixture-of-experts block. `shared` is the width of the shared expert (0: none), `dense_layers` how many first layers are dense."""
+
+    count: int
+    per_token: int
+    width: int
+    shared: int = 0
+    dense_layers: int = 0
+    router_bias: bool = False
+    expert_bias: bool = False
+    shared_gate: bool = False
+
+    def params(self, h: int) -> int:
+        """Router, experts and shared expert of one layer of hidden size `h`."""
+        router = h * self.count + (self.count if self.router_bias else 0)
+        shared = 3 * h * self.shared + (h if self.shared_gate else 0)
+        return router + self.count * self.expert_params(h) + shared
+
+    def expert_params(self, h: int) -> int:
+        """One routed expert."""
+        return 3 * h * self.width + (2 * self.width + h if self.expert_bias else 0)
+
+
+@record
+class Latent:
+    """Multi-head latent attention; `q_rank` 0: queries are not compressed."""
+
+    q_rank: int
+    kv_rank: int
+    rope_dim: int
+    nope_dim: int
+    v_dim: int
+
+    def params(self, h: int, a: int) -> int:
+        """One layer's projections and the norms of its latents."""
+        query = h * self.q_rank + self.q_rank + self.q_rank * a * (self.nope_dim + self.rope_dim)
+        if not self.q_rank:
+            query = h * a * (self.nope_dim + self.rope_dim)
+        pair = h * (self.kv_rank + self.rope_dim) + self.kv_rank + self.kv_rank * a * (self.nope_dim + self.v_dim)
+        return query + pair + a * self.v_dim * h
+
+
+@record
+class Vision:
+    """A vision tower with its projector. `pixels_per_token` is per merged token that the decoder sees,
+    `merge` how many patches per side become one such token, `out` the decoder's width."""
+
+    kind: str
+    hidden: int
+    depth: int
+    width: int
+    heads: int
+    patch: int
+    pixels_per_token: int
+    params: int
+    merge: int = 1
+    out: int = 0
+
+
+@record
+class Model:
+    """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
+
+    `norm_kind` is rms, rms_wide (product in fp32: Gemma, OLMo-2) or layernorm; `norm_vectors` how many vectors of width h
+    one norm holds; `qk_norm` none, head or full. `embed` is the width of the embedding where it is not h, `positions` the
+    rows of a learned position table. `params` counts everything once (tied heads once), `text_params` without the vision tower.
+    """
+
+    id: str
+    family: str
+    h: int
+    f: int
+    L: int
+    a: int
+    kv: int
+    d: int
+    V: int
+    tied: bool
+    params: int
+    max_len: int = 0
+    gated: bool = True
+    norms: int = 2
+    norm_kind: str = "rms"
+    qkv_bias: bool = False
+    qk_norm: str = "none"
+    experts: Experts | None = None
+    latent: Latent | None = None
+    vision: Vision | None = None
+    norm_vectors: int = 1
+    o_bias: bool = False
+    mlp_bias: bool = False
+    embed: int = 0
+    positions: int = 0
+    embed_norm: bool = False
+    final_norm: bool = True
+    head_bias: bool = False
+    sinks: bool = False
+
+    @property
+    def q(self) -> int:
+        """Projected query width a*d."""
+        return self.a * self.d
+
+    @property
+    def k(self) -> int:
+        """Projected key (and value) width kv*d."""
+        return self.kv * self.d
+
+    @property
+    def text_params(self) -> int:
+        return self.params - (self.vision.params if self.vision else 0)
+
+    @property
+    def embedding_params(self) -> int:
+        """Token embedding, its projections where it is narrower than h, and learned positions."""
+        width = self.embed or self.h
+        projections = 2 * width * self.h if width != self.h else 0
+        return self.V * width + projections + self.positions * self.h + (self.norm_params if self.embed_norm else 0)
+
+    @property
+    def head_params(self) -> int:
+        """The output head; 0 where it is the embedding itself."""
+        return (0 if self.tied else self.V * self.h) + (self.V if self.head_bias else 0)
+
+    @property
+    def norm_params(self) -> int:
+        """One norm of width h."""
+        return self.norm_vectors * self.h
+
+    @property
+    def attention_params(self) -> int:
+        """Attention of one layer, without the norms before and after it."""
+        if self.latent:
+            return self.latent.params(self.h, self.a)
+        count = 2 * self.h * self.q + 2 * self.h * self.k
+        count += self.q + 2 * self.k if self.qkv_bias else 0
+        count += self.h if self.o_bias else 0
+        count += {"none": 0, "head": 2 * self.d, "full": self.q + self.k}[self.qk_norm]
+        return count + (self.a if self.sinks else 0)
+
+    @property
+    def mlp_params(self) -> int:
+        """A dense MLP of width f."""
+        matrices = 3 if self.gated else 2
+        bias = (matrices - 1) * self.f + self.h if self.mlp_bias else 0
+        return matrices * self.h * self.f + bias
+
+    @property
+    def moe_layers(self) -> int:
+        """Layers whose MLP is a mixture of experts: the last ones."""
+        return self.L - self.experts.dense_layers if self.experts else 0
+
+    def layer_params(self, index: int = -1) -> int:
+        """One decoder layer; by default the last one, which is the largest of any model we know."""
+        sparse = self.experts and (index % self.L) >= self.L - self.moe_layers
+        mlp = self.experts.params(self.h) if self.experts and sparse else self.mlp_params
+        return self.attention_params + mlp + self.norms * self.norm_params
+
+    @property
+    def counted(self) -> int:
+        """The parameters that the dimensions add up to."""
+        layers = (self.L - self.moe_layers) * self.layer_params(0) if self.moe_layers < self.L else 0
+        layers += self.moe_layers * self.layer_params(-1)
+        stem = self.embedding_params + self.head_params + (self.norm_params if self.final_norm else 0)
+        return stem + layers + (self.vision.params if self.vision else 0)

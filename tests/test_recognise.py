@@ -1,0 +1,126 @@
+"""Names to dimensions and attributes: what the catalogue adds to what was read."""
+
+from __future__ import annotations
+
+import pytest
+
+from diagnose.facts import Fact, FactBook, Origin, Value, Witness
+from diagnose.recognise import recognise
+from diagnose.units import Size, Version
+
+LINE = Witness("error.log", 14, 1, "[0] Tesla V100-SXM2-32GB")
+
+
+def book(*facts: tuple[str, Value, Origin]) -> FactBook:
+    """A book of these facts with all that is recognised in it."""
+    learned = FactBook(Fact(name, value, origin, LINE) for name, value, origin in facts)
+    return learned.learn(recognise(learned))
+
+
+def capacity(digits: str) -> tuple[str, Value, Origin]:
+    return ("log.capacity", Size.printed(digits, "GiB"), "log")
+
+
+def test_a_model_path_brings_its_dimensions() -> None:
+    """The dimensions carry the catalogue as their witness, so that the report can say where they are from."""
+    known = book(("model.path", "/data/Qwen2-VL-7B-Instruct", "config"))
+    shape = known.shape("model.shape")
+    assert shape is not None and shape.V == 152064
+    assert known.count("model.total_params") == 8291375616
+    assert known.count("model.layers") == 28 and known.count("model.hidden_size") == 3584
+    fact = known.fact("model.vocab_size")
+    assert fact is not None and fact.origin == "catalogue" and fact.witness == Witness("catalogue", text="Qwen/Qwen2-VL-7B-Instruct")
+
+
+def test_a_number_that_the_log_prints_wins_over_the_catalogue() -> None:
+    known = book(("model.path", "Qwen/Qwen2-VL-7B-Instruct", "config"), ("model.total_params", 8291375617, "log"))
+    assert known.count("model.total_params") == 8291375617
+
+
+def test_given_dimensions_are_kept() -> None:
+    """--model config.json beats what the path would mean."""
+    from diagnose.catalogue import model
+
+    small = model("Qwen/Qwen2.5-0.5B")
+    assert small is not None
+    known = book(("model.path", "Qwen/Qwen2.5-7B", "config"), ("model.shape", small, "given"))
+    assert known.shape("model.shape") == small and known.count("model.layers") == small.L
+
+
+def test_the_roles_have_their_own_models() -> None:
+    known = book(
+        ("actor.model", "Qwen/Qwen2.5-7B", "config"),
+        ("critic.model", "Qwen/Qwen2.5-0.5B", "config"),
+        ("reward.model", "none-of-ours", "config"),
+    )
+    actor, critic = known.shape("model.shape"), known.shape("critic.shape")
+    assert actor is not None and actor.h == 3584
+    assert critic is not None and critic.h == 896
+    assert known.shape("reward.shape") is None
+
+
+def test_an_unknown_model_stays_unknown() -> None:
+    assert book(("model.path", "/data/our-own-sft-v3", "config")).fact("model.shape") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("unsloth/mistral-7b-bnb-4bit", "nf4"),
+        ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", "gptq"),
+        ("Qwen/Qwen2-72B-Instruct-AWQ", "awq"),
+        ("Qwen/Qwen1.5-14B-Chat-GPTQ-Int8", "other"),
+        ("Qwen/Qwen2.5-7B-Instruct", None),
+    ],
+)
+def test_a_name_says_that_weights_are_quantised_already(path: str, word: str | None) -> None:
+    assert book(("model.path", path, "config"), ("model.quantization", "none", "default")).word("model.quantization") == (word or "none")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("Tesla V100-SXM2-32GB", "V100-32GB"), ("NVIDIA A100-SXM4-80GB", "A100-80GB"), ("NVIDIA H100 80GB HBM3", "H100-80GB")]
+)
+def test_a_printed_name_becomes_the_key_with_its_witness(name: str, key: str) -> None:
+    fact = book(("hardware.gpu", name, "log")).fact("hardware.gpu")
+    assert fact is not None and (fact.value, fact.origin, fact.witness) == (key, "log", LINE)
+
+
+def test_a_named_card_brings_what_it_supports() -> None:
+    known = book(("hardware.gpu", "Tesla V100-SXM2-32GB", "log"))
+    assert known.switch("hardware.bf16") is False and known.switch("hardware.fa2") is False
+    assert known.version("hardware.compute_capability") == Version("7.0")
+    size = known.size("hardware.capacity")
+    assert size is not None and round(size.bytes / 2**30, 1) == 31.7
+    assert "hardware.inferred" not in known
+
+
+def test_the_capacity_decides_between_cards_of_one_name() -> None:
+    assert book(("hardware.gpu", "V100", "given"), capacity("31.74")).word("hardware.gpu") == "V100-32GB"
+    both = book(("hardware.gpu", "V100", "given"))
+    assert both.word("hardware.gpu") == "V100" and both.switch("hardware.bf16") is False
+
+
+def test_a_capacity_alone_implies_the_card_and_says_so() -> None:
+    known = book(capacity("31.74"))
+    assert known.word("hardware.gpu") == "V100-32GB" and known.switch("hardware.inferred") is True
+    fact = known.fact("hardware.bf16")
+    assert fact is not None and fact.value is False and fact.origin == "derived"
+    assert fact.witness.text.startswith("inferred from the printed capacity 31.74 GiB")
+
+
+def test_cards_that_share_a_capacity_leave_only_what_they_agree_on() -> None:
+    """79.15 is an A100 or an A800: no name, but both compute bf16. 23.65 is a TITAN RTX or a 4090: nothing is common."""
+    known = book(capacity("79.15"))
+    assert known.fact("hardware.gpu") is None and known.switch("hardware.bf16") is True
+    torn = book(capacity("23.65"))
+    assert torn.switch("hardware.inferred") is True and torn.fact("hardware.bf16") is None
+
+
+def test_a_capacity_seen_in_logs_counts_for_more_than_one_from_memory() -> None:
+    """14.75 GiB is what every T4 prints; other cards are only thought to."""
+    known = book(capacity("14.75"))
+    assert known.switch("hardware.bf16") is False and known.switch("hardware.fa2") is False
+
+
+def test_a_strange_capacity_implies_nothing() -> None:
+    assert book(capacity("20.00")).fact("hardware.inferred") is None
