@@ -1,0 +1,93 @@
+"""Launch commands that the log echoes, and how many processes they start."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose.facts import Fact
+from diagnose.parse.reading import Command
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from diagnose.facts import Value
+    from diagnose.parse.lines import Page
+
+REACH = 256 << 10
+LONGEST = 64  # lines that one command may be written over
+
+_LAUNCHER = re.compile(
+    rb"torchrun|deepspeed|accelerate launch|llamafactory-cli|ray job submit|swift (?:sft|pt|rlhf)"
+    rb"|\bsrun |axolotl|python\S{0,8} |xtuner|trl (?:sft|dpo|grpo)|tune run|ALLOC_CONF="
+)
+#: These are texts, compiled when a log holds the word of a launcher.
+_STARTS = (
+    r"(?:export )?(?:\w+=\S* )*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*"
+    r"\S*(?:torchrun|python[\d.]*|deepspeed|accelerate|llamafactory-cli|ray|swift|srun|axolotl|trl|tune|xtuner|ALLOC_CONF=\S*)(?: |$)"
+)
+#: `set -x`, a shell prompt, the DeepSpeed launcher's own echo.
+_ECHO = r"(?:\++ |(?:\([\w.-]+\) ?)?[\w.-]+@[\w.-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
+_PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
+_ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
+_NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
+
+
+def read(pages: Iterable[Page]) -> list[Command]:
+    """The commands in the head of the logs, in order."""
+    found: list[Command] = []
+    done: set[tuple[str, int]] = set()
+    for page in pages:
+        if page.excerpt.offset >= REACH:
+            break
+        for match in _LAUNCHER.finditer(page.excerpt.raw, 0, REACH):
+            index = page.index(page.excerpt.offset + match.start())
+            text = page.line(index).text
+            echo = re.match(_ECHO, text)
+            if echo is None or (page.source, page.number(index)) in done or not re.match(_STARTS, text[echo.end() :]):
+                continue
+            done.add((page.source, page.number(index)))
+            found.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
+    return found
+
+
+def _whole(page: Page, index: int, start: int) -> str:
+    """A command with the lines that backslashes join to it; kept whole however long."""
+    begin, end = page.bounds(index)
+    raw = page.excerpt.raw[begin:end].decode("utf-8", "replace").rstrip("\r")
+    text = page.line(index).text[start:]
+    text = raw[raw.find(text[:40]) :] if text[:40] and text[:40] in raw else text
+    for after in range(index + 1, min(index + LONGEST, len(page))):
+        if not text.rstrip().endswith("\\"):
+            break
+        text = text.rstrip()[:-1] + re.sub(r"^> ?", "", page.line(after).text)
+    return text
+
+
+def facts(commands: Iterable[Command]) -> Iterator[Fact]:
+    """What a launcher was told: how many processes over all nodes, and how the allocator is set."""
+    known: set[str] = set()
+    for command in commands:
+        for name, value in (*_world(command.text), *_allocator(command.text)):
+            if name not in known:
+                known.add(name)
+                yield Fact(name, value, "log", command.witness)
+
+
+def _world(text: str) -> Iterator[tuple[str, Value]]:
+    everything, per_node, nodes = re.search(_ALL, text), re.search(_PER_NODE, text), re.search(_NODES, text)
+    world = int(everything[1]) if everything else int(per_node[1]) * (int(nodes[1]) if nodes else 1) if per_node else 0
+    if world:
+        yield "parallel.world", world
+
+
+def _allocator(text: str) -> Iterator[tuple[str, Value]]:
+    setting = re.search(r"\bPYTORCH_(?:CUDA_|HIP_)?ALLOC_CONF=['\"]?([\w:.,]+)", text)
+    options = dict(option.split(":", 1) for option in setting[1].split(",") if ":" in option) if setting else {}
+    if "expandable_segments" in options:
+        yield "alloc.expandable_segments", options["expandable_segments"].lower() == "true"
+    if options.get("max_split_size_mb", "").isdigit():
+        yield "alloc.max_split_size", Size.exactly(int(options["max_split_size_mb"][:9]) << 20)
+    if re.fullmatch(r"0?\.\d+|1(\.0+)?", options.get("garbage_collection_threshold", "")):
+        yield "alloc.gc_threshold", float(options["garbage_collection_threshold"])

@@ -1,0 +1,106 @@
+"""The allocator's message to figures (grammars/device_oom.lark)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose.parse import wording
+from diagnose.parse.event import OtherProcess
+from diagnose.parse.message import Message
+
+if TYPE_CHECKING:
+    from diagnose.parse.wording import Statement
+
+FAMILIES = {
+    "cuda": "torch_cuda",
+    "hip": "torch_hip",
+    "npu": "torch_npu",
+    "xpu": "torch_xpu",
+    "mps": "torch_mps",
+    "mlu": "torch_mlu",
+    "musa": "torch_musa",
+    "gcu": "torch_gcu",
+}
+
+#: A message that one of these ends is whole; one without them may go on in the next line.
+_ENDED = re.compile(
+    r"but unallocated|reserved in total|cached\)|If reserved|private pool|PyTorch limit .*: |Requested size: .* |HIGH_WATERMARK"
+    r"|empty_cache",
+    re.IGNORECASE | re.DOTALL,
+)
+_GOES_ON = re.compile(
+    r"\b(?:[KMGT]iB|bytes|memory|PyTorch|capaci?ty|Requested|Tried to allocate|(?:un)?allocated|is free)\b|^\s*: ", re.IGNORECASE
+)
+_ASYNC_LINE = re.compile(r"(?:Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|) *[:(]")
+_NEW_START = re.compile(
+    r"Traceback|\s+File \"|During handling|The above exc|\S*(?:Error|Exception|Warning)\b|[=*-]{6}|\s*\d+%\||\{'|\s*[\[\"']|out of memory",
+    re.IGNORECASE,
+)
+
+
+def goes_on(text: str, line: str) -> bool:
+    """Whether the next line of the same process belongs to this message, which someone wrapped."""
+    if _ENDED.search(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
+        return False
+    if "would exceed" in text:
+        return _ASYNC_LINE.match(line) is not None
+    started = re.search(r"out of memory[.:]?\s*$", text, re.IGNORECASE) is None
+    return started or re.match(r"\s*(?:Tried|GPU|\(|[\d.]+ [KMGT]iB)", line) is not None
+
+
+def read(text: str) -> Message | None:
+    """The message that a text begins with; None where it is talk about memory and not a message."""
+    text = wording.collapsed(text)
+    all_said = wording.statements("device_oom", text)
+    if not all_said or re.match(r"\s*[\w'-]", text[all_said[0].end :]):
+        return None
+    head, *rest = all_said
+    message = Message(family_of(head.words[0]))
+    device = re.search(r"device (\d{1,4})", head.words[0])
+    message.gpu = int(device[1]) if device else None
+    for said in rest:
+        _learn(message, said)
+    _own_process(message)
+    return message
+
+
+def family_of(text: str) -> str:
+    """The family that the first words of a message name; cudaMallocAsync and some forks name no device: they are CUDA's."""
+    first = text.lower().split()[0] if text else ""
+    return "torch_cuda" if first in ("allocation", "out") else FAMILIES.get(first, "other")
+
+
+def _learn(message: Message, said: Statement) -> None:
+    kind, printed = said.kind, wording.size(said.word("SIZE"))
+    index = re.search(r"\d+", said.word("HAS_CAPACITY", "DEVICE", "PROCESS"))
+    if kind == "process":
+        message.processes += (OtherProcess(int(index[0]) if index else 0, printed),)
+        return
+    if kind == "unread":
+        message.unread = True
+    if kind in ("unread", "statement"):  # a statement without a name: words that say nothing
+        return
+    if kind in ("device", "capacity") and index is not None:
+        message.gpu = int(index[0])
+    if kind != "device":
+        name = {"own_process": "process_in_use", "cached": "reserved_unallocated"}.get(kind, kind)
+        message.figures.setdefault(name, printed)
+
+
+def _own_process(message: Message) -> None:
+    """In a container the failed process is printed by its number on the host like all others: it is the one that
+    holds what torch holds, and the least above that."""
+    figures = message.figures
+    torch = [figures.get(name) for name in ("allocated", "reserved_unallocated")]
+    own = figures.get("process_in_use")
+    if (own is not None and own.bytes) or torch[0] is None:
+        return
+    held = sum(size.low for size in torch if size is not None)
+    fitting = [p for p in message.processes if p.in_use is not None and p.in_use.high >= held]
+    if not fitting:
+        return
+    nearest = min(fitting, key=lambda p: p.in_use.bytes if p.in_use else 0)
+    if own is None:  # "this process has 0 bytes" stays as printed
+        figures["process_in_use"] = nearest.in_use
+    message.processes = tuple(p._replace(own=p is nearest) for p in message.processes)

@@ -1,0 +1,180 @@
+"""Facts of the run that lines of the log carry (rules/log_lines.yaml, grammars/log_line.lark), and those of the failure itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from diagnose import shipped
+from diagnose.facts import Fact, Value, declared
+from diagnose.parse import wording
+from diagnose.parse.events import role
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from diagnose.facts import Witness
+    from diagnose.parse.lines import Page
+
+_DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
+#: After which of DeepSpeed's captions the states are in place.
+_INITIALISED = re.compile(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
+_CAPTION = re.compile(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
+_ROOT = re.compile(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
+
+
+class Place(NamedTuple):
+    """A place in the job's logs: which page, and the offset in its input."""
+
+    page: Page
+    offset: int
+
+    @property
+    def witness(self) -> Witness:
+        return self.page.witness(self.offset)
+
+
+def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
+    """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
+    known: dict[str, Fact] = {}
+    for row in shipped.table("log_lines"):
+        place = _find(row, pages, end)
+        for fact in _said(row, place) if place is not None else ():
+            known.setdefault(fact.name, fact)
+            yield fact
+    yield from world(known)
+    yield from _memory_lines(pages)
+    yield from root_rank(pages)
+
+
+def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
+    """The first such line, or the last before the failure; of a role that trains, where the line names one."""
+    last = row.get("pick") == "last"
+    literal = row["says"].encode()
+    for page in reversed(pages) if last else pages:
+        stop = min(len(page.excerpt.raw), max(0, end.get(page.source, 1 << 62) - page.excerpt.offset)) if last else len(page.excerpt.raw)
+        for at in _occurrences(page.excerpt.raw, literal, stop, last):
+            place = Place(page, page.excerpt.offset + at)
+            if _speaks(row, place):
+                return place
+    return None
+
+
+def _occurrences(raw: bytes, literal: bytes, stop: int, last: bool) -> Iterator[int]:
+    """The first few places of a literal, from the front or from the end."""
+    at = raw.rfind(literal, 0, stop) if last else raw.find(literal, 0, stop)
+    for _ in range(16):
+        if at < 0:
+            return
+        yield at
+        at = raw.rfind(literal, 0, at) if last else raw.find(literal, at + 1, stop)
+
+
+def _speaks(row: Mapping[str, Any], place: Place) -> bool:
+    prefix, _, after = place.page.around(place.offset)
+    names = [row.get("fact", ""), *row.get("take", ())]
+    if not any(name.startswith("rollout.") for name in names) and role(prefix.actor) not in (None, "actor"):
+        return False
+    return "follows" not in row or re.search(row["follows"], after[len(row["says"]) :]) is not None
+
+
+def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
+    if "fact" in row:
+        yield Fact(row["fact"], row["value"], "log", place.witness)
+        yield from (Fact(name, value, "log", place.witness) for name, value in row.get("also", {}).items())
+        return
+    _, before, after = place.page.around(place.offset)
+    text = before if row.get("before") else after[len(row["says"]) :]
+    read = values(text)
+    read = read[-len(row["take"]) :] if row.get("before") else read
+    for name, value in zip(row["take"], read, strict=False):
+        typed = _typed(name, value) if name else None
+        if typed is not None:
+            yield Fact(name, typed, "log", place.witness)
+
+
+def values(text: str) -> list[str]:
+    """The numbers, sizes and types in a text, in order."""
+    return [said.words[0] for said in wording.statements("log_line", wording.collapsed(text[:400])) if said.kind == "value"]
+
+
+def _typed(name: str, text: str) -> Value:
+    """A value as the fact's kind wants it; None where it is of another kind."""
+    entry = declared(name)
+    kind = entry.kind if entry is not None else ""
+    if kind == "size":
+        return wording.size(text, binary=True)
+    if kind == "count":
+        digits = text.replace(",", "")
+        return int(digits) if digits.isdecimal() and len(digits) < 16 else None
+    if kind == "ratio":
+        return float(text) if re.fullmatch(r"\d{1,15}(\.\d+)?", text) else None
+    return _DTYPES.get(text)
+
+
+# -- lines that need more than their own words
+
+
+def _memory_lines(pages: Iterable[Page]) -> Iterator[Fact]:
+    """DeepSpeed's memory lines: what was allocated once an engine was initialised, for the trained model and for the critic."""
+    found: dict[str, Fact] = {}
+    for page in pages:
+        at = page.excerpt.raw.find(b"Max_MA ")
+        while at >= 0:
+            fact = _memory_line(page, at)
+            if fact is not None:
+                found[fact.name] = fact
+            at = page.excerpt.raw.find(b"Max_MA ", at + 1)
+    yield from found.values()
+
+
+def _memory_line(page: Page, at: int) -> Fact | None:
+    offset = page.excerpt.offset + at
+    index = page.index(offset)
+    line = page.line(index)
+    caption = next(_above(page, index), "")
+    if _CAPTION.match(caption) and not _INITIALISED.search(caption):
+        return None
+    printed = re.search(r"\bMA (\d{1,9}(?:\.\d{1,9})?) GB", line.text)
+    # DeepSpeed rounds to two decimals and prints no zeros at the end: 0.8 is 0.80
+    exact = Size.printed(f"{float(printed[1]):.2f}", "GB", binary=True) if printed else None
+    if printed is None or exact is None:
+        return None
+    kind = role(line.prefix.actor)
+    if kind not in (None, "actor", "critic"):
+        return None
+    name = "log.critic_allocated_after_init" if kind == "critic" else "log.allocated_after_init"
+    start = page.excerpt.raw.rfind(b"MA ", 0, at)
+    return Fact(
+        name,
+        Size(exact.low, exact.high, exact.bytes, f"{printed[1]} GB"),
+        "log",
+        page.witness(page.excerpt.offset + max(start, page.bounds(index)[0])),
+    )
+
+
+def _above(page: Page, index: int) -> Iterator[str]:
+    """The few lines above that the same process wrote."""
+    line = page.line(index)
+    for before in range(index - 1, max(-1, index - 4), -1):
+        other = page.line(before)
+        if other.prefix.actor == line.prefix.actor and other.prefix.pid == line.prefix.pid:
+            yield other.text
+
+
+def world(known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """The number of processes that the Trainer's banner implies, where nothing names it."""
+    rows = [known.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
+    everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)
+    if rows[0] is not None and micro and steps and everything % (micro * steps) == 0:
+        yield Fact("parallel.world", everything // (micro * steps), "log", rows[0].witness)
+
+
+def root_rank(pages: Iterable[Page]) -> Iterator[Fact]:
+    """The rank that torchrun names as the first to fail."""
+    for page in pages:
+        match = _ROOT.search(page.excerpt.raw)
+        if match is not None:
+            yield Fact("log.root_rank", int(match[1]), "log", page.witness(page.excerpt.offset + match.start(1)))
+            return

@@ -1,0 +1,86 @@
+"""When it failed: from the frames of the traceback, else from the last lines before it (rules/phases.yaml)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from diagnose import shipped
+from diagnose.parse import pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from diagnose.parse.event import Frame
+
+#: Frames of torch and of decorators that only pass a call on.
+_PASSES_ON = re.compile(
+    r"^(_wrapped_call_impl|_call_impl|__call__|inner|wrapped_fn|wrapped_func|wrapper|wrapped"
+    r"|decorate_\w+|_fn|<module>|<lambda>|apply|new_forward)$"
+)
+
+
+def of_frames(frames: Sequence[Frame]) -> str:
+    """The phase that frames (innermost last) show; empty where they show none."""
+    found = ""
+    for at in range(len(frames) - 1, -1, -1):
+        caller = frames[at - 1].statement if at else ""
+        found = next((rule["phase"] for rule in _rules("frames") if _fits(rule, frames[at], caller)), "")
+        if found:
+            break
+    for rule in _rules("context") if found else ():
+        if found in rule["from"] and _around(rule, frames):
+            found = str(rule["phase"])
+    return found
+
+
+def _fits(rule: Mapping[str, Any], frame: Frame, caller: str) -> bool:
+    function = frame.function.rsplit(".", 1)[-1]
+    if _PASSES_ON.match(function) and "statement" not in rule and "file" not in rule:
+        return False
+    seen = {"file": frame.file.replace("\\", "/"), "function": function, "statement": frame.statement, "caller": caller}
+    return all(pattern.found(rule[name], text) for name, text in seen.items() if name in rule)
+
+
+def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
+    functions = [frame.function.rsplit(".", 1)[-1] for frame in frames]
+    for name, wanted in (("unless", False), ("inside", True)):
+        if name in rule and any(pattern.found(rule[name], function) for function in functions) is not wanted:
+            return False
+    bare = {name: rule[name] for name in ("file", "function") if name in rule}
+    return any(_fits(bare, frame, "") for frame in frames)
+
+
+def of_words(said: str) -> str:
+    """The phase that the name of a remote call shows; empty where it shows none."""
+    return next((str(rule["phase"]) for rule in _rules("said") if pattern.found(rule["says"], said)), "") if said else ""
+
+
+def of_lines(before: bytes) -> str:
+    """The phase that the last lines before a failure show; empty where they show none."""
+    best, phase = -1, ""
+    for rule in _rules("lines"):
+        at = max(before.rfind(text.encode()) for text in rule["says"])
+        if at <= best or any(before.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(before, at, text)):
+            continue
+        if rule["phase"] == "model_load" and _finished(before[at : at + 4096]):
+            continue
+        best, phase = at, str(rule["phase"])
+    return phase
+
+
+def _same_line(before: bytes, at: int, text: str) -> bool:
+    """Whether what would end a phase stands only in the line that begins it: its own progress bar."""
+    end = before.find(b"\n", at)
+    return end < 0 or before.find(text.encode(), end) < 0
+
+
+def _finished(text: bytes) -> bool:
+    """Whether a progress bar that starts here ran to its end."""
+    line = text.partition(b"\n")[0].rpartition(b"\r")[2]
+    state = re.search(rb"\| (\d+)/(\d+) \[", line)
+    return state is not None and state[1] == state[2]
+
+
+def _rules(name: str) -> list[dict[str, Any]]:
+    return shipped.table("phases")[name]  # type: ignore[no-any-return]

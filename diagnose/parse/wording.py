@@ -1,0 +1,90 @@
+"""A text against its grammar: the statements it makes, and sizes and classes as they are printed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from diagnose import shipped
+from diagnose.units import SCALE, Size
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+_UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
+_EXCEPTION = re.compile(
+    r".*(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]+\))?)"
+    r"\s*[:：]\s*(?:\S{0,40}\s)?$",
+    re.DOTALL,  # the last class that is named, not the first
+)
+_PLAIN = str.maketrans("：；（），。", ":;(),.")
+
+
+class Statement(NamedTuple):
+    """One statement of a text: the grammar rule that read it, its tokens, where they stand; `line` is that of the last one, from 1."""
+
+    kind: str
+    words: tuple[str, ...]
+    types: tuple[str, ...]
+    start: int
+    end: int
+    line: int
+
+    def word(self, *types: str) -> str:
+        """The first token of one of these types; empty where there is none."""
+        return next((word for word, kind in zip(self.words, self.types, strict=True) if kind in types), "")
+
+
+def statements(grammar: str, text: str) -> list[Statement]:
+    """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
+    from lark import Token, UnexpectedInput
+
+    for _ in range(4):
+        try:
+            tree = shipped.parser(grammar).parse(text)
+        except UnexpectedInput as trouble:
+            at = getattr(trouble, "pos_in_stream", None)
+            cut = text.rfind(" ", 0, at if isinstance(at, int) and at > 0 else len(text) - 1)
+            if cut <= 0:
+                return []
+            text = text[:cut]
+        else:
+            return [_statement([child], child.type) if isinstance(child, Token) else _of_tree(child) for child in tree.children]
+    return []
+
+
+def _of_tree(tree: Tree[Token]) -> Statement:
+    tokens = [child for child in tree.children if not hasattr(child, "children")]
+    return _statement(tokens, str(tree.data))
+
+
+def _statement(tokens: list[Token], kind: str) -> Statement:
+    words, types = tuple(str(token) for token in tokens), tuple(token.type for token in tokens)
+    if not tokens:
+        return Statement(kind, words, types, 0, 0, 0)
+    return Statement(kind, words, types, tokens[0].start_pos or 0, tokens[-1].end_pos or 0, tokens[-1].line or 0)
+
+
+def collapsed(text: str) -> str:
+    """Blanks and line ends as one blank, full-width punctuation as plain: a grammar's words are written with single blanks."""
+    return " ".join(text.translate(_PLAIN).split())
+
+
+@lru_cache(maxsize=4096)
+def size(text: str, binary: bool = False) -> Size | None:
+    """A printed size; None for figures that no memory can have."""
+    match = re.match(r"([\d.]+)\s*([A-Za-z]+)", text)
+    if match is None:
+        return None
+    unit = _UNITS.get(match[2].lower(), match[2])
+    try:
+        return Size.printed(match[1].rstrip("."), unit, binary=binary or unit not in SCALE)
+    except ValueError:
+        return None
+
+
+def exception_before(text: str) -> str:
+    """The exception class that a line names last before a message; empty where it names none."""
+    match = _EXCEPTION.search(text[-200:])
+    return match[1] if match else ""
