@@ -1,0 +1,74 @@
+"""Leaf: one key of a config as written; Places: offsets to lines; Unreadable: a text that its form forbids."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Literal
+
+from diagnose.phrases import Text
+from diagnose.record import record
+
+#: What one config may hold at most; a larger one is refused, not read in part.
+MAX_BYTES = 2_000_000
+MAX_SCRIPT = 300_000
+MAX_LEAVES = 20_000
+MAX_DEPTH = 64
+
+#: A word of the framework's own that says yes or no, as YAML 1.1, JSON, Python and argparse spell it.
+YES = frozenset({"true", "yes", "on", "1", "y", "t"})
+NO = frozenset({"false", "no", "off", "0", "n", "f"})
+
+
+@record
+class Leaf:
+    """One key with its value as the framework reads it, always as text: the kind of the knob decides the type.
+
+    `text` is None for null and for a value that cannot be known (`shape` tells which). `items` are the scalars of a list.
+    `start:end` is the value as written (start == end: a flag without a value); `line` and `column` say where it stands.
+    """
+
+    key: str
+    text: str | None
+    written: str
+    start: int
+    end: int
+    line: int
+    column: int
+    shape: Literal["scalar", "list", "map", "flag", "null", "unsure"] = "scalar"
+    items: tuple[str, ...] = ()
+
+
+@record
+class Remark:
+    """Something odd about a place of a config that does not stop it from being read."""
+
+    code: str
+    message: Text
+    line: int
+    column: int
+
+
+class Unreadable(Exception):
+    """The text is not what its form demands; `line` and `column` are 1-based (0: the whole file)."""
+
+    def __init__(self, code: str, message: Text, line: int = 0, column: int = 0) -> None:
+        super().__init__(message.en)
+        self.code, self.message, self.line, self.column = code, message, line, column
+
+
+class Places:
+    """Where an offset of a text stands, lines ending at a line feed."""
+
+    __slots__ = ("_starts",)
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            self._starts.append(at + 1)
+            at = text.find("\n", at + 1)
+
+    def __call__(self, offset: int) -> tuple[int, int]:
+        """1-based line and column."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1

@@ -1,0 +1,118 @@
+"""Files that a config or a command names: looked up beside it where that is allowed, linked where they were given, missed where not."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from diagnose.adapters import parts
+from diagnose.adapters.leaf import MAX_BYTES
+from diagnose.adapters.opened import Opened, opened
+from diagnose.adapters.parts import Started
+from diagnose.adapters.settings import ConfigSource
+from diagnose.adapters.translate import Part, name_of
+from diagnose.facts import Notice, Witness
+from diagnose.phrases import phrase
+
+_CONFIG = (".yaml", ".yml", ".json", ".jsonc")
+_MOST = 8
+
+
+@dataclass(slots=True)
+class Missing:
+    """What was named and not given: DeepSpeed files, the trainer's own file, the launcher's."""
+
+    deepspeed: list[str] = field(default_factory=list)
+    trainer: bool = False
+    launcher: bool = False
+    unknown: set[str] = field(default_factory=set)
+    notices: list[Notice] = field(default_factory=list)
+
+
+def base(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
+def looked_up(found: Sequence[Opened]) -> list[Opened]:
+    """Files beside a given one that it names and that nobody gave: regular files of its folder only, a few, none of them large."""
+    more: list[Opened] = []
+    given = {base(one.source.name) for one in found}
+    for one in found:
+        folder = one.source.folder
+        for path in _names(one) if folder is not None else ():
+            if base(path) in given or len(more) >= _MOST or folder is None:
+                continue
+            data = _bytes(folder, path)
+            if data is not None:
+                given.add(base(path))
+                more.append(opened(ConfigSource(str(Path(one.source.name).parent / path), data)))
+    return more
+
+
+def _names(one: Opened) -> list[str]:
+    """Every config that a file names by a key or on a command line."""
+    names = [leaf.text or "" for part in parts.of_file(one) for leaf in parts.named_files(part)]
+    for launch in one.launches:
+        names += [word.text for word in launch.files if word.text.endswith(_CONFIG)]
+        names += [
+            flag.value
+            for flag in (*launch.flags, *launch.launcher_flags)
+            if (flag.value and flag.value.endswith(_CONFIG) and "config" in flag.name) or (flag.name == "deepspeed" and flag.value)
+        ]
+        names += [launch.program] if launch.program.endswith(".py") else []
+    return [name for name in names if name]
+
+
+def _bytes(folder: Path, path: str) -> bytes | None:
+    """The file under the folder; None for a path that leads out of it, for anything but a regular file, or a large one."""
+    try:
+        target = (folder / path).resolve()
+        if not target.is_relative_to(folder.resolve()):
+            return None
+        state = target.stat()
+        if not stat.S_ISREG(state.st_mode) or state.st_size > MAX_BYTES:
+            return None
+        return target.read_bytes()
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def missing(gathered: Iterable[Part], begun: Iterable[Started], found: Iterable[Opened]) -> Missing:
+    """What is named and was not given, and whether the defaults can be trusted without it."""
+    gone = Missing()
+    given = {base(one.source.name) for one in found}
+    for part in gathered:
+        for leaf in parts.named_files(part):
+            file = base(leaf.text or "")
+            if file in given or not file.endswith(_CONFIG):
+                continue
+            if name_of(leaf.key) == "config_file":
+                gone.launcher = True
+            elif name_of(leaf.key) == "config":
+                gone.trainer = True
+            else:
+                _deepspeed(gone, file, part)
+            _say(gone, leaf.text or "", part.witness_of(leaf))
+    for start in begun:
+        files = [word.text for word in start.launch.files if word.text.endswith(_CONFIG)]
+        if start.table is not None and start.trains and any(base(file) not in given for file in files):
+            gone.trainer = gone.trainer or not any(base(file) in given for file in files)
+            if start.origin != "log":
+                line, column = start.place(start.launch.program_at)
+                _say(gone, files[0], Witness(start.name, line, column))
+    return gone
+
+
+def _deepspeed(gone: Missing, file: str, part: Part) -> None:
+    if file not in gone.deepspeed:
+        gone.deepspeed.append(file)
+    if file not in part.table.stock:
+        gone.unknown.add("zero.stage")
+
+
+def _say(gone: Missing, file: str, witness: Witness) -> None:
+    message = phrase("adapters.not_given", file=file.replace("{", "(").replace("}", ")"))
+    if all(notice.message != message for notice in gone.notices):
+        gone.notices.append(Notice("info", "config.not_given", message, witness))

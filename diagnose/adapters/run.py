@@ -1,0 +1,153 @@
+"""How the job was started: processes, visible cards, the rollout server beside it; and what a script does in the wrong order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from diagnose.adapters.opened import Opened
+from diagnose.adapters.parts import Started
+from diagnose.facts import Fact, Notice, Witness
+from diagnose.phrases import phrase
+
+if TYPE_CHECKING:
+    from diagnose.adapters.shell_file import Word
+
+
+def run_facts(begun: Sequence[Started]) -> list[Fact]:
+    """Cards and processes of the trainer, and where the rollout engine lives."""
+    trainers = [start for start in begun if start.trains]
+    servers = [start for start in begun if start.is_server]
+    facts = [fact for start in trainers for fact in _of_trainer(start)]
+    for server in servers:
+        facts += _of_server(server, trainers)
+    return facts
+
+
+def _of_trainer(start: Started) -> Iterator[Fact]:
+    cards = start.launch.env.get("CUDA_VISIBLE_DEVICES")
+    count = cards_in(cards)
+    if cards is not None and count is not None:
+        yield Fact("run.cuda_devices", count, start.origin, _at(start, cards.start, "CUDA_VISIBLE_DEVICES"))
+    included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
+    if included is not None and included.value and ":" in included.value:
+        chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))
+        yield Fact("parallel.world", chosen, start.origin, _at(start, included.at, included.key))
+    if count is not None and start.launch.launcher == "deepspeed" and not leaves_of(start, "num_gpus", "include", "hostfile"):
+        yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
+    if start.launch.launcher == "torchrun" and not leaves_of(start, "nproc_per_node", "nnodes") and not start.launch.spread:
+        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.start, "torchrun"))
+    if _single(start):
+        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.program_at, start.launch.program))
+    if (
+        count
+        and start.table is not None
+        and start.table.name == "llamafactory"
+        and _own_torchrun(start)
+        and "NPROC_PER_NODE" not in start.launch.env
+    ):
+        yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
+
+
+def leaves_of(start: Started, *names: str) -> list[str]:
+    """Which of these options the launcher was given."""
+    return [flag.name for flag in start.launch.launcher_flags if flag.name in names]
+
+
+def _single(start: Started) -> bool:
+    """`python train.py` is one process, unless the environment or another tool starts more."""
+    launch = start.launch
+    known = start.table is not None and start.table.name in ("transformers", "trl", "llamafactory")
+    return (
+        launch.launcher == "python"
+        and known
+        and not launch.spread
+        and launch.program.endswith(".py")
+        and not {"WORLD_SIZE", "NPROC_PER_NODE", "RANK"} & set(launch.env)
+    )
+
+
+def _own_torchrun(start: Started) -> bool:
+    """llamafactory-cli starts one process per visible card."""
+    return start.launch.launcher == "" and start.launch.program.startswith(("llamafactory-cli", "lmf"))
+
+
+def cards_in(word: Word | None) -> int | None:
+    """How many cards CUDA_VISIBLE_DEVICES names; None where it is unknown or none."""
+    if word is None or not word.sure or not word.text.strip():
+        return None
+    cards = [card for card in word.text.strip("\"'").split(",") if card.strip()]
+    return (
+        len(cards)
+        if all(card.strip().lstrip("-").isalnum() or card.strip().startswith(("GPU-", "MIG-")) for card in cards) and cards != ["-1"]
+        else None
+    )
+
+
+def _of_server(server: Started, trainers: Sequence[Started]) -> Iterator[Fact]:
+    """A server beside the trainer: on other cards, on the same, or unknown."""
+    yield Fact("rollout.engine", "vllm", server.origin, _at(server, server.launch.program_at, server.launch.program))
+    mine = _cards(server)
+    for trainer in trainers:
+        theirs = _cards(trainer)
+        if mine and theirs:
+            placement = "colocated" if mine & theirs else "separate"
+            cards = server.launch.env["CUDA_VISIBLE_DEVICES"]
+            yield Fact("rollout.placement", placement, server.origin, _at(server, cards.start, "CUDA_VISIBLE_DEVICES"))
+            return
+
+
+def _cards(start: Started) -> set[str]:
+    word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
+    return {card.strip() for card in word.text.split(",") if card.strip()} if word is not None and word.sure else set()
+
+
+def _at(start: Started, offset: int, key: str) -> Witness:
+    if start.witness is not None:
+        return start.witness
+    line, column = start.place(offset)
+    return Witness(start.name, line, column, key=key)
+
+
+def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
+    """What a script does before the trainer can shard its model."""
+    for one in found:
+        script = one.script
+        if script is None:
+            continue
+        if script.cuda_before_shard is not None:
+            at = script.cuda_at if script.cuda_before_shard else script.model_at
+            yield Fact(
+                "script.cuda_before_shard",
+                script.cuda_before_shard,
+                "config",
+                Witness(one.source.name, *at, key="to" if script.cuda_before_shard else "from_pretrained"),
+            )
+        if script.args_after_model is not None:
+            yield Fact(
+                "script.args_after_model",
+                script.args_after_model,
+                "config",
+                Witness(one.source.name, *script.model_at, key="from_pretrained"),
+            )
+        metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
+        if metric is not None:  # the trainer then keeps every prediction, not only the loss
+            yield Fact("eval.metrics", True, "config", Witness(one.source.name, metric.line, metric.column, key="compute_metrics"))
+
+
+def cut_off(begun: Sequence[Started]) -> tuple[list[Fact], list[Notice]]:
+    """Options that stand as a command of their own: a missing backslash, or a comment inside a continued command, cut them off."""
+    facts: list[Fact] = []
+    notices: list[Notice] = []
+    before: Started | None = None
+    for start in begun:
+        if start.table is not None and start.trains:
+            before = start
+        if not start.launch.orphan or before is None or before.name != start.name:
+            continue
+        lost = [flag for flag in start.launch.flags if flag.key.startswith("--")]
+        facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.at, flag.key)) for flag in lost]
+        if lost:
+            keys = ", ".join(flag.key for flag in lost[:6]).replace("{", "(").replace("}", ")")
+            notices.append(Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _at(start, lost[0].at, lost[0].key)))
+    return facts, notices
