@@ -1,0 +1,58 @@
+"""Rows and tokens of one forward pass. Lengths are upper bounds: the longest row that the settings allow."""
+
+from __future__ import annotations
+
+from diagnose.budget.formula import Number
+from diagnose.budget.known import table
+from diagnose.budget.roles import Role
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+
+@record
+class Batch:
+    """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of
+    the forward on one card; `solved`: the length is what the failed request implies, not only the cap."""
+
+    letters: dict[str, Number]
+    solved: bool
+    unknown: tuple[str, ...] = ()
+
+
+def batch(book: FactBook, role: Role, stage: str) -> Batch:
+    """Frozen roles of a rollout job see the rows of experience making."""
+    names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
+    rows = next((count for name in names if (count := book.count(name))), None)
+    length, completion, solved = _length(book, stage)
+    budget = book.count("train.token_budget")
+    if budget and rows is None:
+        rows, length = 1, budget
+    unknown = [name for name, value in (("train.micro_batch_size", rows), ("train.max_seq_len", length)) if value is None]
+    letters: dict[str, Number] = {}
+    if rows is not None:
+        letters |= {"b": rows, "B": 2 * rows if stage in table()["pairs"] else rows}
+    if length is not None:
+        letters["s"] = length
+    if completion is not None:
+        letters["G"] = completion
+    if rows is not None and length is not None:
+        tokens = (2 * rows if stage in table()["pairs"] else rows) * length
+        parallel = max(1, book.count("parallel.context") or 1)
+        letters["T"] = -(-min(tokens, budget or tokens) // parallel)
+    return Batch(letters, solved, tuple(unknown))
+
+
+def _length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
+    """(tokens per row, completion tokens, whether solved from the request)."""
+    prompt, completion = book.count("rollout.prompt_len"), book.count("rollout.completion_len")
+    if stage in table()["rollouts"] and prompt is not None and completion is not None:
+        seen, made = book.count("data.prompt_tokens"), book.count("data.completion_tokens")
+        prompt, completion = min(prompt, seen or prompt), min(completion, made or completion)
+        return prompt + completion, completion, bool(seen or made)
+    cap = book.count("train.max_seq_len")
+    row = book.count("data.row_tokens")
+    longest = book.count("data.longest_sample")
+    if book.switch("train.packing"):
+        longest = None  # packed rows are filled up to the cap
+    known = [count for count in (cap, row, longest) if count]
+    return (min(known) if known else None), None, bool(row)

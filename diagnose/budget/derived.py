@@ -1,0 +1,267 @@
+"""Facts that follow from the figures of the failure, the ledger and the attribution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from diagnose.budget import failure
+from diagnose.budget.ledger import Attribution, Ledger, Moment, total
+from diagnose.budget.lengths import lengths
+from diagnose.budget.states import shardable
+from diagnose.budget.trainable import tuning
+from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.units import Size, Version
+
+#: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
+ON_CARD = frozenset(("cuda_driver", "cublas", "cudnn", "cusolver", "nccl", "cupy", "jax", "tf", "vllm_kv", "sglang_kv"))
+ON_HOST = frozenset(
+    (
+        *("cpu_allocator", "cpp_bad_alloc", "python_memory", "pinned_host", "host_oom_killer", "systemd_oomd"),
+        *("cgroup_oom", "slurm_oom", "k8s_oom", "ray_oom", "dataloader_shm"),
+    )
+)
+
+#: Context and libraries of one process outside torch's allocator (docs/memory.md).
+CONTEXT = Size.between(300 * 2**20, 1638 * 2**20)
+
+#: Further from the observed figure than this share, the ledger and the message do not meet.
+MEETS = 0.2
+
+#: Terms that do not depend on the batch.
+STATES = ("weights", "gradients", "optimizer_states")
+FIXED = (*STATES, "extra_models", "comm_buffers")
+GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
+
+#: Knobs that people set to save memory.
+SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.", "eval.", "data.image", "alloc.", "parallel.")
+
+
+def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """Everything that rules ask and no single reading says, each with its formula as witness."""
+    ledger = ledgers[0] if ledgers else None
+    made = [*_of_message(book), *_of_attribution(attributions, book), *lengths(book, attributions), *_missed(book), *_of_tuning(book)]
+    if ledger is not None:
+        made += [*_of_ledger(book, ledger), *_of_host(ledgers)]
+    return made
+
+
+def fact(name: str, value: Value, formula: str) -> Fact:
+    return Fact(name, value, "derived", Witness("derived", text=formula))
+
+
+def _of_message(book: FactBook) -> list[Fact]:
+    made: list[Fact] = []
+    family = book.word("log.family")
+    if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
+        made.append(fact("log.on_card", family not in ON_HOST, f"family {family}"))
+    requested, free = book.size("log.requested"), book.size("log.free")
+    if requested is not None and free is not None:
+        made.append(fact("log.shortage", _plain(requested - free), "requested - free"))
+    reserved, allocated = book.size("log.reserved_total"), book.size("log.allocated")
+    if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
+        made.append(fact("log.reserved_unallocated", _plain(reserved - allocated), "reserved - allocated"))
+    torch = book.version("version.torch")
+    if torch is not None and torch < Version("2.1") and "alloc.expandable_segments" not in book:
+        made.append(fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
+    usable = failure.usable(book)
+    if usable is not None:
+        made.append(fact("log.usable", usable, "free + allocated + reserved but unallocated"))
+    return [*made, *_processes(book), *_growth(book)]
+
+
+def _of_tuning(book: FactBook) -> list[Fact]:
+    """What is trained, where only figures say it; and whether a sharding engine can take the base apart."""
+    shape = book.shape("model.shape")
+    word = tuning(book, shape.params if shape else None)
+    silent = word is not None and "train.finetuning" not in book
+    made = [fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
+    return [*made, fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+
+
+def _plain(size: Size) -> Size:
+    """Never below nothing, and without the text of what it was made of."""
+    return Size(max(0, size.low), max(0, size.high), max(0, size.bytes))
+
+
+def _held(book: FactBook) -> Size | None:
+    """What torch holds of the card."""
+    allocated, idle, pools = (book.size(f"log.{name}") for name in ("allocated", "reserved_unallocated", "private_pools"))
+    if allocated is not None and idle is not None:
+        return allocated + idle if pools is None else allocated + idle + pools
+    return book.size("log.reserved_total")
+
+
+def _processes(book: FactBook) -> list[Fact]:
+    """What of the card belongs to this process besides torch, and what to nobody in it.
+
+    The printed figure of the process is believed where it can be its own: in containers it may be another's, or 0.
+    """
+    capacity, free, held, process = (book.size("log.capacity"), book.size("log.free"), _held(book), book.size("log.process_in_use"))
+    if held is None:
+        return []
+    own, formula, made = held + CONTEXT, "capacity - free - allocated - unallocated - context", list[Fact]()
+    if process is not None and held.low <= process.high <= held.high + 3 * CONTEXT.high:
+        own, formula = process, "capacity - free - this process"
+        made.append(fact("log.not_torch", _plain(process - held), "this process - allocated - unallocated"))
+    if capacity is None or free is None:
+        return made
+    engine = book.size("log.engine_in_use")
+    rest = capacity - free - own
+    if engine is not None:
+        rest, formula = rest - engine, f"{formula} - rollout engine"
+    return [*made, fact("log.foreign", _plain(rest), formula)]
+
+
+def _growth(book: FactBook) -> list[Fact]:
+    role = book.word("log.role")
+    name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
+    before, now = book.size(name), failure.observed(book)
+    return [] if before is None or now is None else [fact("log.grown", _plain(now - before), "allocated - allocated after initialisation")]
+
+
+def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
+    """The best attribution, where frame and phase speak for it: a size alone is a coincidence, and is said to be one."""
+    if not attributions or not attributions[0].agrees:
+        return _by_size(attributions) if "log.frame" not in book and "log.phase" not in book else []
+    best = attributions[0]
+    told = f"{best.formula} = {best.numbers}"
+    return [
+        fact("attribution.group", best.group, told),
+        fact("attribution.exact", best.exact, told),
+        fact("attribution.bytes", Size.exactly(best.bytes), told),
+    ]
+
+
+def _by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
+    exact = [made for made in attributions if made.exact and not made.solved]
+    groups = {made.group for made in exact}
+    return [fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
+
+
+def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """The failing moment group by group; without a failure the largest moment."""
+    peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
+    if peak is None or moment is None:
+        return []
+    made = [fact(f"ledger.{group}", size, _sum(moment, group)) for group in GROUPS if (size := _known(ledger, moment, group)) is not None]
+    if ledger.complete:
+        made.append(fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
+        made += [fact("ledger.total", moment.total, _sum(moment)), fact("ledger.moment", moment.name, "moment of the failure")]
+        made += [fact("ledger.peak", peak.total, _sum(peak)), fact("ledger.peak_moment", peak.name, "largest moment")]
+        sent = ledger.whole or moment  # with the copy in which they are sent
+        made.append(fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
+        made.append(fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
+        made += _logits(ledger)
+    if ledger.unexplained is not None and ledger.complete:
+        made.append(fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
+    return [*made, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
+
+
+def _logits(ledger: Ledger) -> list[Fact]:
+    """Logits and loss of one model at their largest: the loss call as a whole, or the start of backward."""
+    moments = [ledger.moment("loss_call"), ledger.moment("loss_backward"), ledger.whole]
+    best = max((moment for moment in moments if moment), key=lambda moment: moment.of("logits").bytes, default=None)
+    return [] if best is None else [fact("ledger.logits_at_loss", best.of("logits"), _sum(best, "logits"))]
+
+
+def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
+    """A group's bytes; None where none of its terms is there and some may be missing."""
+    there = any(term.group == group for term in moment.terms)
+    if not there and not ledger.complete:
+        return None
+    if group == "attention_scores":  # those in hand are gone after the softmax: no layer keeps them
+        return total([term.size for term in moment.terms if term.group == group and term.key != "scores_in_hand"])
+    return moment.of(group)
+
+
+def _sum(moment: Moment, *groups: str) -> str:
+    terms = [term.symbols for term in moment.terms if (not groups or term.group in groups) and term.size.bytes]
+    return f"{moment.name}: {' + '.join(terms) or '0'}"
+
+
+def _engine(book: FactBook, moment: Moment) -> list[Fact]:
+    """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
+    if any(term.group == "rollout_engine" for term in moment.terms):
+        return [fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
+    seen, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
+    capacity = book.size("log.capacity") or book.size("hardware.capacity")
+    if seen is not None:
+        return [fact("ledger.rollout_engine", replace(seen, text=""), "memory of the engine's process")]
+    shared = book.word("rollout.placement") == "colocated" or book.switch("colocate.all")
+    if not shared or share is None or capacity is None:
+        return []
+    asleep = book.switch("rollout.sleep") and book.switch("log.engine_awake") is not True
+    return [] if asleep else [fact("ledger.rollout_engine", _plain(capacity.times(share)), "gpu_memory_utilization * capacity")]
+
+
+def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
+    moment, seen = ledger.moment(ledger.failing), ledger.observed
+    if moment is None or seen is None:
+        return []
+    told = f"{moment.name} against allocated"
+    if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
+        enough = moment.total.high >= (1 - MEETS) * seen.low
+        return [fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
+    made_late = moment.only("gradients", "gradients_sharded").low  # they appear in the course of backward
+    if moment.of(*FIXED).low - made_late > seen.high * (1 + MEETS / 10):
+        return [fact("ledger.verdict", "above", told)]
+    if not ledger.complete:
+        return []
+    if moment.total.high < (1 - MEETS) * seen.low:
+        return [fact("ledger.verdict", "below", told)]
+    if moment.total.low - made_late <= (1 + MEETS) * seen.high:
+        return [fact("ledger.verdict", "agrees", told)]
+    return [fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
+
+
+def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
+    """Optimizer state that the first step will still create: 0 where it exists or lives on the host."""
+    step = ledger.moment("optimizer_step")
+    if step is None or not ledger.complete or ledger.failing is None:
+        return []
+    coming = [term for term in step.terms if term.key == "moments"]
+    there = any(term.key == "moments" for term in moment.terms)
+    size = coming[0].size if coming and not there else Size.exactly(0)
+    return [fact("ledger.next_states", size, coming[0].symbols if coming and not there else "0")]
+
+
+def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
+    terms = [term for ledger in ledgers for term in ledger.host.terms]
+    if not terms:
+        return []
+    whole = terms[0].size
+    for term in terms[1:]:
+        whole += term.size
+    return [fact("ledger.host", whole, " + ".join(term.symbols for term in terms))]
+
+
+def _missed(book: FactBook) -> list[Fact]:
+    """The first unread key that was meant to set a knob that saves memory."""
+    keys = {(key.witness.source, key.witness.line): key for key in book.all("config.unknown_key")}
+    if not keys:
+        return []
+    real = {(near.witness.source, near.witness.line): near.value for near in book.all("config.wanted_key")}
+    reader = {(by.witness.source, by.witness.line): by.value for by in book.all("config.reader")}
+    for knob in book.all("config.wanted_knob"):
+        place = (knob.witness.source, knob.witness.line)
+        key = keys.get(place)  # a key without a knob has no partner
+        if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
+            told = f"{key.value} was meant as {knob.value}"
+            return [
+                fact("config.missed_memory", True, told),
+                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=told)),
+                fact("config.missed_knob", knob.value, told),
+                fact("config.missed_real", real.get(place, knob.value), told),
+                fact("config.missed_value", _written(book.value(knob.value)), told),
+                fact("config.missed_reader", reader.get(place, "-"), told),
+            ]
+    return [fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
+
+
+def _written(value: Value) -> str:
+    """A value as a config would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "unset" if value is None else str(value)

@@ -1,0 +1,126 @@
+"""The ledger: named terms of bytes at named moments, for one role on one group of cards."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from diagnose.phrases import Text
+from diagnose.record import record
+from diagnose.units import Size
+
+
+def total(sizes: list[Size]) -> Size:
+    """Their sum: made of figures, not of sums of two, because a plan is priced with thousands of them."""
+    return Size(sum([size.low for size in sizes]), sum([size.high for size in sizes]), sum([size.bytes for size in sizes]))
+
+
+@record
+class Term:
+    """A named number of bytes with the formula that made it.
+
+    `group` is the cause of the vocabulary that the term belongs to (weights, optimizer_states, gradients, activations,
+    attention_scores, logits, comm_buffers, extra_models, mm_inputs, kv_cache, rollout_engine), "samples" for rollout
+    samples, "overhead" for the rest. `symbols` and `numbers` are the formula in letters and in figures: `numbers`
+    evaluates to `size.bytes`. `source` names where the formula is from.
+    """
+
+    key: str  # phrase key under rules/phrases/ledger.yaml, stable across languages
+    name: Text
+    group: str
+    size: Size
+    symbols: str
+    numbers: str
+    source: str = ""
+
+
+@record
+class Moment:
+    """All that is alive at one instant; `name` is a moment of the vocabulary."""
+
+    name: str
+    terms: tuple[Term, ...]
+    #: What torch could have at this instant, where that is not the ledger's usable: a rollout engine that sleeps then.
+    room: Size | None = None
+
+    @property
+    def total(self) -> Size:
+        return total([term.size for term in self.terms])
+
+    def only(self, *keys: str) -> Size:
+        """The bytes of the terms of these keys."""
+        return total([term.size for term in self.terms if term.key in keys])
+
+    def of(self, *groups: str) -> Size:
+        """The bytes of the terms of these groups."""
+        return total([term.size for term in self.terms if term.group in groups])
+
+
+@record
+class Host:
+    """Host memory of the node that this role takes, in the same form as a moment; `ram` is what the node has, if known."""
+
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def total(self) -> Size:
+        return total([term.size for term in self.terms])
+
+
+@record
+class Ledger:
+    """What one role needs on each of its cards.
+
+    `failing` is the moment at which the log says it died (None without a log), `peak_moment` the largest one.
+    The failing moment stands in `moments` as it was when the request failed; `whole` is the same moment had it gone on.
+    `observed` is what the message says was allocated; `unexplained` = observed - failing total.
+    `unknown` names the facts without which terms are missing or wide; a ledger with missing resident terms has
+    `complete` False and must not be used for "fits".
+    """
+
+    role: str
+    gpus: int
+    moments: tuple[Moment, ...]
+    capacity: Size | None = None
+    usable: Size | None = None
+    failing: str | None = None
+    observed: Size | None = None
+    host: Host = field(default_factory=Host)
+    unknown: tuple[str, ...] = ()
+    complete: bool = True
+    whole: Moment | None = None
+
+    @property
+    def peak(self) -> Moment | None:
+        """The moment that needs most of its room."""
+        room = self.usable.bytes if self.usable else 0
+        every = self.moments if self.whole is None else (*self.moments, self.whole)
+        return max(every, key=lambda moment: moment.total.bytes - (moment.room.bytes if moment.room else room), default=None)
+
+    def moment(self, name: str | None) -> Moment | None:
+        return next((moment for moment in self.moments if moment.name == name), None)
+
+    @property
+    def unexplained(self) -> Size | None:
+        failing = self.moment(self.failing)
+        return None if failing is None or self.observed is None else self.observed - failing.total
+
+
+@record
+class Attribution:
+    """One tensor of this run whose block would print as the failed request. `event` is the index of the event."""
+
+    event: int
+    key: str  # phrase key of the tensor
+    tensor: Text
+    group: str  # as Term.group
+    formula: str  # in symbols
+    numbers: str
+    bytes: int  # before the allocator rounds
+    block_bytes: int  # after
+    exact: bool  # prints as the request; never for 2.00 and 20.00 MiB
+    coincidence: int  # other candidates of this run that print alike
+    agrees: bool  # frame and phase fit
+    at_least: bool = False  # the formula is a lower bound (pickled samples)
+    tokens: int | None = None  # tokens of the forward pass that the formula counts with
+    solved: bool = False  # its length is what the request implies, so that by itself it proves nothing
+    span: tuple[int, int] | None = None  # the tokens that print alike, where its length is solved and more than one does

@@ -1,0 +1,145 @@
+"""Facts to plain numbers: everything that the formulas of one role need, read once."""
+
+from __future__ import annotations
+
+from diagnose.budget import batch, sharding
+from diagnose.budget.formula import Number, Span, term
+from diagnose.budget.known import Loss, loss_of, table
+from diagnose.budget.ledger import Term
+from diagnose.budget.precision import Precision, precision
+from diagnose.budget.roles import Role
+from diagnose.budget.trainable import Trainable, trainable
+from diagnose.catalogue import Model
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+
+@record
+class Setup:
+    """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown."""
+
+    book: FactBook
+    role: Role
+    model: Model | None
+    framework: str
+    stage: str
+    sharding: sharding.Sharding
+    precision: Precision
+    trainable: Trainable
+    batch: batch.Batch
+    loss: Loss
+    checkpointing: str
+    attention: str
+    fused: bool
+    values: dict[str, Number]
+    unknown: tuple[str, ...]
+
+    @property
+    def reference(self) -> str:
+        """How the reference model is held: none, copy, adapter, offload, precomputed; "" where that is open."""
+        if self.role.name != "train" or self.stage not in table()["compared"]:
+            return "none"
+        if self.trainable.lora:
+            return "adapter"
+        asked = self.book.word("train.ref_model")
+        if asked is not None:
+            return asked
+        return "copy" if self.stage in ("dpo", "kto") else ""
+
+    def term(self, key: str, group: str, symbols: str, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
+        """A term of this role's letters."""
+        return term(key, group, symbols, self.values, source=source, low=low, high=high, **said)
+
+    def knows(self, *letters: str) -> bool:
+        return all(map(self.values.__contains__, letters))
+
+
+def setup(book: FactBook, role: Role) -> Setup:
+    """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
+    unknown: list[str] = []
+    model = role.model
+    framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
+    shards = sharding.sharding(book, role)
+    held = precision(book, role, shards, framework)
+    learnt = trainable(book, role, framework)
+    if isinstance(held.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
+        held = precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
+    rows = batch.batch(book, role, stage)
+    kernel = book.word("train.loss_kernel") or "none"
+    own = book.version(f"version.{framework}") if framework else None
+    loss = loss_of(framework, stage, model.family if model else "", own, book.version("version.transformers"))
+    values: dict[str, Number] = {}
+    if model is not None:
+        values |= _letters(model, shards)
+    params = learnt.params
+    if params is not None:
+        values["P"] = -(-params // shards.model_parallel)
+    else:
+        unknown.append("model.shape")
+    if learnt.count is not None:
+        values["Pt"] = -(-learnt.count // shards.model_parallel)
+    values |= {"w": held.weight, "g": held.gradient}
+    if shards.ranks:
+        values["N"] = shards.ranks
+    if learnt.lora:
+        values["r"] = learnt.rank
+    values |= rows.letters
+    return Setup(
+        book=book,
+        role=role,
+        model=model,
+        framework=framework,
+        stage=stage,
+        sharding=shards,
+        precision=held,
+        trainable=learnt,
+        batch=rows,
+        loss=loss,
+        checkpointing=book.word("train.gradient_checkpointing") or "disabled",
+        attention=book.word("model.attention") or "sdpa",
+        fused=kernel == "liger",
+        values=values,
+        unknown=tuple(dict.fromkeys([*unknown, *shards.unknown, *held.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])),
+    )
+
+
+#: Phases in which the weights may not be there yet.
+_BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
+
+
+def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Sharding, params: int) -> bool:
+    """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
+    they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
+    allocated, phase = book.size("log.allocated"), book.word("log.phase") or "unknown"
+    here = role.name == "train" and shards.whole_weights and phase not in _BEFORE_WEIGHTS
+    half = book.word("train.precision") in ("bf16", "fp16")
+    return here and half and allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
+
+
+def _letters(model: Model, shards: sharding.Sharding) -> dict[str, Number]:
+    """The dimensions that one card computes with: tensor parallel divides widths, pipeline parallel layers."""
+    t, pp = shards.tensor, shards.pipeline
+    values: dict[str, Number] = {
+        "h": model.h,
+        "V": -(-model.V // t),
+        "f": -(-model.f // t),
+        "L": -(-model.L // pp),
+        "a": -(-model.a // t),
+        "q": -(-model.q // t),
+        "k": -(-model.k // t),
+        "d": model.d,
+        "P_layer": -(-model.layer_params() // t),
+    }
+    if model.experts:
+        moe = model.experts
+        values |= {"E": moe.count, "k_e": moe.per_token, "L_d": min(moe.dense_layers, model.L)}
+        values |= {"f_e": -(-moe.width // t), "f_s": -(-moe.shared // t)}
+    if model.latent:
+        low = model.latent
+        values |= {"r_q": low.q_rank, "r_kv": low.kv_rank, "d_r": low.rope_dim, "d_n": low.nope_dim, "d_v": low.v_dim}
+    return values
+
+
+def _open(book: FactBook, role: Role) -> list[str]:
+    """Facts that the figures presume where they are missing: supervised training, attention by SDPA."""
+    return [name for name in ("train.stage", "model.attention") if role.trained and book.value(name) is None]

@@ -1,0 +1,82 @@
+"""How states are divided: the scheme, over how many ranks, and DeepSpeed's bucket sizes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from diagnose.budget.known import table
+from diagnose.budget.roles import Role
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]
+
+
+@record
+class Sharding:
+    """`ranks`: over how many the states are divided (None: unknown); `hands_on`: DeepSpeed gets its configuration
+    unchanged, so that its own defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
+
+    scheme: Scheme
+    ranks: int | None
+    cards: int
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    offload_optimizer: bool = False
+    offload_param: bool = False
+    hands_on: bool = False
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def model_parallel(self) -> int:
+        return self.tensor * self.pipeline
+
+    @property
+    def zero(self) -> bool:
+        return self.scheme in ("zero0", "zero1", "zero2", "zero3")
+
+    @property
+    def whole_weights(self) -> bool:
+        """Whether every rank keeps all weights."""
+        return self.scheme not in ("zero3", "fsdp", "fsdp_grad")
+
+
+def sharding(book: FactBook, role: Role) -> Sharding:
+    tensor, pipeline, context = (max(1, book.count(f"parallel.{name}") or 1) for name in ("tensor", "pipeline", "context"))
+    cards = role.cards
+    scheme = _scheme(book, cards)
+    ranks = None if cards is None else max(1, cards // (tensor * pipeline))
+    if scheme in ("single", "ddp") and ranks is None:
+        ranks = 1
+    wrapped_away = scheme.startswith("fsdp") and book.switch("fsdp.offload") is True
+    return Sharding(
+        scheme=scheme,
+        ranks=ranks,
+        cards=cards or 1,
+        tensor=tensor,
+        pipeline=pipeline,
+        context=context,
+        offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
+        offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
+        hands_on=book.word("train.framework") in table()["deepspeed_direct"],
+        unknown=("parallel.world",) if ranks is None else (),
+    )
+
+
+def _away(book: FactBook, name: str) -> bool:
+    return book.word(name) in ("cpu", "nvme")
+
+
+def _scheme(book: FactBook, cards: int | None) -> Scheme:
+    stage = book.count("zero.stage")
+    if stage is not None and 0 < stage <= 3:
+        return {1: "zero1", 2: "zero2", 3: "zero3"}[stage]  # type: ignore[return-value]
+    wrapped = book.word("fsdp.sharding")
+    if wrapped in ("full_shard", "hybrid_shard"):
+        return "fsdp"
+    if wrapped == "shard_grad_op":
+        return "fsdp_grad"
+    if stage == 0 and book.word("zero.config"):
+        return "zero0"
+    return "ddp" if (cards or 1) > 1 else "single"

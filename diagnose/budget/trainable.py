@@ -1,0 +1,121 @@
+"""How many parameters there are and how many of them learn."""
+
+from __future__ import annotations
+
+import re
+
+from diagnose.budget.roles import Role
+from diagnose.catalogue import Model
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+#: The rank that PEFT, LLaMA-Factory and Axolotl take when none is set.
+DEFAULT_RANK = 8
+
+#: A printed count of trainable parameters below this share of the model is adapters, above it is (nearly) everything.
+ADAPTERS_AT_MOST = 0.3
+
+
+@record
+class Trainable:
+    """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
+
+    `inputs` counts, for the wrapped linears of one layer, how many read the hidden state, the attention output and the MLP product.
+    """
+
+    params: int | None
+    count: int | None
+    lora: bool
+    rank: int = 0
+    dropout: bool = False
+    saved: bool = False
+    inputs: tuple[int, int, int] = (0, 0, 0)
+    unknown: tuple[str, ...] = ()
+
+
+def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
+    model = role.model
+    params = model.params if model else book.count("model.total_params") if role.name in ("train", "actor") else None
+    if params is not None and model is not None and role.headless:
+        params -= model.head_params
+    if not role.trained:
+        return Trainable(params, 0, False)
+    printed = book.count("model.trainable_params") if role.name in ("train", "actor") else None
+    if tuning(book, params) in ("lora", "oft"):
+        return _adapters(book, model, params, printed)
+    if printed and params and printed >= ADAPTERS_AT_MOST * params:
+        return Trainable(params, min(printed, params), False)
+    if book.word("train.finetuning") == "freeze":
+        return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
+    frozen = model.vision.params if model and model.vision and _tower_frozen(book, framework) else 0
+    return Trainable(params, None if params is None else params - frozen, False)
+
+
+def tuning(book: FactBook, params: int | None) -> str | None:
+    """Which parameters are trained. Where nobody says: adapters, if the base is quantised or the log counts only a few (under FSDP and
+    ZeRO-3 it may count the shard of one rank)."""
+    said, printed = book.word("train.finetuning"), book.count("model.trainable_params")
+    sharded = book.count("zero.stage") == 3 or (book.word("fsdp.sharding") or "none") != "none"
+    few = not sharded and printed is not None and params is not None and printed < ADAPTERS_AT_MOST * params
+    quantised = book.word("model.quantization") not in (None, "none", "other")
+    return said or ("lora" if few or quantised else None)
+
+
+def _tower_frozen(book: FactBook, framework: str) -> bool:
+    """LLaMA-Factory freezes the vision tower and projector unless told otherwise; other frameworks only when asked."""
+    word = (book.word("model.freeze") or "").lower()
+    if word in ("none", "disabled", "false"):
+        return False
+    return framework == "llamafactory" or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
+
+
+def _adapters(book: FactBook, model: Model | None, params: int | None, printed: int | None) -> Trainable:
+    rank = book.count("lora.rank")
+    targets = book.word("lora.targets") or ""
+    small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
+    saved = bool(book.word("lora.modules_to_save"))
+    inputs = _inputs(targets)
+    count = small
+    if model is not None and (rank is not None or small is None) and (targets or small is None):
+        count = adapter_params(model, rank or DEFAULT_RANK, targets)
+        if saved:
+            count += 2 * model.V * model.h
+    unknown = () if rank is not None or small else ("lora.rank",)
+    return Trainable(params, count, True, rank or DEFAULT_RANK, (book.ratio("lora.dropout") or 0) > 0, saved, inputs, unknown)
+
+
+_LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
+
+
+def wrapped(targets: str) -> tuple[str, ...]:
+    """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
+    words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
+    found = {name for name in _LINEARS if {f"{name}_proj", name} & words}
+    for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
+        if fused in words:
+            found |= set(parts)
+    if "gate_up_proj" in words:
+        found |= {"gate", "up"}
+    return tuple(name for name in _LINEARS if name in found) or _LINEARS
+
+
+def _inputs(targets: str) -> tuple[int, int, int]:
+    names = wrapped(targets)
+    return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
+
+
+def adapter_params(model: Model, rank: int, targets: str) -> int:
+    """r*(in + out) over the wrapped linears of all layers; experts are counted one by one."""
+    experts = model.experts.count if model.experts else 1
+    width = model.experts.width if model.experts else model.f
+    ends = {
+        "q": (model.h, model.q, 1),
+        "k": (model.h, model.k, 1),
+        "v": (model.h, model.k, 1),
+        "o": (model.q, model.h, 1),
+        "gate": (model.h, width, experts),
+        "up": (model.h, width, experts),
+        "down": (width, model.h, experts),
+    }
+    names = [name for name in wrapped(targets) if model.gated or name != "gate"]
+    return model.L * rank * sum((ends[name][0] + ends[name][1]) * ends[name][2] for name in names)

@@ -1,0 +1,170 @@
+"""Which tensor the request was: the allocator's rounding, frames and phases, lengths solved from the figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, size
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diagnose import shipped
+from diagnose.budget import Attribution, attribute, ledgers
+from diagnose.budget.allocator import block, nameless, prints_as, window
+from diagnose.budget.formula import formula
+from diagnose.budget.tensors import CONDITIONS, tensors
+from diagnose.facts import names
+from diagnose.parse.event import Event
+from diagnose.units import Size, torch_prints
+
+CROSS_ENTROPY = "torch/nn/functional.py:cross_entropy|return torch._C._nn.cross_entropy_loss("
+MLP = "transformers/models/qwen2/modeling_qwen2.py:forward|down_proj = self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))"
+MIB = 2**20
+
+
+def found(facts: dict[str, Any], failure: Event) -> tuple[Attribution, ...]:
+    known = book(facts)
+    return attribute(known, ledgers(known), failure, 0)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "family", "asked"),
+    [
+        (1, "torch_cuda", 2 * MIB),
+        (MIB, "torch_cuda", 2 * MIB),
+        (MIB + 1, "torch_cuda", 20 * MIB),
+        (10 * MIB - 512, "torch_cuda", 20 * MIB),
+        (10 * MIB, "torch_cuda", 10 * MIB),
+        (10 * MIB + 1, "torch_cuda", 12 * MIB),
+        (384 * MIB, "torch_cuda", 384 * MIB),
+        (384 * MIB, "torch_npu", 386 * MIB),
+        (384 * MIB + 7, "torch_mps", 384 * MIB + 7),
+    ],
+)
+def test_block_of_a_tensor(tensor: int, family: str, asked: int) -> None:
+    """The rounding of CUDACachingAllocator.cpp; Ascend adds 32 bytes first; MPS asks for what it needs."""
+    assert block(tensor, family) == asked
+
+
+@given(st.integers(21 * MIB, 2**38), st.sampled_from(["torch_cuda", "torch_npu"]))
+def test_window_holds_what_prints_alike(tensor: int, family: str) -> None:
+    """A tensor lies in the window of its own request, and the ends of the window print as it."""
+    requested = size(torch_prints(block(tensor, family)))
+    low, high = window(requested, family)
+    assert low <= tensor <= high
+    assert prints_as(high, requested, family)
+    assert prints_as(low, requested, family)
+    assert not nameless(requested, family)
+
+
+def test_section_19_worked_checks() -> None:
+    """Figures that maintainers matched by hand: 4.64 GiB and its 16-bit half, 9.47 GiB, and 2**30 bytes as 1024.00 MiB."""
+    assert torch_prints(block(2 * 4096 * 152064 * 4)) == "4.64 GiB"
+    assert torch_prints(block(2 * 4096 * 152064 * 2)) == "2.32 GiB"
+    assert torch_prints(block(2 * 248320 * 5120 * 4)) == "9.47 GiB"
+    assert torch_prints(block(2**30)) == "1024.00 MiB"
+
+
+@pytest.mark.parametrize("text", ["2.00 MiB", "20.00 MiB"])
+def test_sizes_that_name_nothing(text: str) -> None:
+    """Any small tensor prints so: silence."""
+    assert found(AXOLOTL_2143, event(text, "backward", "torch/autograd/graph.py:_engine_run_backward")) == ()
+
+
+def test_log_softmax_of_a_pair() -> None:
+    """4.64 GiB in cross_entropy is the log-softmax of chosen + rejected; logits of the same size are told, with another vocabulary too."""
+    made = found(LLAMAFACTORY_6800, event("4.64 GiB", "loss", CROSS_ENTROPY))
+    best = made[0]
+    assert (best.key, best.bytes, best.block_bytes // MIB) == ("ledger.t_log_softmax", 2 * 4095 * 152064 * 4, 4752)
+    assert best.exact
+    assert best.agrees
+    assert best.tokens == 8192
+    assert {2 * 4096 * 152064 * 4, 2 * 4096 * 151936 * 4} <= {each.bytes for each in made}
+    assert [each.agrees for each in made if each.key == "ledger.t_logits_fp32"] == [False]
+    assert best.coincidence >= 2
+
+
+def test_without_a_frame_the_phase_decides() -> None:
+    """No traceback: what may be allocated in the phase agrees, the rest does not."""
+    made = found(LLAMAFACTORY_6800, event("4.64 GiB", "backward"))
+    assert made[0].agrees
+    assert made[0].key == "ledger.t_logits_gradient"
+
+
+def test_length_solved_from_the_request() -> None:
+    """1.43 GiB of an 18,944-wide 16-bit product is 40,352 to 40,627 tokens: 16 rows of 2,528, below the cap of 2,560."""
+    best = found(TRL_3172, event("1.43 GiB", "forward", MLP))[0]
+    assert (best.key, best.tokens, best.bytes) == ("ledger.t_mlp_product", 16 * 2528, 16 * 2528 * 18944 * 2)
+    assert best.numbers == "2*16*2528*18944"
+    assert best.span == (40352, 40627)
+    assert "about 16 x 2,528 tokens" in best.tensor.en
+
+
+def test_an_adapter_cast_would_show_its_frame() -> None:
+    """Half the tokens in fp32 print alike, but the traceback is the bare MLP."""
+    made = found(TRL_3172, event("1.43 GiB", "forward", MLP))
+    cast = [each for each in made if each.key == "ledger.t_lora_cast"]
+    assert [each.agrees for each in cast] == [False]
+    shown = found(TRL_3172, event("1.43 GiB", "forward", "peft/tuners/lora/layer.py:_cast_input_dtype|return x.to(dtype)"))[0]
+    assert shown.key == "ledger.t_lora_cast"
+
+
+def test_exactly_one_gibibyte_of_scores() -> None:
+    """Printed as 1024.00 MiB: fp32 probabilities of four rows, sixteen heads, 2048 by 2048."""
+    made = found(DEEPSEEK, event("1024.00 MiB", "attention", "torch/nn/functional.py:softmax|ret = input.softmax(dim, dtype=dtype)"))
+    assert (made[0].key, made[0].bytes, made[0].coincidence) == ("ledger.t_scores_fp32", 2**30, 0)
+
+
+def test_a_tie_rounds_to_even() -> None:
+    """3.125 GiB prints as 3.12."""
+    best = found(OPENRLHF_392, event("3.12 GiB", "loss", "torch/nn/functional.py:log_softmax|ret = input.log_softmax(dim)", role="actor"))[
+        0
+    ]
+    assert (best.bytes, best.block_bytes // MIB) == (4 * 2047 * 102400 * 4, 3200)
+
+
+def test_pickled_samples_are_a_lower_bound() -> None:
+    """The list is at least its tensors; texts make up the rest, so it is never exact."""
+    best = found(OPENRLHF_964, event("2.14 GiB", "generation", "torch/distributed/distributed_c10d.py:_object_to_tensor"))[0]
+    assert (best.bytes, best.at_least, best.exact, best.agrees) == (2273312768, True, False, True)
+
+
+def test_a_cap_that_is_not_enforced() -> None:
+    """Logits of 45,056 tokens under a cap of 4,096: the request says so where the frame says that it is the loss."""
+    requested = Size.exactly(block(4 * 45055 * 152064))
+    facts = LLAMAFACTORY_6800 | {"train.stage": "sft"}
+    made = found(facts, event(torch_prints(requested.bytes), "loss", CROSS_ENTROPY))
+    assert made[0].tokens == 45056
+    assert made[0].agrees
+
+
+def test_patches_solved_from_the_request() -> None:
+    """23.41 GiB in the attention of a vision model whose decoder rows are short: patches by patches, and how many."""
+    frame = "transformers/models/qwen2_vl/modeling_qwen2_vl.py:forward|attn_output = F.scaled_dot_product_attention("
+    facts = LLAMAFACTORY_6800 | {"train.stage": "sft", "train.max_seq_len": 2048}
+    best = found(facts, event("23.41 GiB", "attention", frame))[0]
+    assert (best.group, best.agrees, best.exact) == ("mm_inputs", True, True)
+    assert "28,0" in best.tensor.en
+    short = found(facts, event("200.00 MiB", "attention", frame))
+    assert not [each for each in short if each.group == "mm_inputs"]
+
+
+def test_unknown_model_names_nothing() -> None:
+    """Without dimensions there is nothing to multiply."""
+    assert found({"train.framework": "trl"}, event("4.64 GiB", "loss", CROSS_ENTROPY)) == ()
+
+
+def test_host_failures_are_not_tensors_of_the_card() -> None:
+    assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator")) == ()
+
+
+def test_the_table_is_sound() -> None:
+    """Every entry has a name in both languages, formulas that parse, conditions and phases that exist."""
+    phrases, phases = shipped.table("phrases")["ledger"], shipped.table("vocabulary")["phase"]
+    for tensor in tensors():
+        assert {"en", "zh"} <= set(phrases[tensor.key])
+        assert set(tensor.when) <= set(CONDITIONS)
+        assert set(tensor.phases) <= set(phases)
+        assert all(formula(symbols).names for symbols in tensor.bytes)
+    assert "data.tokens_in_batch" in names()
