@@ -1,0 +1,192 @@
+"""One comparison of a rule: its text, its tree, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from diagnose import shipped
+from diagnose.complaints import complaint
+from diagnose.record import record
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+Operator = Literal[">=", "<=", "==", "!=", ">", "<"]
+Sign = Literal["+", "-"]
+
+#: A comparison is one line of a rule file; longer text is an accident, and LALR stacks should stay shallow.
+LONGEST = 500
+
+
+@record
+class Name:
+    """A fact, by its dotted name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@record
+class Figure:
+    """A constant as written: `kind` is size, number, version or word."""
+
+    kind: Literal["size", "number", "version", "word"]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@record
+class Share:
+    percent: str
+    whole: Node
+
+    def __str__(self) -> str:
+        return f"{self.percent}% of {_inside(self.whole)}"
+
+
+@record
+class Sum:
+    """The first part, then every other with its sign."""
+
+    first: Node
+    rest: tuple[tuple[Sign, Node], ...]
+
+    def __str__(self) -> str:
+        parts = [f"{sign} {f'({part})' if isinstance(part, Sum) else part}" for sign, part in self.rest]
+        return " ".join([_inside(self.first) if isinstance(self.first, Sum) else str(self.first), *parts])
+
+
+@record
+class Product:
+    parts: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return " * ".join(_inside(part) for part in self.parts)
+
+
+Node: TypeAlias = "Name | Figure | Share | Sum | Product"
+
+
+@record
+class Comparison:
+    """`left operator right`; printing it and parsing that gives it back."""
+
+    left: Node
+    operator: Operator
+    right: Node
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+
+def _inside(node: Node) -> str:
+    """A part of a product or the whole of a share: what binds less tightly stands in brackets."""
+    return f"({node})" if isinstance(node, (Sum, Product)) else str(node)
+
+
+def names(node: Node | Comparison) -> Iterator[str]:
+    """The facts that an expression reads, from left to right."""
+    if isinstance(node, Comparison):
+        yield from names(node.left)
+        yield from names(node.right)
+    elif isinstance(node, Name):
+        yield node.name
+    elif isinstance(node, Share):
+        yield from names(node.whole)
+    elif isinstance(node, Sum):
+        yield from names(node.first)
+        for _, part in node.rest:
+            yield from names(part)
+    elif isinstance(node, Product):
+        for part in node.parts:
+            yield from names(part)
+
+
+def parse(text: str) -> Comparison:
+    """The comparison that a line of a rule writes. Raises Complaint for anything else."""
+    tree = _tree(text, "comparison")
+    left, operator, right = tree.children
+    return Comparison(_node(left), str(operator), _node(right))  # type: ignore[arg-type]  # the grammar admits no other operator
+
+
+def parse_sum(text: str) -> Node:
+    """The bytes that `accounts_for` writes: an expression without a comparison."""
+    left, _, _ = _tree(f"{text} >= 0 B", "sum").children
+    return _node(left)
+
+
+@cache
+def _tree(text: str, wanted: str) -> Tree[Token]:
+    from lark.exceptions import UnexpectedInput
+
+    if len(text) > LONGEST:
+        raise complaint("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=wanted)
+    try:
+        return shipped.parser("rule_expr").parse(text)
+    except UnexpectedInput as error:
+        column = getattr(error, "column", 0)
+        raise complaint("not_an_expression", f"column {column}" if column > 0 else "", text=text, wanted=wanted) from error
+
+
+def _node(tree: Tree[Token] | Token) -> Node:
+    kind, parts = tree.data, tree.children  # type: ignore[union-attr]  # every leaf is wrapped by its alias
+    if kind == "fact":
+        return Name(str(parts[0]))
+    if kind == "size":
+        return _size(str(parts[0]), str(parts[1]))
+    if kind in ("number", "version", "word"):
+        return Figure(kind, str(parts[0]))  # type: ignore[arg-type]  # one of the three
+    if kind == "share":
+        return Share(str(parts[0]), _node(parts[1]))
+    if kind == "sum":
+        return Sum(_node(parts[0]), tuple((str(parts[i]), _node(parts[i + 1])) for i in range(1, len(parts), 2)))  # type: ignore[misc]
+    return Product(tuple(_node(part) for part in parts[::2]))
+
+
+def _size(digits: str, unit: str) -> Figure:
+    if unit != "B" and "i" not in unit:
+        raise complaint("decimal_unit", hint="binary_unit", unit=unit, binary=f"{unit[0]}iB")
+    return Figure("size", f"{digits} {unit}")
+
+
+# -- as data: what a compiled rule file holds, so that running a rule needs no grammar
+
+
+def to_data(node: Node | Comparison) -> list[Any]:
+    """The tree as lists and strings."""
+    if isinstance(node, Comparison):
+        return ["compare", to_data(node.left), node.operator, to_data(node.right)]
+    if isinstance(node, Name):
+        return ["fact", node.name]
+    if isinstance(node, Figure):
+        return [node.kind, node.text]
+    if isinstance(node, Share):
+        return ["share", node.percent, to_data(node.whole)]
+    if isinstance(node, Sum):
+        return ["sum", to_data(node.first), *([sign, to_data(part)] for sign, part in node.rest)]
+    return ["product", *(to_data(part) for part in node.parts)]
+
+
+def comparison_of(data: list[Any]) -> Comparison:
+    """The comparison that `to_data` wrote."""
+    return Comparison(node_of(data[1]), data[2], node_of(data[3]))
+
+
+def node_of(data: list[Any]) -> Node:
+    """The expression that `to_data` wrote."""
+    kind = data[0]
+    if kind == "fact":
+        return Name(data[1])
+    if kind == "share":
+        return Share(data[1], node_of(data[2]))
+    if kind == "sum":
+        return Sum(node_of(data[1]), tuple((sign, node_of(part)) for sign, part in data[2:]))
+    if kind == "product":
+        return Product(tuple(node_of(part) for part in data[1:]))
+    return Figure(kind, data[1])

@@ -1,0 +1,52 @@
+"""Known-bad releases to rules: adding one is data (`rules/versions`), never code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: What a bad release calls for, by the way out of it.
+_CURE = {"upgrade": "upgrade_library", "downgrade": "downgrade_library"}
+
+
+def entries(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every known-bad release of the table: an entry with a symptom. Files hold a list, or one entry per document."""
+    for file in table.values():
+        for entry in file if isinstance(file, list) else [file]:
+            if isinstance(entry, Mapping) and "symptom" in entry:
+                yield entry
+
+
+def rules_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A cause rule, uncompiled, for every known-bad release."""
+    return [rule_of_release(entry) for entry in entries(table)]
+
+
+def rule_of_release(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule: the symptom is seen and the release is in the range.
+
+    An entry names `library`, `since` (first bad release), `until` (first good one; absent: none yet), `symptom` (lines
+    as in `when: all`), `cure` (upgrade, downgrade), title, evidence, `source`, and perhaps `assume`: the release to
+    assume where the log names none, which makes the cause likely. It must be told apart by its symptom alone then.
+    """
+    fact = f"version.{entry['library']}"
+    when = {key: list(entry[key]) for key in ("any", "none") if key in entry}
+    bounds = [f"{fact} >= {entry['since']}"] if "since" in entry else []
+    bounds += [f"{fact} < {entry['until']}"] if "until" in entry else []
+    rule: dict[str, Any] = {
+        "id": entry["id"],
+        "cause": entry.get("cause", "software_bug"),
+        "status": entry.get("status", "stable"),
+        "title": entry["title"],
+        "when": {"all": [*entry["symptom"], *bounds], **when},
+        "evidence": entry["evidence"],
+        "remedies": [_CURE[entry.get("cure", "upgrade")], *entry.get("remedies", ())],
+        "references": [entry["source"]] if isinstance(entry["source"], str) else list(entry["source"]),
+    }
+    for key in ("accounts_for", "yields_to", "assuming", "given", "examples"):
+        if key in entry:
+            rule[key] = entry[key]
+    presume = dict(entry.get("presume", {}))
+    if "assume" in entry:
+        presume[fact] = entry["assume"]
+    return {**rule, "presume": presume} if presume else rule

@@ -1,0 +1,45 @@
+"""What the judge says of a rule: fires, likely, unknown or quiet, and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from diagnose.facts import Witness
+from diagnose.phrases import Text
+from diagnose.record import record
+from diagnose.units import Size
+
+Outcome = Literal["fires", "likely", "unknown", "quiet"]
+
+
+@record
+class Verdict:
+    """The outcome of one cause rule. `deciding` is the line of the rule that settled it; `missing` the fact that would
+    (of a likely one: the first that it presumes)."""
+
+    rule: str
+    cause: str
+    outcome: Outcome
+    deciding: str
+    missing: str | None
+    title: Text
+    explanation: Text  # evidence with its figures, and presumptions said aloud; empty unless fires or likely
+    accounts_for: Size | None
+    also_true: bool
+    evidence: tuple[Witness, ...]
+    remedies: tuple[str, ...]  # words of the vocabulary, best first, as the rule lists them
+    url: str
+    exact: bool = False  # the rule fired on one tensor whose block prints as the request
+    told: int = 0  # lines of the rule that hold
+    share: float | None = None  # accounts_for as a part of the card; None: no card's memory, or the card is unknown
+    open: int = 0  # lines of the rule that are still unknown
+
+
+@record
+class Judgement:
+    """All verdicts; `causes` are those that fire or are likely, merged by cause, best first."""
+
+    causes: tuple[Verdict, ...]
+    undecided: tuple[Verdict, ...]
+    all: tuple[Verdict, ...]
+    faults: tuple[str, ...] = ()  # rules that crashed: a note about the rule, never about the patient

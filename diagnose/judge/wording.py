@@ -1,0 +1,67 @@
+"""The sentence of a verdict: its figures filled in, its presumption said aloud."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from diagnose.facts import Value, declared
+from diagnose.judge.compare import Lookup
+from diagnose.phrases import Lang, Text, close, phrase
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from diagnose.judge.load import Rule
+
+#: A fact in braces. str.format would read the dots as attributes.
+PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
+
+
+def explanation(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text:
+    """The evidence sentence with its figures, then what was assumed."""
+    said = Text(fill(rule.evidence.en, lookup, "en"), fill(rule.evidence.zh, lookup, "zh"))
+    if not presumed:
+        return said
+    aloud = rule.assuming or _assumptions(presumed)
+    return phrase("judge.with_presumption", said=said, assuming=Text(fill(aloud.en, lookup, "en"), fill(aloud.zh, lookup, "zh")))
+
+
+def _assumptions(presumed: Mapping[str, Value]) -> Text:
+    clauses = []
+    for name, value in presumed.items():
+        entry = declared(name)
+        what = Text(entry.en, entry.zh) if entry else Text(name, name)
+        clauses.append(phrase("judge.assumption", what=what, value=Text(shown(value, "en"), shown(value, "zh"))))
+    english, chinese = phrase("judge.comma")
+    return Text(english.join(clause.en for clause in clauses), chinese.join(clause.zh for clause in clauses))
+
+
+def fill(sentence: str, lookup: Lookup, lang: Lang) -> str:
+    """The sentence with every {fact} as a person writes it."""
+    if lang == "zh":
+        for name in PLACEHOLDER.findall(sentence):
+            sentence = close(sentence, f"{{{name}}}", _worded(name, lookup(name), lang))
+    return PLACEHOLDER.sub(lambda match: _worded(match[1], lookup(match[1]), lang), sentence)
+
+
+def _worded(name: str, value: Value, lang: Lang) -> str:
+    """A phase as people call it, a card without a name as the card, anything else as it is."""
+    if name == "log.phase" and value is not None:
+        return phrase(f"phase.{value}").to(lang)
+    if name == "hardware.gpu" and value is None:
+        return phrase("judge.card").to(lang)
+    return shown(value, lang)
+
+
+def shown(value: Value, lang: Lang) -> str:
+    """A fact's value in a sentence: sizes as printed, switches as words, large counts grouped."""
+    if value is None:
+        return phrase("judge.unknown").to(lang)
+    if isinstance(value, bool):
+        value = "enabled" if value else "disabled"
+    if value in ("enabled", "disabled"):
+        return phrase(f"judge.{value}").to(lang)
+    if isinstance(value, Size):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,139 @@
+"""A rule against its own examples: verdicts as promised, and no line that no example misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from diagnose.complaints import Complaint
+from diagnose.facts import Fact, FactBook, Witness, typed
+from diagnose.judge.compete import EVERYTHING
+from diagnose.judge.decide import decide
+from diagnose.judge.express import Comparison, names
+from diagnose.judge.load import Rule, rule_of
+from diagnose.judge.releases import rule_of_release
+from diagnose.phrases import phrase
+from diagnose.record import record
+from diagnose.vet.fault import Fault
+from diagnose.vet.paper import Paper
+
+VERDICTS = ("fires", "likely", "unknown", "quiet")
+#: Every rule shows at least one of each.
+NEEDED = ("fires", "quiet", "unknown")
+
+Case = tuple[Mapping[str, str], str]
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """Runs the examples of one cause."""
+    if paper.room == "remedies":
+        return
+    try:
+        rule = rule_of(written(paper))
+        found = cases(paper)
+        yield from promised(paper, rule, found)
+        yield from kinds(paper, found)
+        yield from earning(paper, rule, found)
+    except Complaint:
+        return  # the line that cannot be read is reported by its own check
+
+
+def written(paper: Paper) -> Mapping[str, object]:
+    return rule_of_release(paper.data) if paper.room == "versions" else paper.data
+
+
+def cases(paper: Paper) -> list[Case]:
+    """The facts and the promised verdict of each example."""
+    given = paper.data.get("given", {})
+    return [({**given, **example.get("with", {})}, example.get("expect", "")) for example in paper.data["examples"]]
+
+
+def promised(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]:
+    """Each example has the verdict that it promises, and what speaks has no figure missing."""
+    blank = phrase("judge.unknown").en
+    for index, (facts, expect) in enumerate(found):
+        if expect not in VERDICTS:
+            yield paper.fault(("examples", index), "unknown_word", word=expect, known=", ".join(VERDICTS))
+            continue
+        verdict = decide(rule, book(facts))
+        if verdict.outcome != expect:
+            yield paper.fault(("examples", index), "verdict_differs", expect=expect, outcome=verdict.outcome, line=verdict.deciding)
+        if expect == "fires" and blank in verdict.explanation.en and "accounts_for" not in paper.data:
+            yield paper.fault(("examples", index), "figure_missing", text=verdict.explanation.en)
+
+
+def kinds(paper: Paper, found: Sequence[Case]) -> Iterator[Fault]:
+    for verdict in NEEDED:
+        if not any(expect == verdict for _, expect in found):
+            yield paper.fault(("examples",), "no_example", verdict=verdict)
+
+
+def earning(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]:
+    """Without any one of its lines, some example would come out otherwise; else the line is untested or superfluous."""
+    for part in ("all", "any", "none"):
+        for index, line in enumerate(getattr(rule, part)):
+            shorter = without(rule, part, index)
+            if all(decide(shorter, book(facts)).outcome == expect for facts, expect in found):
+                yield paper.fault(place(paper, part, index), "line_unused", line=str(line))
+
+
+def without(rule: Rule, part: str, index: int) -> Rule:
+    """The rule less one line."""
+    held: tuple[Comparison, ...] = getattr(rule, part)
+    kept = held[:index] + held[index + 1 :]
+    if part == "any":
+        return replace(rule, any=kept)
+    return replace(rule, all=kept) if part == "all" else replace(rule, none=kept)
+
+
+def place(paper: Paper, part: str, index: int) -> tuple[str | int, ...]:
+    if paper.room == "causes":
+        return ("when", part, index)
+    return (("symptom" if part == "all" else part), index)
+
+
+def book(facts: Mapping[str, str]) -> FactBook:
+    """A book in which the log says these things."""
+    witness = Witness("given", text="example")
+    return FactBook(Fact(name, typed(name, text), "log", witness) for name, text in facts.items())
+
+
+def neighbours(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """Two rules for different causes that fire on each other's examples: one must yield, or they are one."""
+    speaking = [_Speaking.of(paper) for paper in papers if paper.room != "remedies" and runs(paper)]
+    for at, one in enumerate(speaking):
+        for other in speaking[at + 1 :]:
+            if one.rule.cause != other.rule.cause and not related(one.rule, other.rule) and one.fires_on(other) and other.fires_on(one):
+                yield one.paper.fault((), "neighbours", one=one.rule.id, other=other.rule.id)
+
+
+def runs(paper: Paper) -> bool:
+    """Whether its lines and examples can be read; if not, that is reported by its own checks."""
+    try:
+        rule_of(written(paper))
+        return all(book(facts) is not None for facts, _ in cases(paper))
+    except Complaint:
+        return False
+
+
+def related(rule: Rule, other: Rule) -> bool:
+    return bool({other.id, other.cause, EVERYTHING} & set(rule.yields_to)) or bool({rule.id, rule.cause, EVERYTHING} & set(other.yields_to))
+
+
+@record
+class _Speaking:
+    """A rule, what it must know to fire, and the examples on which it does."""
+
+    paper: Paper
+    rule: Rule
+    needs: frozenset[str]
+    fired: tuple[Mapping[str, str], ...]
+
+    @classmethod
+    def of(cls, paper: Paper) -> _Speaking:
+        rule = rule_of(written(paper))
+        needs = frozenset(name for line in rule.all for name in names(line))
+        return cls(paper, rule, needs, tuple(facts for facts, expect in cases(paper) if expect == "fires"))
+
+    def fires_on(self, other: _Speaking) -> bool:
+        return any(self.needs <= facts.keys() and decide(self.rule, book(facts)).outcome == "fires" for facts in other.fired)

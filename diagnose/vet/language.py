@@ -1,0 +1,74 @@
+"""What a rule says to people: both languages, the same figures in both, no filler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from diagnose.complaints import Complaint
+from diagnose.judge import express
+from diagnose.judge.wording import PLACEHOLDER
+from diagnose.vet.fault import Fault
+from diagnose.vet.meaning import lines
+from diagnose.vet.paper import Paper
+from diagnose.vet.shape import texts
+
+#: The fields of a rule that people read.
+SAID = ("title", "assuming", "evidence", "background", "alone", "do", "command")
+FILLER = re.compile(r"\b(TODO|TBD|FIXME|XXX|N/A)\b")
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """Every text of one rule."""
+    for at, data in said(paper):
+        if not texts(data):
+            if not (paper.room == "remedies" and at[0] == "command" and isinstance(data, str)):  # a command needs no translation
+                yield paper.fault(at, "one_language", field=str(at[0]))
+            continue
+        yield from text(paper, at, data)
+    yield from placeholders(paper)
+
+
+def said(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    yield from (((field,), paper.data[field]) for field in SAID if field in paper.data)
+    if paper.room == "remedies":
+        for index, entry in enumerate(paper.data.get("not_when", ())):
+            yield ("not_when", index), entry
+        for fact, entry in paper.data.get("asks", {}).items():
+            yield ("asks", fact), entry
+
+
+def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
+    """Both languages fill in the same figures; neither is a stand-in."""
+    if set(PLACEHOLDER.findall(data["en"])) != set(PLACEHOLDER.findall(data["zh"])):
+        yield paper.fault(at, "placeholders_differ", field=str(at[0]))
+    if at[0] != "command" and (not CHINESE.search(data["zh"]) or CHINESE.search(data["en"])):
+        yield paper.fault(at, "wrong_language", field=str(at[0]))
+    if FILLER.search(data["en"]) or FILLER.search(data["zh"]):
+        yield paper.fault(at, "filler", field=str(at[0]))
+
+
+def placeholders(paper: Paper) -> Iterator[Fault]:
+    """Only a fact that the rule reads may stand in braces: any other may be unknown when it speaks."""
+    if paper.room == "remedies":
+        return
+    try:
+        read = names(paper)
+    except Complaint:
+        return  # the line that cannot be read is reported by its own check
+    for field in ("evidence", "assuming"):
+        for name in PLACEHOLDER.findall(str(paper.data.get(field, ""))):
+            if name not in read:
+                yield paper.fault((field,), "placeholder_not_read", name=name)
+
+
+def names(paper: Paper) -> set[str]:
+    """Every fact that a cause reads. Raises Complaint for a line that cannot be read."""
+    read = {name for _, line in lines(paper) for name in express.names(express.parse(line))} | set(paper.data.get("presume", {}))
+    if "accounts_for" in paper.data:
+        read |= set(express.names(express.parse_sum(paper.data["accounts_for"])))
+    if paper.room == "versions":
+        read.add(f"version.{paper.data['library']}")
+    return read

@@ -1,0 +1,106 @@
+"""What a rule points at: remedies, other rules, pages, cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from diagnose import shipped
+from diagnose.judge.compete import EVERYTHING
+from diagnose.vet.fault import Fault
+from diagnose.vet.paper import Paper
+from diagnose.vet.shape import nearest, remedy_words
+
+#: A page, not a front door.
+PAGE = re.compile(r"https://[^\s/]+/[^\s]*[^\s/]+/?$")
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """The links of one rule that need no other rule."""
+    if paper.room != "remedies":
+        for index, word in enumerate(paper.data.get("remedies", ())):
+            if word not in remedy_words():
+                yield paper.fault(("remedies", index), "unknown_word", word=word, known=nearest(word))
+    yield from references(paper)
+    yield from cases(paper)
+
+
+def references(paper: Paper) -> Iterator[Fault]:
+    """Each is an https page, or a case that lies in corpus/."""
+    field = "source" if paper.room == "versions" else "references"
+    written = paper.data.get(field, ())
+    for index, page in enumerate([written] if isinstance(written, str) else written):
+        if not PAGE.match(page) and not (page.startswith("corpus/") and (shipped.HERE.parent / page).is_dir()):
+            yield paper.fault((field, index), "no_page", page=page)
+
+
+def cases(paper: Paper) -> Iterator[Fault]:
+    """A case named by an example exists, where there is a corpus at all (a wheel has none)."""
+    corpus: Path = shipped.HERE.parent / "corpus"
+    for index, example in enumerate(paper.data.get("examples", ())):
+        case = example.get("case") if isinstance(example, dict) else None
+        if case and corpus.is_dir() and not (corpus.parent / case).is_dir():
+            yield paper.fault(("examples", index), "no_case", case=case)
+
+
+def together(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """Ids are used once, `yields_to` names what exists, and nobody yields in a circle."""
+    yield from unique(papers)
+    yield from yields(papers)
+    yield from circle(papers)
+
+
+def unique(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """No id is given twice in one folder, nor again after it was retired."""
+    seen: dict[tuple[str, str, str], Paper] = {}
+    for paper in papers:
+        room = "remedies" if paper.room == "remedies" else "causes"
+        former = paper.data.get("formerly", ())
+        for name in [str(paper.data["id"]), *([former] if isinstance(former, str) else former)]:
+            held = seen.setdefault((str(Path(paper.file).parent), room, name), paper)
+            if held is not paper:
+                yield paper.fault(("id",), "id_taken", id=name, file=held.file)
+
+
+def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
+    known = (
+        {str(paper.data["id"]) for paper in papers if paper.room != "remedies"} | set(shipped.table("vocabulary")["cause"]) | {EVERYTHING}
+    )
+    for paper in papers:
+        for index, name in enumerate(paper.data.get("yields_to", ())):
+            if name not in known:
+                yield paper.fault(("yields_to", index), "no_such_rule", name=name)
+
+
+def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """Two rules that set each other aside would leave nobody to speak."""
+    causes = {str(paper.data["id"]): paper for paper in papers if paper.room != "remedies"}
+    graph = {name: {to for to in targets(paper, causes) if to != name} for name, paper in causes.items()}
+    done: set[str] = set()
+    for start in graph:
+        found = _circle(start, graph, [], done)
+        if found:
+            yield causes[found[0]].fault(("yields_to",), "circle", path=" -> ".join(found))
+            return
+
+
+def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
+    """The rules that set this one aside: those named, and all that speak for a cause named."""
+    for name in paper.data.get("yields_to", ()):
+        if name in causes:
+            yield name
+        yield from (other for other, held in causes.items() if held.data.get("cause", "software_bug") == name)
+
+
+def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]) -> list[str]:
+    if at in path:
+        return [*path[path.index(at) :], at]
+    if at in done:
+        return []
+    for to in sorted(graph[at]):
+        found = _circle(to, graph, [*path, at], done)
+        if found:
+            return found
+    done.add(at)
+    return []

@@ -1,0 +1,112 @@
+"""What a rule's lines say: facts that exist, kinds that agree, words that can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from diagnose import facts, shipped
+from diagnose.complaints import Complaint
+from diagnose.judge import compare, express
+from diagnose.judge.decide import ESTIMATE
+from diagnose.phrases import Text
+from diagnose.vet.fault import Fault
+from diagnose.vet.paper import Paper
+
+Place = tuple[str | int, ...]
+
+
+def lines(paper: Paper) -> Iterator[tuple[Place, str]]:
+    """Every comparison of a rule and where it stands."""
+    if paper.room == "causes":
+        for part, entries in paper.data["when"].items():
+            yield from ((("when", part, index), line) for index, line in enumerate(entries))
+    elif paper.room == "versions":
+        for part in ("symptom", "any", "none"):
+            yield from (((part, index), line) for index, line in enumerate(paper.data.get(part, ())))
+    else:
+        yield from ((("where", index), line) for index, line in enumerate(paper.data.get("where", ())))
+        for index, entry in enumerate(paper.data.get("not_when", ())):
+            condition = entry.get("if", ()) if isinstance(entry, Mapping) else ()
+            for line in [condition] if isinstance(condition, str) else condition:
+                yield ("not_when", index, "if"), line
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """Every line reads, compares what can be compared, and names words that the fact can be."""
+    for place, line in lines(paper):
+        try:
+            comparison = express.parse(line)
+            compare.kind_of(comparison)
+            compare.check_words(comparison)
+        except Complaint as error:
+            yield paper.says(place, _said(error))
+    yield from values(paper)
+    yield from bytes_named(paper)
+
+
+def values(paper: Paper) -> Iterator[Fault]:
+    """What is presumed, given or varied is a value that the fact can have."""
+    places: list[tuple[Place, Mapping[str, str]]] = [((field,), paper.data.get(field, {})) for field in ("presume", "given")]
+    examples = paper.data.get("examples", ()) if paper.room != "remedies" else ()
+    places += [(("examples", index, "with"), example.get("with", {})) for index, example in enumerate(examples)]
+    for place, entries in places:
+        for name, text in entries.items():
+            try:
+                facts.typed(name, "0 GiB" if place == ("presume",) and text == ESTIMATE else text)
+            except Complaint as error:
+                yield paper.says((*place, name), _said(error))
+
+
+def bytes_named(paper: Paper) -> Iterator[Fault]:
+    """`accounts_for` is bytes."""
+    if "accounts_for" not in paper.data or paper.room == "remedies":
+        return
+    try:
+        node = express.parse_sum(paper.data["accounts_for"])
+        if compare.kind_of(express.Comparison(node, ">=", express.Figure("size", "0 B"))) != "size":
+            yield paper.fault(("accounts_for",), "not_bytes")
+    except Complaint as error:
+        yield paper.says(("accounts_for",), _said(error))
+
+
+def producible(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """Every fact in a condition can be produced: by the room that declares it, or by an option."""
+    for paper in papers:
+        for place, line in lines(paper):
+            try:
+                read = list(express.names(express.parse(line)))
+            except Complaint:
+                continue  # reported already
+            for name in read:
+                if facts.declared(name) is not None and not produced(name):
+                    yield paper.fault(place, "never_produced", name=name)
+
+
+@cache
+def produced(name: str) -> bool:
+    """Whether something in the house writes this fact: a framework table, the room that it names, or the user."""
+    entry = facts.declared(name)
+    if entry is None:
+        return False
+    if entry.by == "given" or name in shipped.table("knobs"):
+        return True
+    text = _sources(entry.by)
+    stem, _, field = name.partition(".")
+    # Rooms that produce a family of facts write stem and field apart: f"log.{name}" for a list of names.
+    return name in text or (f'"{stem}.{{' in text and re.search(rf"\b{field}\b", text) is not None)
+
+
+@cache
+def _sources(room: str) -> str:
+    """All that a room is made of: its modules, and the tables and grammars that they read."""
+    here, home = Path(shipped.HERE), shipped.home()
+    tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
+    files = [here / f"{room}.py", *(here / room).glob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file())
+
+
+def _said(error: Complaint) -> Text:
+    return Text(error.to("en"), error.to("zh"))

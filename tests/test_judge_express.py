@@ -1,0 +1,118 @@
+"""The language of rule lines: what it reads, what it refuses, and that printing gives back what was read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diagnose.complaints import Complaint
+from diagnose.judge import compare
+from diagnose.judge.express import Comparison, Figure, Name, Node, Product, Share, Sum, comparison_of, names, parse, to_data
+
+FACTS = st.sampled_from(["log.requested", "log.free", "train.max_seq_len", "alloc.expandable_segments", "version.trl"])
+FIGURES = st.one_of(
+    st.builds(lambda n, unit: Figure("size", f"{n} {unit}"), st.integers(0, 999), st.sampled_from(["B", "KiB", "MiB", "GiB", "TiB"])),
+    st.builds(lambda n: Figure("number", str(n)), st.integers(0, 10**6)),
+    st.builds(lambda n: Figure("version", f"{n}.4.1"), st.integers(0, 9)),
+    st.sampled_from([Figure("word", "enabled"), Figure("word", "flash-attn"), Figure("number", "0.25"), Figure("version", "0.7.0.post1")]),
+)
+
+
+def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    return st.one_of(
+        st.builds(Share, st.sampled_from(["5", "12.5"]), inner),
+        st.builds(lambda parts: Product(tuple(parts)), st.lists(inner, min_size=2, max_size=3)),
+        st.builds(
+            lambda first, rest: Sum(first, tuple(rest)),
+            inner,
+            st.lists(st.tuples(st.sampled_from(["+", "-"]), inner), min_size=1, max_size=3),
+        ),
+    )
+
+
+NODES: st.SearchStrategy[Node] = st.recursive(st.one_of(st.builds(Name, FACTS), FIGURES), _grown, max_leaves=6)
+COMPARISONS = st.builds(Comparison, NODES, st.sampled_from([">=", "<=", "==", "!=", ">", "<"]), NODES)
+
+
+@settings(max_examples=120, deadline=None)
+@given(COMPARISONS)
+def test_printing_then_parsing_gives_the_same_tree(comparison: Comparison) -> None:
+    assert parse(str(comparison)) == comparison
+
+
+@settings(max_examples=60, deadline=None)
+@given(COMPARISONS)
+def test_a_compiled_tree_survives_json(comparison: Comparison) -> None:
+    """Rules are shipped as JSON, so that running them needs no grammar."""
+    assert comparison_of(json.loads(json.dumps(to_data(comparison)))) == comparison
+
+
+@pytest.mark.parametrize(
+    ("line", "printed"),
+    [
+        ("log.requested>log.free", "log.requested > log.free"),
+        ("10% of log.capacity <= log.free", "10% of log.capacity <= log.free"),
+        ("log.free >= 512MiB", "log.free >= 512 MiB"),
+        ("2*train.micro_batch_size < 8", "2 * train.micro_batch_size < 8"),
+        ("log.free - (log.requested - 1 B) > 0 B", "log.free - (log.requested - 1 B) > 0 B"),
+        ("10% of (log.free + log.requested) > 1.5 GiB", "10% of (log.free + log.requested) > 1.5 GiB"),
+        ("version.openrlhf >= 0.7.0.post1", "version.openrlhf >= 0.7.0.post1"),
+        ("version.trl < 1.6", "version.trl < 1.6"),
+    ],
+)
+def test_every_form_of_the_handbook_reads(line: str, printed: str) -> None:
+    assert str(parse(line)) == printed
+    compare.kind_of(parse(line))
+
+
+def test_decimal_units_are_refused_with_the_binary_one() -> None:
+    with pytest.raises(Complaint) as refused:
+        parse("log.free > 3 GB")
+    assert "GiB" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "log.free", "log.free > ", "a.b > b.c > c.d", "log.free > 1 GiB and x.y > 2", "log.free > 'x'", "(" * 400, "x" * 9000]
+)
+def test_what_is_no_comparison_is_one_sentence(line: str) -> None:
+    with pytest.raises(Complaint):
+        parse(line)
+
+
+def test_names_come_in_reading_order() -> None:
+    assert list(names(parse("log.requested <= log.free + 10% of log.capacity"))) == ["log.requested", "log.free", "log.capacity"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "log.free > 3",
+        "log.free == enabled",
+        "train.stage > 1 GiB",
+        "version.trl > 1 GiB",
+        "log.free * log.requested > 1 GiB",
+        "log.free + 1 > 1 GiB",
+        "model.shape == llama",
+    ],
+)
+def test_kinds_that_do_not_meet_are_refused(line: str) -> None:
+    """A size beside a count, or beside a word, is a mistake of the author."""
+    with pytest.raises(Complaint):
+        compare.kind_of(parse(line))
+
+
+def test_an_unknown_fact_is_refused_with_the_nearest() -> None:
+    with pytest.raises(Complaint) as refused:
+        compare.kind_of(parse("log.requestd > log.free"))
+    assert "log.requested" in str(refused.value)
+
+
+def test_a_word_that_a_fact_can_never_be_is_refused() -> None:
+    with pytest.raises(Complaint):
+        compare.check_words(parse("model.attention == flash"))
+    with pytest.raises(Complaint):
+        compare.check_words(parse("alloc.expandable_segments == on"))
+    compare.check_words(parse("alloc.expandable_segments == enabled"))
