@@ -1,0 +1,8 @@
+"""verdicts -> ranked remedies, rejected advice, the cheapest plan that fits, questions; patches."""
+
+from __future__ import annotations
+
+from diagnose.plan.advise import make
+from diagnose.plan.remedy import Outcome
+
+__all__ = ["Outcome", "make"]

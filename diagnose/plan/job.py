@@ -1,0 +1,111 @@
+"""What the planner knows of one failed job: its facts, its causes by remedy, its documents, and the bench that prices changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from diagnose.adapters.settings import Document
+from diagnose.budget.ledger import Ledger
+from diagnose.facts import FactBook, Value
+from diagnose.judge.compare import holds
+from diagnose.judge.express import Comparison
+from diagnose.judge.verdict import Judgement, Verdict
+from diagnose.plan.load import Rule
+from diagnose.plan.price import Bench, Reprice, Saving
+from diagnose.plan.remedy import Edit, Fits, Remedy
+from diagnose.record import record
+from diagnose.truth import Truth, all_of
+
+#: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
+Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
+
+
+@record
+class Call:
+    """A cause that calls for a remedy: its place among the causes, the remedy's place in its list, and the sum of its places
+    in the lists of all leading causes that are as sure as the first."""
+
+    cause: Verdict
+    rank: int
+    listed: int
+    standing: int
+
+
+@record
+class Offer:
+    """A remedy weighed for this job, with what the ranking and the search for a plan need of it."""
+
+    remedy: Remedy
+    rule: Rule
+    changes: dict[str, Value]
+    saving: Saving | None
+    call: Call | None
+
+    @property
+    def id(self) -> str:
+        return self.remedy.id
+
+    @property
+    def fits(self) -> Fits:
+        return self.remedy.fits
+
+    @property
+    def bytes(self) -> int:
+        """What it takes off the peak; nothing where it acts on another moment or is not known."""
+        return self.saving.bytes.bytes if self.saving and not self.saving.moment else 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether a cause that is more than also true calls for it."""
+        return self.call is not None and not self.call.cause.also_true
+
+
+@dataclass
+class Job:
+    """Facts, ledgers, judgement and documents of the job under the planner's hands."""
+
+    book: FactBook
+    ledgers: tuple[Ledger, ...]
+    judgement: Judgement
+    documents: Sequence[Document]
+    reprice: Reprice
+    edit: Editor
+
+    @cached_property
+    def bench(self) -> Bench:
+        return Bench(self.book, self.ledgers, self.reprice)
+
+    @cached_property
+    def calls(self) -> dict[str, Call]:
+        """For each remedy word the best-placed cause that calls for it; a cause that is also true never comes before another."""
+        found: dict[str, Call] = {}
+        causes = sorted(self.judgement.causes, key=lambda cause: cause.also_true)
+        first = [cause for cause in causes if (cause.also_true, cause.outcome) == (causes[0].also_true, causes[0].outcome)]
+        for rank, cause in enumerate(causes):
+            for listed, word in enumerate(cause.remedies):
+                places = [one.remedies.index(word) if word in one.remedies else len(one.remedies) for one in first]
+                found.setdefault(word, Call(cause, rank, listed, sum(places)))
+        return found
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it is known that host memory ran out, not the card's."""
+        return self.book.switch("log.on_card") is False
+
+    def true(self, conditions: Sequence[Comparison]) -> Truth:
+        return all_of(holds(each, self.book.value) for each in conditions)
+
+    @cached_property
+    def largest(self) -> tuple[str, float]:
+        """The group that takes most of the peak, and its share."""
+        peak = self.bench.largest(self.bench.before)
+        if peak is None or peak.total.bytes <= 0:
+            return "overhead", 0.0
+        sizes: dict[str, int] = {}
+        for term in peak.terms:
+            sizes[term.group] = sizes.get(term.group, 0) + term.size.bytes
+        group = max(sizes, key=lambda name: sizes[name])
+        return group, sizes[group] / peak.total.bytes

@@ -1,0 +1,166 @@
+"""What the engine would most like to know: at most three facts, the one that could change most first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from diagnose.adapters import tables
+from diagnose.facts import declared
+from diagnose.phrases import Text, phrase
+from diagnose.plan.job import Job, Offer
+from diagnose.plan.remedy import Plan, Question
+from diagnose.plan.say import called, filled
+from diagnose.units import show
+
+MOST = 3
+
+#: What decides most of a ledger that needs more than was allocated, in this order.
+_DECIDES = ("zero.stage", "train.precision")
+
+#: Phases in which no rows are on the card: their length explains nothing there.
+_BEFORE_ROWS = ("model_load", "init", "dataset", "optimizer_step", "checkpoint_save", "weight_sync")
+
+#: Knobs that only jobs with rollouts have, and the stages that have them.
+_ROLES = ("rollout.", "actor.", "critic.", "reward.", "ref.", "colocate.", "grpo.")
+_ROLLOUTS = ("ppo", "grpo", "rloo")
+
+
+def questions(job: Job, offers: Sequence[Offer], plan: Plan | None) -> tuple[Question, ...]:
+    """The first three of: what the ledger lacks, what would settle a verdict, what decides how good a remedy is."""
+    asked: dict[str, Question] = {}
+    for fact, why in wanted(job, offers, plan):
+        if fact not in asked and declared(fact) is not None:
+            asked[fact] = Question(fact, why, how(fact, job), option(fact))
+        if len(asked) == MOST:
+            break
+    return tuple(asked.values())
+
+
+def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tuple[str, Text]]:
+    """Facts and why they matter, the most useful first."""
+    trust = job.bench.trust
+    certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
+    if trust == "over":
+        yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in _DECIDES if not job.bench.stated(fact))
+    if trust == "short" and job.book.word("log.phase") not in _BEFORE_ROWS:
+        yield from gap(job)
+    if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
+        yield from (
+            (fact, phrase("plan.ask_missing", fact=called(fact), what=phrase("plan.ask_ledger")))
+            for fact in job.bench.before.unknown
+            if not job.bench.stated(fact)
+        )
+    steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
+    yield from verdicts(job, only_releases=certain)
+    yield from about(steps, job)
+    yield from host((*steps, *offers), job)
+    yield from about([offer for offer in offers if offer not in steps], job, apart=True)
+
+
+def _offloads(job: Job) -> bool:
+    """Whether the configuration keeps states in host memory: only then does the ledger explain a host that ran out."""
+    words = (job.book.word(name) for name in ("zero.offload_optimizer", "zero.offload_param", "rollout.offload_between_phases"))
+    return bool(job.book.switch("fsdp.offload")) or any(word not in (None, "none") for word in words)
+
+
+def gap(job: Job) -> Iterator[tuple[str, Text]]:
+    """What would explain a ledger that falls short: eager attention, longer rows, another limit."""
+    bench, before = job.bench, job.bench.before
+    missing = before.unexplained if before else None
+    size = show(missing.bytes) if missing else ""
+    lengths = {str(each.get("model.attention", "")): f"{each['train.max_seq_len']:,}" for each in bench.explanations()}
+    if not job.bench.stated("model.attention"):
+        told = size and "eager" in lengths
+        name = called("model.attention")
+        why = phrase("plan.ask_attention", fact=name, gap=size, tokens=lengths["eager"]) if told else None
+        yield "model.attention", why or phrase("plan.ask_attention_plain", fact=name)
+    if not job.bench.stated("data.longest_sample"):
+        told = size and "" in lengths
+        name = called("data.longest_sample")
+        why = phrase("plan.ask_longest", fact=name, gap=size, tokens=lengths[""]) if told else None
+        yield "data.longest_sample", why or phrase("plan.ask_longest_plain", fact=name)
+    if not job.bench.stated("train.max_seq_len"):
+        yield "train.max_seq_len", phrase("plan.ask_limit", fact=called("train.max_seq_len"))
+
+
+def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
+    """The facts that would settle rules which could not be judged, and the releases that likely ones presume."""
+    presuming = [cause for cause in job.judgement.causes if cause.missing and cause.missing.startswith("version.")]
+    doubted = [*presuming, *job.judgement.undecided]
+    open_ = [(verdict.missing, verdict) for verdict in doubted if verdict.missing and askable(verdict.missing, job)]
+    for missing, verdict in sorted(open_, key=lambda pair: not pair[0].startswith("version.")):
+        if missing.startswith("version.") or not only_releases:
+            yield missing, phrase("plan.ask_verdict", fact=called(missing), title=verdict.title)
+
+
+def askable(fact: str, job: Job) -> bool:
+    """Whether a person can answer: what is run and on what, not what only the log or the ledger can say."""
+    entry = declared(fact)
+    if entry is None or entry.by == "budget" or (fact.startswith(_ROLES) and job.book.word("train.stage") not in _ROLLOUTS):
+        return False
+    if _of_another_engine(fact, job):
+        return False
+    answers = entry.is_knob or entry.how is not None or fact.startswith(("version.", "data.", "host."))
+    return answers and not job.bench.stated(fact)
+
+
+def _of_another_engine(fact: str, job: Job) -> bool:
+    """Whether it belongs to the sharding engine that this job does not use."""
+    if fact.startswith("zero."):
+        return job.book.word("fsdp.sharding") not in (None, "none")
+    return fact.startswith("fsdp.") and bool(job.book.count("zero.stage"))
+
+
+def about(offers: Sequence[Offer], job: Job, apart: bool = False) -> Iterator[tuple[str, Text]]:
+    """What the rules say decides how good a remedy is, even where a limit is written: the real figure is what counts.
+    For remedies outside the plan (`apart`) only what does not hang on the value that they would set."""
+    shape = job.book.shape("model.shape")
+    for offer in offers:
+        for fact, why in offer.rule.asks:
+            held = job.book.fact(fact)
+            limit = (
+                entry := declared(fact)
+            ) is not None and entry.is_knob  # a knob is a limit, whoever states it; the real figure is asked for
+            known = held is not None and held.value is not None and held.origin in (("given",) if limit else ("given", "log"))
+            blind = fact.startswith("data.image") and (shape is None or shape.vision is None)
+            value = offer.changes.get(offer.rule.turns or "")
+            if not known and not blind and not ((apart or value is None) and "{value}" in why.en):
+                yield fact, filled(why, job, value=value)
+
+
+def host(offers: Sequence[Offer], job: Job) -> Iterator[tuple[str, Text]]:
+    """Host memory, where a remedy takes much of it."""
+    for offer in offers:
+        takes = offer.remedy.price.host_memory
+        if takes is not None and takes.bytes > 8 * 2**30 and not job.bench.stated("host.ram"):
+            yield "host.ram", phrase("plan.ask_host", remedy=offer.remedy.title, host=show(takes.bytes))
+
+
+def how(fact: str, job: Job) -> Text:
+    """How a person finds it out: in so many words, or by the key that the framework has for it."""
+    entry = declared(fact)
+    if entry and entry.how:
+        return Text(entry.how["en"], entry.how["zh"])
+    framework = job.book.word("train.framework")
+    if framework in tables.names():
+        keys = list(dict.fromkeys(key.key for key in tables.table(framework).of(fact) if key.key and not key.read_only))
+        if keys:
+            either = phrase("plan.how_or")
+            names = Text(either.en.join(keys[:2]), either.zh.join(keys[:2]))
+            return phrase("plan.how_key", keys=names, framework=tables.called(framework))
+    return phrase("plan.how_option")
+
+
+def option(fact: str) -> str:
+    """The option that answers it."""
+    return "--model ID" if fact in ("model.shape", "model.path") else f"--set {fact}={example(fact)}"
+
+
+def example(fact: str) -> str:
+    """What to write after the equals sign."""
+    entry = declared(fact)
+    if entry is None:
+        return ""
+    if entry.words:
+        return "|".join(entry.words)
+    return {"size": "'512 GiB'", "count": "N", "ratio": "0.9", "switch": "enabled|disabled", "version": "X.Y.Z"}.get(entry.kind, "TEXT")

@@ -1,0 +1,48 @@
+"""In which order remedies are listed: no weights, every step is one comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diagnose import shipped
+from diagnose.plan.fit import ORDER
+from diagnose.plan.job import Offer
+from diagnose.plan.remedy import Rejected
+
+RESULTS = ("keep", "may_change", "change")
+SPEED = ("faster", "same", "slower", "much_slower")
+EFFORT = ("flag", "key", "file", "code", "hardware")
+
+
+def ranked(offers: Iterable[Offer]) -> list[Offer]:
+    """Best first, one for each word of the vocabulary: what names the change before what only says what to do."""
+    best: dict[str, Offer] = {}
+    for offer in sorted(offers, key=lambda offer: (not offer.changes, place(offer))):
+        best.setdefault(offer.id, offer)
+    return sorted(best.values(), key=place)
+
+
+def place(offer: Offer) -> tuple[int | str, ...]:
+    """What leading causes call for comes first, new hardware last. What fits is compared by what it does to the results, then
+    by its places in the lists of the leading causes: what answers two of them goes before what answers one. What does not fit
+    (or is not known to) goes by the place of its cause, so that a free remedy for a lesser trouble never leads."""
+    price = offer.remedy.price
+    group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
+    cure = offer.fits in ("yes", "likely")
+    cause = offer.call.rank if offer.call else 99
+    listed = offer.call.listed if offer.call else 99
+    fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
+    standing = offer.call.standing if offer.call else 99
+    own = (fit, results, standing, speed, cause) if cure else (cause, fit, listed, results, speed)
+    return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
+
+
+def rejections(refused: Iterable[Rejected], offers: Iterable[Offer]) -> list[Rejected]:
+    """One reason for each remedy that is not on offer, in the order of the vocabulary: what everybody tries first comes first."""
+    offered = {offer.id for offer in offers}
+    first: dict[str, Rejected] = {}
+    for each in refused:
+        if each.id not in offered:
+            first.setdefault(each.id, each)
+    order = [word for words in shipped.table("vocabulary")["remedy"].values() for word in words]
+    return sorted(first.values(), key=lambda each: order.index(each.id) if each.id in order else len(order))

@@ -1,0 +1,64 @@
+"""Advice that does not apply or would do harm here, each with its one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnose.facts import Fact, Value
+from diagnose.phrases import Text, phrase
+from diagnose.plan.job import Job
+from diagnose.plan.load import Rule
+from diagnose.plan.say import called, filled, value_of, witness
+from diagnose.plan.values import value_for
+from diagnose.units import Size, show
+
+
+def contraindicated(rule: Rule, job: Job) -> Text | None:
+    """The reason of the first contraindication that holds for sure; None where none does."""
+    for unless in rule.not_when:
+        if job.true(unless.all) is True:
+            return filled(unless.reason, job)
+    return None
+
+
+def in_effect(rule: Rule, job: Job) -> Text | None:
+    """Says so, with value and witness, where the knob already has what the rule would set, or can go no further."""
+    fact = job.book.fact(rule.turns) if rule.turns else None
+    if rule.turns is None or fact is None or fact.value is None:
+        return None
+    if fact.value in wanted(rule, job):
+        return phrase("plan.in_effect", **told(fact))
+    lowering = rule.to.aim == "largest" or any(text.endswith("%") and float(text[:-1]) < 100 for text in rule.to.values)
+    floor = rule.to.least or 1
+    if lowering and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
+        return phrase("plan.at_minimum", **told(fact))
+    return None
+
+
+def wanted(rule: Rule, job: Job) -> list[Value]:
+    """The values that count as in effect: those the rule would set, and those at least as good."""
+    if rule.turns is None:
+        return []
+    fixed = [text for text in rule.to.values if not text.endswith("%")] if rule.to.aim == "list" else []
+    return [value_for(rule.turns, text, job.book) for text in (*fixed, *rule.already)]
+
+
+def told(fact: Fact) -> dict[str, Text]:
+    return {"knob": called(fact.name), "value": value_of(fact.value), "witness": witness(fact)}
+
+
+def too_little_host(job: Job, host: Size | None) -> Text | None:
+    """Says so where the node is known to have less memory than the remedy would take."""
+    ram = job.book.size("host.ram")
+    if host is None or ram is None or host.low <= ram.high:
+        return None
+    return phrase("plan.host_too_small", host=show(host.bytes), ram=str(ram))
+
+
+def too_little_card(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
+    """Says so where what comes back from the host would not fit on the card."""
+    bench = job.bench
+    if rule.relieves != "host" or not changes or bench.fits(changes) != "no" or bench.fits({}) == "no":
+        return None
+    peak, usable = bench.need(bench.after(changes)), bench.usable
+    return phrase("plan.card_too_small", peak=show(peak.bytes), usable=show(usable.bytes)) if peak and usable else None

@@ -1,0 +1,104 @@
+"""What the planner proposes: remedies with prices and edits, rejected advice, the plan, questions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from diagnose.facts import Value
+from diagnose.phrases import Text
+from diagnose.record import record
+from diagnose.units import Size
+
+Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
+
+
+@record
+class Edit:
+    """One change of one key. `target` is a given file's name or, where none was given, what to edit (Text-free: a file or "command line").
+
+    `frm` is the old value as written (None: the key is absent), `to` the new one as it is written there (None: remove the key).
+    `renamed` is the new key where the edit renames it.
+    """
+
+    target: str
+    key: str
+    frm: str | None
+    to: str | None
+    renamed: str | None = None
+
+
+@record
+class Price:
+    results: str
+    speed: str
+    effort: str
+    host_memory: Size | None = None
+
+
+@record
+class Remedy:
+    """A remedy for this job. `saves` is the difference of the peaks of two ledgers (None: not estimable);
+    `peak` the peak after it. `knobs` are the changes it makes, as the ledger was re-run with them."""
+
+    id: str
+    rule: str
+    title: Text
+    why: Text
+    saves: Size | None
+    peak: Size | None
+    fits: Fits
+    price: Price
+    edits: tuple[Edit, ...]
+    env: tuple[str, ...]
+    command: Text | None
+    references: tuple[str, ...]
+    url: str
+    knobs: tuple[tuple[str, Value], ...] = ()
+
+
+@record
+class Rejected:
+    id: str
+    rule: str
+    reason: Text
+
+
+@record
+class Rung:
+    """One step of the ladder: once it runs, raise this knob so far."""
+
+    knob: str
+    frm: Value
+    to: Value
+    predicted_peak: Size
+
+
+@record
+class Plan:
+    steps: tuple[str, ...]  # remedy ids
+    edits: tuple[Edit, ...]
+    env: tuple[str, ...]
+    predicted_peak: Size | None
+    margin: Size | None
+    fits: Fits
+    ladder: tuple[Rung, ...] = ()
+
+
+@record
+class Question:
+    """What the engine would most like to know. `set` is the option that answers it, such as --set data.longest_sample=N."""
+
+    fact: str
+    why: Text
+    how: Text
+    set: str
+
+
+@record
+class Outcome:
+    """All that planning yields, remedies best first."""
+
+    remedies: tuple[Remedy, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    plan: Plan | None = None
+    questions: tuple[Question, ...] = ()

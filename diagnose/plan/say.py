@@ -1,0 +1,120 @@
+"""The sentences of the planner: why a remedy helps, why advice is rejected, in both languages with their figures."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from diagnose.facts import Fact, Value, declared
+from diagnose.judge.wording import fill, shown
+from diagnose.phrases import Text, phrase, same
+from diagnose.plan.job import Job
+from diagnose.plan.load import Rule
+from diagnose.plan.price import Saving
+from diagnose.units import Size, show
+
+
+def filled(text: Text, job: Job, **values: object) -> Text:
+    """A rule's sentence with its {facts}, and {value}, {current} and the like, as a person writes them."""
+    said = Text(fill(text.en, job.book.value, "en"), fill(text.zh, job.book.value, "zh"))
+    for name, value in values.items():
+        said = Text(said.en.replace(f"{{{name}}}", str(value)), said.zh.replace(f"{{{name}}}", str(value)))
+    return said
+
+
+def called(name: str) -> Text:
+    """What a fact or knob is called."""
+    entry = declared(name)
+    return Text(entry.en, entry.zh) if entry else same(name)
+
+
+def value_of(value: Value) -> Text:
+    return Text(shown(value, "en"), shown(value, "zh"))
+
+
+def witness(fact: Fact) -> Text:
+    """Where a fact is from, in a few words."""
+    seen = fact.witness
+    if fact.origin == "default":
+        return phrase("plan.witness_default")
+    if fact.origin == "given":
+        return phrase("plan.witness_given")
+    if seen.key:
+        return phrase("plan.witness_key", name=seen.key, source=PurePath(seen.source).name or seen.source)
+    if seen.line:
+        return phrase("plan.witness_log", line=seen.line)
+    return phrase("plan.witness_derived")
+
+
+def joined(*parts: Text) -> Text:
+    return Text("".join(part.en for part in parts), "".join(part.zh for part in parts))
+
+
+def why_saves(job: Job, saving: Saving, after: Size | None) -> Text:
+    """The figures of a remedy that the ledger prices."""
+    bench = job.bench
+    if after is not None and bench.peak is not None and after.bytes >= bench.peak.bytes and not saving.moment and not saving.supposed:
+        return phrase("plan.frees", saves=show(saving.bytes.bytes))
+    if saving.supposed:
+        return phrase("plan.saves_supposed", saves=show(saving.bytes.bytes), supposed=supposed(saving))
+    if saving.moment:
+        return phrase("plan.saves_elsewhere", saves=show(saving.bytes.bytes), moment=phrase(f"moment.{saving.moment}"))
+    if after is None or bench.peak is None:
+        return phrase("plan.saves_only", saves=show(saving.bytes.bytes))
+    of = phrase("plan.of", usable=show(bench.usable.bytes)) if bench.usable else same("")
+    return phrase("plan.saves", saves=show(saving.bytes.bytes), before=show(bench.peak.bytes), after=show(after.bytes), of=of)
+
+
+def supposed(saving: Saving) -> Text:
+    facts = dict(saving.supposed)
+    tokens = f"{facts.get('train.max_seq_len', 0):,}"
+    if "model.attention" in facts:
+        return phrase("plan.supposed_attention", attention=facts["model.attention"], tokens=tokens)
+    return phrase("plan.supposed_length", tokens=tokens)
+
+
+def why_bounded(job: Job, bound: Size) -> Text:
+    """What an allocator remedy can and cannot do here."""
+    book, bench = job.book, job.bench
+    said = phrase("plan.at_most", saves=show(bound.bytes))
+    requested, free, idle = book.size("log.requested"), book.size("log.free"), book.size("log.reserved_unallocated")
+    if requested is None or free is None or idle is None:
+        return said
+    room = free + idle
+    said = phrase("plan.places_request", requested=requested, room=show(room.bytes))
+    if bench.trust == "full" and bench.peak and bench.usable and bench.peak.bytes > bench.usable.bytes:
+        return joined(said, phrase("plan.but_more_follows", peak=show(bench.peak.bytes), usable=show(bench.usable.bytes)))
+    if another_follows(job):
+        return joined(said, phrase("plan.but_next_block", left=show((room - requested).bytes)))
+    return said
+
+
+def another_follows(job: Job) -> bool:
+    """The logits of a loss are followed by blocks of the same size; whether the next one no longer fits."""
+    book = job.book
+    requested, free, idle = book.size("log.requested"), book.size("log.free"), book.size("log.reserved_unallocated")
+    if requested is None or free is None or idle is None or book.word("attribution.group") != "logits":
+        return False
+    return (free + idle - requested).bytes < requested.bytes
+
+
+def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
+    """A remedy whose effect the ledger cannot price: what is to be done, or the cause it answers."""
+    if frees is not None:
+        return phrase("plan.frees", saves=show(frees.bytes))
+    if rule.do is not None:
+        return filled(rule.do, job)
+    call = job.calls.get(rule.remedy)
+    return phrase("plan.eases_cause", cause=call.cause.title) if call else phrase("plan.not_priced")
+
+
+def no_effect(job: Job, saving: Saving) -> Text:
+    """Why a remedy does nothing for this peak, or too little."""
+    group, share = job.largest
+    what = {"share": f"{share:.0%}", "what": phrase(f"plan.group_{group}")}
+    gone = 0 if saving.moment else saving.bytes.bytes
+    if gone < 2**20:
+        return phrase("plan.no_effect", **what)
+    shortage = job.bench.shortage
+    if shortage is None or shortage.bytes <= 0:
+        return phrase("plan.too_little_free", saves=show(gone), **what)
+    return phrase("plan.too_little", saves=show(gone), shortage=show(shortage.bytes), **what)

@@ -1,0 +1,128 @@
+"""Two remedies that no table can say: another release of a library, and a key put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from diagnose import shipped
+from diagnose.adapters.settings import Document, Entry
+from diagnose.complaints import Complaint
+from diagnose.facts import Value, declared, typed
+from diagnose.judge.releases import entries
+from diagnose.judge.verdict import Verdict
+from diagnose.phrases import phrase, same
+from diagnose.plan.job import Job, Offer
+from diagnose.plan.load import Rule
+from diagnose.plan.price import Saving
+from diagnose.plan.remedy import Edit, Rejected
+from diagnose.plan.say import filled, why_saves
+from diagnose.plan.weigh import edits_of, freed, offered
+from diagnose.units import Version
+
+#: What `pip install` calls a library where it is not its own name.
+_PACKAGE = {"swift": "ms-swift", "flash_attn": "flash-attn", "liger": "liger-kernel"}
+
+
+# -- releases
+
+
+def another_release(rule: Rule, job: Job) -> Offer | Rejected | None:
+    """Upgrade or downgrade where a release known to be bad is in use; None where none is."""
+    direction = rule.remedy.partition("_")[0]
+    for verdict, entry in known_bad(job):
+        if entry.get("cure", "upgrade") == direction:
+            return release_offer(rule, job, verdict, entry)
+    if rule.remedy in job.calls:
+        return newer(rule, job)
+    versions = [f"{fact.name.partition('.')[2]} {fact.value}" for fact in _versions(job)]
+    if direction == "downgrade" and versions:
+        return Rejected(rule.remedy, rule.id, phrase("plan.no_bad_release", releases=", ".join(versions[:4])))
+    return None
+
+
+def newer(rule: Rule, job: Job) -> Offer | None:
+    """A cause calls for another release although none is known to be bad: only what is in use can be named."""
+    library = job.book.word("train.framework")
+    if library is None or rule.remedy != "upgrade_library":
+        return None
+    why = phrase("plan.newer", title=job.calls[rule.remedy].cause.title)
+    return offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_PACKAGE.get(library, library)}"))
+
+
+def _versions(job: Job) -> list[Any]:
+    """The releases that are known, each once."""
+    named = {fact.name: fact for fact in job.book if fact.name.startswith("version.") and fact.value is not None}
+    return list(named.values())
+
+
+def known_bad(job: Job) -> Iterator[tuple[Verdict, Mapping[str, Any]]]:
+    """The entries of rules/versions whose rule speaks, best first: those of the leading causes, then the others."""
+    table = {entry["id"]: entry for entry in entries(shipped.table("versions"))}
+    speaking = [verdict for verdict in job.judgement.all if verdict.rule in table and verdict.outcome in ("fires", "likely")]
+    for verdict in sorted(speaking, key=lambda verdict: verdict.outcome != "fires"):
+        yield verdict, table[verdict.rule]
+
+
+def release_offer(rule: Rule, job: Job, verdict: Verdict, entry: Mapping[str, Any]) -> Offer:
+    """The other release, priced by the ledger where its terms depend on it, else by what the cause accounts for."""
+    library = str(entry["library"])
+    bound = (
+        f">={entry['until']}" if rule.remedy == "upgrade_library" and "until" in entry else f"<{entry['since']}" if "since" in entry else ""
+    )
+    command = same(f"pip install '{_PACKAGE.get(library, library)}{bound}'")
+    changes: dict[str, Value] = {f"version.{library}": Version(str(entry["until"]))} if bound.startswith(">=") else {}
+    bench = job.bench
+    saving = bench.saving(changes) if changes and bench.trust in ("full", "short") else None
+    if saving is not None and not saving.moment and saving.bytes.bytes > job.bench.noticeable:
+        after = bench.after(changes)
+        peak = bench.need(after)
+        return offered(rule, job, changes, saving, peak, bench.fits(changes), why_saves(job, saving, peak), command=command)
+    gone = verdict.accounts_for
+    why = phrase("plan.release", library=library, bound=bound, title=verdict.title)
+    verdict_fits = freed(job, gone) if gone else "unknown"
+    return offered(rule, job, changes, Saving(gone) if gone else None, None, verdict_fits, why, command=command)
+
+
+# -- keys that are not read
+
+
+def repaired(rule: Rule, job: Job) -> Offer | None:
+    """The value that stands under a key the framework does not read, moved to the key it does read."""
+    unread = [fact.value for fact in job.book.all("config.unknown_key")]
+    meant = [fact.value for fact in job.book.all("config.wanted_knob")]
+    changes: dict[str, Value] = {}
+    edits: list[Edit] = []
+    for key, knob in zip(unread, meant, strict=False):
+        found = written(str(key), job)
+        if found is None or not isinstance(knob, str) or declared(knob) is None:
+            continue
+        document, entry = found
+        try:
+            value = typed(knob, entry.written.strip("\"'"))
+        except Complaint:
+            continue
+        changes[knob] = value
+        new = edits_of({knob: value}, job)
+        if new:
+            edits.append(Edit(document.name, entry.key, entry.written, entry.written, renamed=new[0].key))
+    if not changes:
+        why = filled(rule.do, job) if rule.do else filled(rule.title, job)
+        return offered(rule, job, {}, None, None, "unknown", why) if rule.remedy in job.calls else None
+    saving = job.bench.saving(changes) if job.bench.trust in ("full", "short") else None
+    real = saving if saving is not None and saving.bytes.bytes > job.bench.noticeable and not saving.supposed else None
+    peak = job.bench.after(changes)
+    why = phrase("plan.repair", keys=", ".join(str(key) for key in unread))
+    fits = job.bench.fits(changes) if real else "unknown"
+    offer = offered(rule, job, changes, real, job.bench.need(peak) if real else None, fits, why)
+    return replace(offer, remedy=replace(offer.remedy, edits=tuple(edits)))
+
+
+def written(key: str, job: Job) -> tuple[Document, Entry] | None:
+    """Where a key stands in the given documents."""
+    for document in job.documents:
+        for entry in document.entries:
+            if entry.key == key:
+                return document, entry
+    return None

@@ -1,0 +1,252 @@
+"""One rule held against one job: an offer with its price, a rejection with its reason, or nothing to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from diagnose.adapters import tables
+from diagnose.facts import Value, declared
+from diagnose.phrases import Text, phrase, same
+from diagnose.plan import environment
+from diagnose.plan.fit import fits as sized
+from diagnose.plan.job import Job, Offer
+from diagnose.plan.load import Rule
+from diagnose.plan.price import Saving, difference
+from diagnose.plan.reject import contraindicated, in_effect, too_little_card, too_little_host
+from diagnose.plan.remedy import Edit, Fits, Price, Rejected, Remedy
+from diagnose.plan.say import another_follows, filled, joined, no_effect, value_of, why_bounded, why_saves, why_without_figures
+from diagnose.plan.values import ACCUMULATION, candidates, changes_of, with_companions
+from diagnose.units import Size, show
+
+#: Tables of what any script may hold, whatever it trains with.
+GENERIC = ("shell", "pytorch")
+
+
+def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
+    """What there is to say of this remedy for this job."""
+    called = rule.remedy in job.calls
+    where = job.true(rule.where)
+    if where is False or (not called and (where is None or not considered(rule, job))):
+        return None
+    aloud = called or rule.popular
+    reason = contraindicated(rule, job) or in_effect(rule, job)
+    if reason is None and rule.turns is not None and rule.do is None and not settable(rule, job):
+        framework = job.book.word("train.framework")
+        if reads_elsewhere(rule.turns, job):
+            return None  # there is a setting, in a file that was not given
+        if framework is not None and where is True:
+            reason = phrase("plan.no_key", framework=tables.called(framework))
+        elif framework is None and not (called and generic(job)):
+            return None  # a file of another kind lacks the key; that says nothing of the trainer
+    if reason is not None:
+        return Rejected(rule.remedy, rule.id, reason) if aloud else None
+    weighed = by_ledger(rule, job) if rule.ledger else by_figures(rule, job)
+    if isinstance(weighed, Rejected):
+        return weighed if aloud and where is True else None
+    if weighed is None or (where is None and (weighed.saving is None or weighed.saving.bytes.bytes <= 0)):
+        return None  # whether it applies is not known, and what it would save neither
+    if where is None or splits_unknown(weighed, job):  # it cannot be said to fit before it is known to apply
+        weighed = replace(weighed, remedy=replace(weighed.remedy, fits="unknown"))
+    return weighed if called or unasked(weighed) else None
+
+
+def splits_unknown(offer: Offer, job: Job) -> bool:
+    """Whether it divides the work over cards, where nobody says that there is more than one."""
+    counted = any(job.book.count(name) is not None for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
+    return not counted and any(name.startswith("parallel.") for name in offer.changes)
+
+
+def unasked(offer: Offer) -> bool:
+    """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits."""
+    if not offer.rule.ledger:
+        return False
+    if offer.saving is None:
+        return bool(offer.changes)  # looked at as promising above
+    promises = offer.saving.bytes.bytes > 0 or offer.rule.alone is not None
+    return promises and (offer.rule.popular or offer.fits in ("yes", "likely"))
+
+
+def considered(rule: Rule, job: Job) -> bool:
+    """Whether a remedy that no cause calls for is looked at: advice people give, or a knob that the ledger can price."""
+    if (rule.relieves == "host") != job.on_host and rule.relieves != "both":
+        return False
+    return rule.popular or (rule.ledger and job.bench.trust in ("full", "short"))
+
+
+def promising(changes: Mapping[str, Value], job: Job) -> bool:
+    """Whether, of what an incomplete ledger holds, the changes would take a good part: enough to name them, not to price them."""
+    saving, held = job.bench.saving(changes), job.bench.peak
+    return saving is not None and held is not None and not saving.moment and saving.bytes.bytes > max(2**30, held.bytes // 10)
+
+
+def generic(job: Job) -> bool:
+    """Whether the files are nobody's in particular: a plain script or launcher, whose own keys no table can know."""
+    return all(document.framework in GENERIC for document in job.documents)
+
+
+def settable(rule: Rule, job: Job) -> bool:
+    """Whether the job's framework has a key for the knob. Without a config or a value to try there is nothing to refuse."""
+    entry = declared(rule.turns) if rule.turns else None
+    if entry is None or not entry.is_knob or not job.documents or environment.is_ours(entry.name):
+        return True
+    tried = candidates(entry.name, rule.to, job.bench)
+    return not tried or any(
+        edits_of(with_companions(rule, job.bench, value), job) is not None for value in tried[: len(rule.to.values) or 1]
+    )
+
+
+def reads_elsewhere(knob: str, job: Job) -> bool:
+    """Whether the framework takes the knob from a DeepSpeed file, or has a key for it that is read but never written here."""
+    held = [tables.table(document.framework) for document in job.documents]
+    return any((knob.startswith("zero.") and tab.file_key) or any(key.key and key.read_only for key in tab.of(knob)) for tab in held)
+
+
+def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
+    """The edits that make these changes; accumulation that the framework works out by itself needs none. None: no key for it."""
+    knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
+    rest = {name: value for name, value in knobs.items() if not environment.is_ours(name)}
+    ours = environment.edits(changes, job.book, job.documents)
+    if not rest or not job.documents:
+        return ours
+    edits = job.edit(job.documents, job.book, rest)
+    if edits is None and ACCUMULATION in rest and len(rest) > 1:
+        return edits_of({name: value for name, value in rest.items() if name != ACCUMULATION}, job)
+    return None if edits is None else (*edits, *ours)
+
+
+# -- priced by the ledger
+
+
+def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
+    """A knob remedy: the value that fits, what it saves, and whether that is worth a word."""
+    bench = job.bench
+    changes = changes_of(rule, bench, allowed=lambda changes: rule.do is not None or edits_of(changes, job) is not None)
+    if not changes:  # the value in effect is not known, so neither is how far to go
+        meant = rule.remedy in job.calls and job.true(rule.where) is True
+        return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
+    saving = bench.saving(changes) if bench.trust != "none" else None
+    host = host_of(rule, job, changes)
+    if (refused := too_little_host(job, host)) is not None:
+        return Rejected(rule.remedy, rule.id, refused)
+    if saving is None:
+        if rule.remedy not in job.calls and not promising(changes, job):
+            return None
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None), host)
+    after = bench.after(changes)
+    if rule.remedy in job.calls and rule.alone is None and bench.untouched(changes):  # the ledger does not know this knob
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None), host)
+    peak = bench.need(after) if bench.trust in ("full", "short") else None
+    if bench.trust in ("full", "short") and (verdict := pointless(rule, job, saving)) is not None:
+        if rule.alone is None:
+            return Rejected(rule.remedy, rule.id, verdict)
+        return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), filled(rule.alone, job), host)
+    why = joined(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
+    return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
+
+
+def by_length(job: Job, changes: Mapping[str, Value]) -> Text:
+    """What the changes save at several row lengths, where the ledger explains too little to say which was in effect."""
+    said: list[Text] = []
+    for tokens, need, saved in job.bench.by_length(changes):
+        said.append(phrase("plan.next_length" if said else "plan.by_length"))
+        said.append(phrase("plan.at_length", tokens=f"{tokens:,}", saves=show(saved.bytes), need=show(need.bytes)))
+    return joined(*said)
+
+
+def milder(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text:
+    """Why no milder value was taken: what the next one up would need."""
+    bench = job.bench
+    if rule.turns is None or rule.to.aim != "largest" or bench.trust != "full" or bench.fits(changes) != "yes":
+        return same("")
+    tried = candidates(rule.turns, rule.to, bench)
+    up = tried[tried.index(changes[rule.turns]) - 1] if changes.get(rule.turns) in tried[1:] else None
+    if up is None or bench.fits(next_up := with_companions(rule, bench, up)) == "yes":
+        return same("")
+    need = bench.need(bench.after(next_up))
+    return phrase("plan.milder", value=value_of(up), need=show(need.bytes)) if need is not None else same("")
+
+
+def pointless(rule: Rule, job: Job, saving: Saving) -> Text | None:
+    """Why the saving is not worth it: the peak grows, or hardly anything changes. None where it is worth it."""
+    bench = job.bench
+    if saving.bytes.bytes < -job.bench.noticeable and bench.peak is not None:
+        return phrase("plan.makes_worse", before=show(bench.peak.bytes), after=show((bench.peak - saving.bytes).bytes))
+    if not saving.moment:
+        return no_effect(job, saving) if saving.bytes.bytes <= job.bench.noticeable else None
+    costs_nothing = rule.results == "keep" and rule.speed in ("faster", "same")
+    enough = saving.bytes.bytes > (bench.usable.bytes // 100 if bench.usable else job.bench.noticeable)
+    wanted = (costs_nothing and rule.popular) or job.calls.get(rule.remedy) is not None
+    return None if enough and wanted else no_effect(job, saving)
+
+
+def host_of(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Size | None:
+    """The host memory that it takes on the node: the difference of two ledgers' host sides."""
+    before, after = job.bench.before, job.bench.after(changes)
+    if not rule.takes_host or before is None or after is None:
+        return None
+    return difference(after.host.total, before.host.total)
+
+
+# -- bounded by the message, or by a named fact
+
+
+def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
+    """A remedy that the ledger does not price: what the message shows bounds it, or nothing is known of its bytes."""
+    changes = (changes_of(rule, job.bench) or {}) if rule.turns else {}
+    if (reason := too_little_card(rule, job, changes)) is not None:
+        return offered(rule, job, changes, None, job.bench.need(job.bench.after(changes)), "no", reason)
+    size = job.book.size(rule.at) if rule.at else None
+    if size is None:
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
+    if rule.bounded:
+        bound = Size(0, size.high, size.bytes)
+        return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
+    return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size))
+
+
+def places(job: Job) -> Fits:
+    """Whether a tidier allocator is enough: only where the whole peak fits, not just this one request."""
+    bench = job.bench
+    if bench.trust == "full":
+        return bench.fits({})
+    return "unlikely" if another_follows(job) else "unknown"
+
+
+def freed(job: Job, size: Size) -> Fits:
+    """Whether it is enough that the card gets so much back."""
+    bench, shortage = job.bench, job.book.size("log.shortage")
+    if bench.trust == "full" and bench.peak is not None:
+        return sized(bench.peak - size, bench.usable)
+    return "likely" if shortage is not None and size.low >= shortage.high else "unknown"
+
+
+def offered(
+    rule: Rule,
+    job: Job,
+    changes: dict[str, Value],
+    saving: Saving | None,
+    peak: Size | None,
+    fits: Fits,
+    why: Text,
+    host: Size | None = None,
+    command: Text | None = None,
+) -> Offer:
+    """The offer with its edits, environment and price."""
+    remedy = Remedy(
+        id=rule.remedy,
+        rule=rule.id,
+        title=filled(rule.title, job),
+        why=why,
+        saves=saving.bytes if saving else None,
+        peak=peak,
+        fits=fits,
+        price=Price(rule.results, rule.speed, rule.effort, host if host and host.bytes > 0 else None),
+        edits=edits_of(changes, job) or (),
+        env=environment.lines(changes, job.book),
+        command=command or (filled(rule.command, job) if rule.command else None),
+        references=rule.references,
+        url=rule.url,
+        knobs=tuple(changes.items()),
+    )
+    return Offer(remedy, rule, changes, saving, job.calls.get(rule.remedy))

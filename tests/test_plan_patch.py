@@ -1,0 +1,245 @@
+"""Knobs to edits to text: what is written means what was wanted, and nothing else of the file moves."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diagnose import adapters
+from diagnose.adapters import tables
+from diagnose.adapters.settings import ConfigSource, Document, Settings
+from diagnose.adapters.tables import Key
+from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
+from diagnose.parse.reading import Reading
+from diagnose.plan import knobs, patch
+from diagnose.plan.remedy import Edit
+from diagnose.units import Version
+
+#: A file of each framework and form, with comments and oddities that must survive.
+FILES = {
+    "llamafactory.yaml": "### mine\nstage: sft  # kept\nfinetuning_type: lora\n\nper_device_train_batch_size: 2\n"
+    "bf16: true\nlearning_rate: 1e-5\n",
+    "llamafactory-crlf.yaml": "stage: dpo\r\nfinetuning_type: full # kept\r\nfp16: true\r\n",
+    "llamafactory.json": '{"stage": "sft", "finetuning_type": "lora"}',
+    "llamafactory.sh": "FORCE_TORCHRUN=1 llamafactory-cli train \\\n  --stage sft \\\n  --finetuning_type lora\necho done\n",
+    "axolotl.yaml": "# mine\nbase_model: x/y  # kept\ndatasets:\n  - path: d\n    type: t\nmicro_batch_size: 2\n"
+    "sequence_len: 100\nplugins:\n  - a.b.C\n",
+    "trl.yaml": "model_name_or_path: x/y\ndataset_name: d # kept\nlora_r: 4\nper_device_train_batch_size: 3",
+    "trl.sh": "trl sft --model_name_or_path a/b --dataset_name d --lora_r 3\n",
+    "trl.py": 'from trl import SFTConfig, SFTTrainer\nargs = SFTConfig(\n    output_dir="显存",\n    bf16=True,  # kept\n)\n'
+    't = SFTTrainer(model="a/b", args=args)\n',
+    "trl-oneline.py": "from trl import GRPOConfig\nargs = GRPOConfig(output_dir='o', fp16=True)\npeft = LoraConfig(r=8)\n",
+    "transformers.yaml": "output_dir: o\nper_device_train_batch_size: 3\n",
+    "transformers.py": 'from transformers import TrainingArguments\nargs = TrainingArguments("o", fp16=True)\n',
+    "openrlhf.sh": "set -x\ndeepspeed --module openrlhf.cli.train_sft \\\n   --pretrain a/b \\\n"
+    "   --zero_stage 2 \\\n   --gradient_checkpointing\n",
+    "openrlhf-dotted.sh": "python -m openrlhf.cli.train_ppo_ray --actor.num_nodes 1 --ds.zero_stage 3\n",
+    "deepspeed.json": '{\n  "zero_optimization": {\n    "stage": 2,\n    "overlap_comm": true\n  },\n  "train_batch_size": "auto"\n}\n',
+    "deepspeed-oneline.json": '{"zero_optimization":{"stage":3}}',
+    "accelerate.yaml": "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"
+    "  zero_stage: 2\n  # kept\n  gradient_clipping: 1.0\n"
+    "fsdp_config:\n  fsdp_version: 1\nmixed_precision: bf16\nnum_processes: 2\n",
+    "swift.yaml": "model: x/y\ntrain_type: lora\nrlhf_type: dpo\nlearning_rate: 1\n",
+    "verl.yaml": "actor_rollout_ref:\n  model:\n    path: x/y\n  rollout:\n    n: 2\ntrainer:\n  nnodes: 1\ndata:\n  train_batch_size: 8\n",
+    "verl.sh": "python -m verl.trainer.main_ppo \\\n  data.train_batch_size=8 \\\n  actor_rollout_ref.model.path=a/b\n",
+    "torchtune.yaml": "model:\n  _component_: torchtune.models.llama3.llama3_8b\n"
+    "batch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n",
+}
+
+
+def read(*files: tuple[str, str]) -> Settings:
+    return adapters.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), FactBook())
+
+
+def samples(key: Key) -> Iterator[Value]:
+    """Values that the key can be asked for."""
+    entry = declared(key.knob)
+    assert entry is not None
+    words = {"count": ["4"], "ratio": ["0.5"], "switch": ["enabled", "disabled"], "word": list(entry.words), "text": ["some/thing"]}.get(
+        entry.kind, []
+    )
+    for word in dict.fromkeys(word for word in (key.values.values() if key.values else words) if word != "nothing"):
+        yield word if entry.kind in ("word", "text") else typed(key.knob, word)
+
+
+def wanted(settings_: Settings) -> Iterator[tuple[str, Value]]:
+    for document in settings_.documents:
+        for key in tables.table(document.framework).keys:
+            if key.key and not key.read_only:
+                yield from ((key.knob, value) for value in samples(key))
+
+
+def untouched(old: str, new: str, edits: tuple[Edit, ...]) -> bool:
+    """Does every line of the old text that no edit changes stand in the new one, in order?"""
+    changed = sum(edit.frm is not None for edit in edits)
+    lines = difflib.SequenceMatcher(None, old.splitlines(keepends=True), new.splitlines(keepends=True), autojunk=False)
+    gone = sum(j - i for tag, i, j, _, _ in lines.get_opcodes() if tag in ("replace", "delete"))
+    neighbours = len(edits) - changed  # a line gets a comma, a backslash or an argument where a key is added beside it
+    return gone <= changed + neighbours
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_knob_that_a_table_can_write_is_read_back(name: str) -> None:
+    """For every framework, form, knob and value: the patched file means what was asked, and keeps everything else."""
+    text = FILES[name]
+    told = read((name, text))
+    book = FactBook(told.facts)
+    made = 0
+    for knob, value in wanted(told):
+        edits = knobs.edits(told.documents, book, {knob: value})
+        if edits is None:
+            continue
+        new = patch.texts(told.documents, edits)[name] if edits else text
+        assert FactBook(read((name, new)).facts).value(knob) == value, (knob, value, edits, new)
+        assert untouched(text, new, edits), (knob, value, new)
+        assert ("\r\n" in text) == ("\r\n" in new) and (text.count("\r\n") != text.count("\n") or new.count("\r\n") == new.count("\n"))
+        assert all(f"{comment}" in new for comment in ("# kept", "显存") if comment in text)
+        made += 1
+    assert made > 10, name
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["learning_rate", "save_steps", "warmup_ratio", "run_name"]),
+            st.sampled_from(["1", '"a: b"', "'x'  # c", "2e-5"]),
+        ),
+        max_size=4,
+    ),
+    st.integers(1, 9),
+)
+def test_neighbours_do_not_matter(lines: list[tuple[str, str]], value: int) -> None:
+    before = "".join(f"{key}: {text}\n" for key, text in lines)
+    text = f"{before}stage: sft\ncutoff_len: 77   # mine\nfinetuning_type: lora\n"
+    told = read(("f.yaml", text))
+    edits = knobs.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": value})
+    assert edits is not None
+    assert patch.apply(told.documents[0], edits) == text.replace("77", str(value))
+
+
+def edited(
+    files: Mapping[str, str], changes: Mapping[str, Value], versions: Mapping[str, str] | None = None
+) -> tuple[tuple[Edit, ...] | None, tuple[Document, ...]]:
+    told = read(*files.items())
+    book = FactBook(told.facts).learn(
+        Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items()
+    )
+    return knobs.edits(told.documents, book, changes), told.documents
+
+
+def patched(files: Mapping[str, str], changes: Mapping[str, Value], versions: Mapping[str, str] | None = None) -> str:
+    edits, documents = edited(files, changes, versions)
+    assert edits
+    return patch.apply(next(document for document in documents if document.name == edits[0].target), edits)
+
+
+def test_a_kernel_that_needs_companions_brings_them_all_and_keeps_the_plugins() -> None:
+    new = patched({"c.yaml": FILES["axolotl.yaml"]}, {"train.loss_kernel": "liger"}, {"axolotl": "0.6.0"})
+    assert "plugins:\n  - a.b.C\n  - axolotl.integrations.liger.LigerPlugin\n" in new
+    assert all(
+        f"{key}: true\n" in new for key in ("liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_fused_linear_cross_entropy")
+    )
+
+
+def test_the_companion_is_the_one_of_the_release() -> None:
+    assert "liger_swiglu" in patched({"c.yaml": FILES["axolotl.yaml"]}, {"train.loss_kernel": "liger"}, {"axolotl": "0.5.2"})
+
+
+def test_checkpointing_of_a_script_brings_its_keyword_arguments() -> None:
+    new = patched({"t.py": FILES["trl.py"]}, {"train.gradient_checkpointing": "enabled"}, {"trl": "0.17.0"})
+    assert '    gradient_checkpointing=True,\n    gradient_checkpointing_kwargs={"use_reentrant": False},' in new
+
+
+def test_a_new_precision_switches_the_old_one_off() -> None:
+    assert (
+        patched({"c.yaml": "stage: sft\nfinetuning_type: full\nbf16: true\n"}, {"train.precision": "fp16"})
+        == "stage: sft\nfinetuning_type: full\nbf16: false\nfp16: true\n"
+    )
+
+
+def test_offload_is_edited_in_the_given_file_else_another_stock_file_is_named() -> None:
+    main = "stage: sft\nfinetuning_type: full\ndeepspeed: examples/ds_z3_config.json\n"
+    given_, _ = edited(
+        {"c.yaml": main, "examples/ds_z3_config.json": '{"zero_optimization": {"stage": 3}}'}, {"zero.offload_optimizer": "cpu"}
+    )
+    named, _ = edited({"c.yaml": main}, {"zero.offload_optimizer": "cpu"})
+    unknown, _ = edited({"c.yaml": main.replace("ds_z3_config", "mine")}, {"zero.offload_optimizer": "cpu"})
+    assert given_ and {edit.target for edit in given_} == {"examples/ds_z3_config.json"}
+    assert named == (Edit("c.yaml", "deepspeed", "examples/ds_z3_config.json", "examples/ds_z3_offload_config.json"),)
+    assert unknown and (unknown[0].target, unknown[0].key) == ("examples/mine.json", "zero_optimization.offload_optimizer.device")
+
+
+def test_a_bucket_that_hugging_face_would_size_itself_becomes_auto() -> None:
+    files = {
+        "c.yaml": "stage: sft\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen2-VL-7B-Instruct\ndeepspeed: d.json\n",
+        "d.json": '{"zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8}}',
+    }
+    assert '"reduce_bucket_size": "auto"' in patched(files, {"zero.reduce_bucket": 3584 * 3584})
+
+
+def test_options_follow_the_dialect_of_the_script() -> None:
+    assert "--adam_offload \\\n" in patched({"r.sh": FILES["openrlhf.sh"]}, {"zero.offload_optimizer": "cpu"})
+    assert " --ds.adam_offload" in patched({"r.sh": FILES["openrlhf-dotted.sh"]}, {"zero.offload_optimizer": "cpu"})
+
+
+def test_a_switch_is_taken_out_with_its_line_and_backslash() -> None:
+    assert patched({"r.sh": FILES["openrlhf.sh"]}, {"train.gradient_checkpointing": "disabled"}).endswith("   --zero_stage 2\n")
+
+
+def test_cards_per_node_are_the_cards_over_the_nodes() -> None:
+    text = "python -m openrlhf.cli.train_ppo_ray --actor_num_nodes 2 --actor_num_gpus_per_node 4 --zero_stage 3\n"
+    assert "--actor_num_gpus_per_node 8 " in patched({"r.sh": text}, {"actor.gpus": 16})
+    assert edited({"r.sh": text}, {"actor.gpus": 9})[0] is None
+
+
+def test_a_knob_without_a_key_has_a_reason() -> None:
+    told = read(("c.yaml", FILES["axolotl.yaml"]))
+    changes: dict[str, Value] = {"rollout.logprob_batch": 4}
+    assert knobs.edits(told.documents, FactBook(told.facts), changes) is None
+    assert "Axolotl" in str(knobs.why_not(told.documents, FactBook(told.facts), changes))
+
+
+def test_a_misspelt_key_can_be_renamed_in_place() -> None:
+    text = "base_model: a\nsequence_length: 2048  # mine\nmicro_batch_size: 1\n"
+    document = read(("c.yaml", text)).documents[0]
+    assert patch.apply(document, [Edit("c.yaml", "sequence_length", "2048", "2048", renamed="sequence_len")]) == text.replace(
+        "length", "len"
+    )
+
+
+def test_keys_can_be_removed_from_every_form() -> None:
+    for name, key in (
+        ("llamafactory.yaml", "bf16"),
+        ("deepspeed.json", "zero_optimization.overlap_comm"),
+        ("deepspeed.json", "train_batch_size"),
+        ("trl.py", "bf16"),
+        ("llamafactory.sh", "--finetuning_type"),
+    ):
+        document = read((name, FILES[name])).documents[0]
+        new = patch.apply(document, [Edit(name, key, "x", None)])
+        again = read((name, new))
+        assert not [notice for notice in again.notices if notice.level == "error"], new
+        assert key.rpartition(".")[2] not in new, new
+
+
+def test_the_diff_is_one_unified_diff_of_the_given_files_only() -> None:
+    files = {"run.sh": "accelerate launch --num_processes 4 t.py\n", "t.py": FILES["trl.py"]}
+    told = read(*files.items())
+    edits = (Edit("t.py", "bf16", "True", "False"), Edit("run.sh", "--num_processes", "4", "2"), Edit("elsewhere.json", "a", None, "1"))
+    text = patch.diff(told.documents, edits)
+    assert [line for line in text.splitlines() if line.startswith(("---", "+++"))] == [
+        "--- a/t.py",
+        "+++ b/t.py",
+        "--- a/run.sh",
+        "+++ b/run.sh",
+    ]
+    assert "+accelerate launch --num_processes 2 t.py" in text
+    no_end = Document(
+        "x.yaml", "llamafactory", "yaml", "stage: sft", read(("x.yaml", "stage: sft\nfinetuning_type: lora")).documents[0].entries[:1]
+    )
+    assert "\\ No newline at end of file" in patch.diff([no_end], [Edit("x.yaml", "stage", "sft", "dpo")])
