@@ -1,0 +1,87 @@
+"""What is shown only when asked: evidence, every failure, the ledger in full, every rule."""
+
+from __future__ import annotations
+
+from diagnose.budget.ledger import Moment, Term
+from diagnose.judge.verdict import Verdict as Ruling
+from diagnose.phrases import Lang
+from diagnose.render import View, ledgers, words
+from diagnose.render.layout import Page
+from diagnose.render.strings import one_line
+from diagnose.render.words import colon, comma, word
+from diagnose.report import Diagnosis
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """The parts that the view asks for, after the answer."""
+    if view.verbose and diagnosis.events:
+        page.heading(word("events", lang))
+        failures(page, diagnosis, lang)
+    if view.budget and diagnosis.ledgers:
+        page.heading(word("budget", lang))
+        in_full(page, diagnosis, lang)
+    if view.rules:
+        page.heading(word("rules", lang))
+        every_rule(page, diagnosis, lang)
+
+
+def evidence(page: Page, cause: Ruling) -> None:
+    """The lines that a cause rests on, and where to read more."""
+    for witness in cause.evidence:
+        if place := words.place(witness):
+            page.say(f"{place}  {one_line(witness.text or witness.key)[:200]}", "     ", "       ", "dim")
+    page.say(cause.url, "     ", style="name")
+
+
+def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Every failure of the log, with what follows from what."""
+    for number, event in enumerate(diagnosis.events):
+        phase = "" if event.phase == "unknown" else words.phase(event.phase, lang)
+        parts = [event.exception or event.family, words.who(event, lang), phase]
+        if number == diagnosis.verdict.event:
+            parts.append(word("root", lang))
+        if event.consequence_of is not None:
+            parts.append(word("event_consequence", lang, index=event.consequence_of + 1))
+        if event.count > 1:
+            parts.append(word("event_folded", lang, count=event.count))
+        parts.append(words.places(event.evidence))
+        page.say(f"{number + 1}. {comma(lang).join(filter(None, parts))}", "  ", "     ")
+
+
+def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    for ledger in diagnosis.ledgers:
+        room = word("of_usable", lang, usable=words.amount(ledger.usable, lang)) if ledger.usable else ""
+        page.say(ledgers.on_gpus(ledger, lang) + room, "  ", style="bold")
+        for now in ledger.moments:
+            marks = [word("moment_failing", lang)] if now.name == ledger.failing else []
+            marks += [word("moment_peak", lang)] if now is ledger.peak else []
+            note = words.bracketed(comma(lang).join(marks), lang) if marks else ""
+            terms(page, f"{words.moment(now.name, lang)}{colon(lang)}{words.amount(now.total, lang)}{note}", now, lang)
+        if ledger.host.terms:
+            host = Moment("host", ledger.host.terms)
+            terms(page, f"{word('host_memory', lang)}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
+
+
+def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:
+    page.say(title, "  ", "    ", "bold")
+    for term in now.terms:
+        page.say(term.name.to(lang), f"    {words.figure(term.size):>10}  ", " " * 16)
+        page.say(formula(term), " " * 16, " " * 18, "dim")
+
+
+def formula(term: Term) -> str:
+    """The formula in symbols and in numbers, and where it is from."""
+    equal = f"{term.symbols} = {term.numbers}" if term.numbers else term.symbols
+    return f"{equal}  [{term.source}]" if term.source else equal
+
+
+def every_rule(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Each rule with the line of it that decided."""
+    for ruling in diagnosis.judgement.all:
+        missing = words.bracketed(word("rule_needs", lang, fact=ruling.missing), lang) if ruling.missing else ""
+        style = "bold" if ruling.outcome in ("fires", "likely") else ""
+        page.say(f"{ruling.rule}{colon(lang)}{word(f'rule_{ruling.outcome}', lang)}{missing}", "  ", "    ", style)
+        page.say(one_line(ruling.deciding), "      ", style="dim")
+    for rule in diagnosis.judgement.faults:
+        page.say(f"{rule}{colon(lang)}{word('rule_crashed', lang)}", "  ", "    ", "note")

@@ -1,0 +1,91 @@
+"""What was read: events, facts and knobs, each with the line or key that it came from."""
+
+from __future__ import annotations
+
+from diagnose.facts import Fact, declared
+from diagnose.phrases import Lang
+from diagnose.render import PLAIN, View, details, words
+from diagnose.render.layout import Page, cells, clip, pad
+from diagnose.render.markdown import code, escape
+from diagnose.render.strings import changed, escaped, harmless, one_line
+from diagnose.render.terminal import notices
+from diagnose.render.words import word
+from diagnose.report import Diagnosis
+
+#: The parts of the report that were read and not concluded.
+READ = ("schema", "tool", "inputs", "events", "facts", "notices")
+
+
+def as_json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
+    """The parts of the report that were read, as in the contract."""
+    import json
+
+    report = diagnosis.to_dict(lang)
+    return escaped(json.dumps({key: report[key] for key in READ}, ensure_ascii=False, indent=2))
+
+
+def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    """Inputs, failures, facts and settings. Without `verbose` only the fact that holds of each name."""
+    diagnosis = changed(diagnosis, harmless)
+    page = Page(view.width, view.colour)
+    if not diagnosis.facts and not diagnosis.events:
+        page.say(word("nothing_read", lang))
+    if diagnosis.inputs:
+        page.heading(word("inputs", lang))
+        for given in diagnosis.inputs:
+            what = word("input_line", lang, kind=given.kind, lines=given.lines, bytes=given.bytes, encoding=given.encoding)
+            page.say(words.semicolon(lang).join((f"{given.name}{words.colon(lang)}{what}", *given.notes)), "  ", "    ")
+    if diagnosis.events:
+        page.heading(word("events", lang))
+        details.failures(page, diagnosis, lang)
+    for title, facts in sections(diagnosis, view):
+        if facts:
+            page.heading(word(title, lang))
+            table(page, facts, lang, view.verbose)
+    notices(page, diagnosis.notices, lang, view)
+    return page.text()
+
+
+def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    """Facts and settings as tables."""
+    diagnosis = changed(diagnosis, harmless)
+    parts = []
+    for title, facts in sections(diagnosis, view):
+        rows = [
+            f"| {code(fact.name, cell=True)} | {escape(words.value_text(fact.value, lang))} | {escape(origin(fact, lang))} |"
+            for fact in facts
+        ]
+        if rows:
+            parts.append("\n".join([f"| {word(title, lang)} | | |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts or [word("nothing_read", lang)]) + "\n"
+
+
+def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
+    """Facts of the run, then settings. Of several facts of a name the one that holds comes first; the others only with --verbose."""
+    from diagnose.facts import FactBook
+
+    book = FactBook(diagnosis.facts)
+    kept = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
+    knobs = [fact for fact in kept if (entry := declared(fact.name)) is not None and entry.is_knob]
+    return [("facts", [fact for fact in kept if fact not in knobs]), ("knobs", knobs)]
+
+
+def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
+    """Name, value and origin in columns; with `verbose` the witness's whole text below."""
+    values = [one_line(words.value_text(fact.value, lang)) for fact in facts]
+    names = min(max(cells(fact.name) for fact in facts), page.width * 2 // 5)
+    figures = min(max(map(cells, values)), page.width * 3 // 10)
+    for fact, value in zip(facts, values, strict=True):
+        line = f"  {pad(fact.name, names)}  {pad(value, figures)}  "
+        page.row(line + clip(origin(fact, lang), page.width - cells(line)))
+        if verbose:
+            page.say(one_line(fact.witness.text), "      ", style="dim")
+
+
+def origin(fact: Fact, lang: Lang) -> str:
+    """The line or key that a fact came from, or the word for where else."""
+    witness = fact.witness
+    if place := words.place(witness):
+        return f"{place} {witness.key}".rstrip()
+    source = word(f"origin_{witness.source}", lang) if witness.source in ("catalogue", "default", "given", "derived") else witness.source
+    return f"{source}{words.colon(lang)}{one_line(witness.text)}" if witness.text else source

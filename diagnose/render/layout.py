@@ -1,0 +1,140 @@
+"""Lines that fit a terminal: display width, wrapping of mixed Chinese and English, colour."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from unicodedata import combining, east_asian_width
+
+#: Punctuation that may not begin a line, and that may not end one.
+NEVER_FIRST = "，。；：、！？）》」』】”’…%,.;:!?)]}"
+NEVER_LAST = "（《「『【“‘([{"
+
+#: Where a word that is too long is cut.
+PARTING = "/|,;_=&"
+
+#: A blank, a run of narrow characters without blanks, or one wide character.
+WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+UNIT = re.compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
+
+STYLES = {"bold": "1", "dim": "2", "bad": "1;31", "good": "32", "note": "33", "name": "36", "heading": "1;34"}
+
+
+@lru_cache(maxsize=4096)
+def _cell(character: str) -> int:
+    if combining(character) or character in "\u200b\u200c\u200d\ufeff":
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def cells(text: str) -> int:
+    """How many columns a terminal gives to a text."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def pad(text: str, width: int, right: bool = False) -> str:
+    """The text filled with blanks to a width in columns; cut with an ellipsis where it is longer."""
+    short = clip(text, width)
+    blanks = " " * (width - cells(short))
+    return blanks + short if right else short + blanks
+
+
+def clip(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis in at most `width` columns."""
+    if cells(text) <= width:
+        return text
+    kept, used = "", 1
+    for character in text:
+        used += _cell(character)
+        if used > width:
+            break
+        kept += character
+    return kept + "…"
+
+
+def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    """Lines of at most `width` columns: breaks at blanks and between Chinese characters, never before closing punctuation.
+
+    `first` and `rest` begin the first and the other lines (`rest` None: blanks as wide as `first`).
+    """
+    rest = " " * cells(first) if rest is None else rest
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        lead = rest if lines else first
+        line, used, gap = lead, cells(lead), ""
+        for unit in _units(paragraph, max(width - max(cells(first), cells(rest)), 8)):
+            if unit.isspace():
+                gap = " "
+                continue
+            if line != lead and used + len(gap) + cells(unit) > width:
+                lines.append(line)
+                line, used, gap, lead = rest, cells(rest), "", rest
+            gap = gap if line != lead else ""
+            line, used, gap = line + gap + unit, used + len(gap) + cells(unit), ""
+        lines.append(line)
+    return lines
+
+
+def _units(text: str, limit: int) -> Iterator[str]:
+    """What a line may not be broken inside of: words, single wide characters with their punctuation, blanks."""
+    held = ""
+    for unit in UNIT.findall(text):
+        if unit.isspace():
+            yield from _cut(held, limit)
+            held = ""
+            yield " "
+        elif held and (unit[0] in NEVER_FIRST or held[-1] in NEVER_LAST or (held[-1] in "-/" and unit.isascii())):
+            held += unit
+        else:
+            yield from _cut(held, limit)
+            held = unit
+    yield from _cut(held, limit)
+
+
+def _cut(word: str, limit: int) -> Iterator[str]:
+    """A word in pieces of at most `limit` columns, cut behind a mark that parts it where there is one."""
+    while cells(word) > limit:
+        fitting, used = 0, 0
+        while used + _cell(word[fitting]) <= limit:
+            used += _cell(word[fitting])
+            fitting += 1
+        mark = max(word.rfind(sign, 0, fitting) for sign in PARTING) + 1
+        at = mark if mark > fitting // 2 else max(fitting, 1)
+        yield word[:at]
+        word = word[at:]
+    if word:
+        yield word
+
+
+class Page:
+    """Lines being written, at one width, in colour or not. Text is laid out first and painted after."""
+
+    def __init__(self, width: int, colour: bool = False) -> None:
+        self.width = max(width, 40)
+        self.colour = colour
+        self.lines: list[str] = []
+
+    def paint(self, style: str, text: str) -> str:
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text.strip() else text
+
+    def say(self, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
+        """A paragraph, wrapped; nothing for an empty text."""
+        if text:
+            self.lines += [self.paint(style, line) for line in wrap(text, self.width, first, rest)]
+
+    def heading(self, text: str) -> None:
+        """A title with an empty line above."""
+        self.gap()
+        self.say(text, style="heading")
+
+    def gap(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def row(self, line: str) -> None:
+        """A line that is laid out already; blanks at its end are dropped."""
+        self.lines.append(line.rstrip())
+
+    def text(self) -> str:
+        return "\n".join(self.lines).strip("\n") + "\n"

@@ -1,0 +1,79 @@
+"""Masks secrets and names before an answer leaves the machine: rules/redactions.yaml, consistent placeholders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from diagnose import shipped
+from diagnose.parse.event import Event
+from diagnose.render.strings import changed
+from diagnose.report import Diagnosis
+
+
+class Redaction(NamedTuple):
+    """The kind of placeholder, the texts of which every match has one (whatever their case), and the pattern."""
+
+    kind: str
+    has: tuple[str, ...]
+    pattern: str
+
+
+@cache
+def redactions() -> tuple[Redaction, ...]:
+    """Those of rules/redactions.yaml, in order."""
+    return tuple(Redaction(entry["mask"], tuple(entry["has"]), entry["pattern"]) for entry in shipped.table("redactions"))
+
+
+class Masker:
+    """Masks texts; the same secret gets the same placeholder in all of them. `names` are masked wherever they stand."""
+
+    def __init__(self, names: Iterable[tuple[str, str]] = ()) -> None:
+        self._given: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
+        self._known: dict[str, str] = {}  # a report says most things several times
+        named = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
+        self._redactions = (*redactions(), *named)
+
+    def __call__(self, text: str) -> str:
+        if text not in self._known:
+            self._known[text] = self._without_secrets(text)
+        return self._known[text]
+
+    def _without_secrets(self, text: str) -> str:
+        folded = text.casefold()
+        for kind, has, pattern in self._redactions:
+            if any(map(folded.__contains__, has)):  # a hundredth of the time that looking for the pattern takes
+                text = re.sub(pattern, lambda found, kind=kind: self._masked(kind, found), text)  # type: ignore[misc]
+                folded = text.casefold()
+        return text
+
+    def _masked(self, kind: str, found: re.Match[str]) -> str:
+        group = "it" if "it" in found.re.groupindex else 0
+        start, end = found.start(group) - found.start(), found.end(group) - found.start()
+        return found[0][:start] + self._placeholder(kind, found[group]) + found[0][end:]
+
+    def _placeholder(self, kind: str, secret: str) -> str:
+        if (kind, secret) not in self._given:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._given[kind, secret] = f"<{kind}-{self._counts[kind]}>"
+        return self._given[kind, secret]
+
+
+def masker(diagnosis: Diagnosis) -> Masker:
+    """A masker that also knows the hosts that the log names."""
+    hosts = (event.host for event in everyone(diagnosis.events) if event.host)
+    return Masker(("host", host) for host in hosts if len(host) > 2 and host != "localhost")
+
+
+def everyone(events: tuple[Event, ...]) -> Iterator[Event]:
+    for event in events:
+        yield event
+        yield from event.members
+
+
+def diagnosis(of: Diagnosis) -> Diagnosis:
+    """The same diagnosis with every text masked; words, figures and the documents that a patch is made from stay."""
+    return changed(of, masker(of))

@@ -1,0 +1,95 @@
+"""Redaction: what rules/redactions.yaml says it masks is masked, figures and keys survive, placeholders are consistent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import SAMPLES
+
+from diagnose import shipped
+from diagnose.phrases import same
+from diagnose.render import redact
+from diagnose.render.redact import Masker
+from diagnose.report import Diagnosis
+
+ENTRIES: list[dict[str, Any]] = shipped.table("redactions")
+MASKS = [(entry["name"], example) for entry in ENTRIES for example in entry["masks"]]
+KEEPS = [(entry["name"], example) for entry in ENTRIES for example in entry.get("keeps", ())]
+
+
+@pytest.mark.parametrize(("name", "example"), MASKS)
+def test_an_example_of_a_secret_is_masked(name: str, example: str) -> None:
+    assert Masker()(f"x {example} y") != f"x {example} y"
+
+
+@pytest.mark.parametrize(("name", "example"), KEEPS)
+def test_an_example_that_is_no_secret_survives(name: str, example: str) -> None:
+    assert Masker()(f"x {example} y") == f"x {example} y"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which 1.41 GiB is free.",
+        'File "/usr/lib/python3.11/site-packages/torch/nn/functional.py", line 3104, in cross_entropy',
+        "cutoff_len: 4096 -> 1536, zero_optimization.stage3_prefetch_bucket_size: 5e8",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:512",
+        "2*(4096-1)*152064*4 = 4,981,616,640 bytes; driver 535.104.05, torch 2.5.1+cu124, CUDA 12.4",
+        "Qwen/Qwen2-VL-7B-Instruct on 8 x V100-32GB, rank 3, local_rank: 3, step 0/267 [00:00<?, 12:34:56]",
+        "key.not.read (sequence_length), max_tokens: 4096, tokenizer: <|im_end|>, num_tokens=16384",
+    ],
+)
+def test_figures_frames_and_keys_survive(line: str) -> None:
+    assert Masker()(line) == line
+
+
+def test_the_same_secret_gets_the_same_placeholder_everywhere() -> None:
+    mask = Masker()
+    assert mask("/home/alice/a, /home/bob/b") == "/home/<user-1>/a, /home/<user-2>/b"
+    assert mask("/home/bob/c") == "/home/<user-2>/c"
+
+
+def test_masking_twice_changes_nothing_more() -> None:
+    for _, example in MASKS:
+        once = Masker()(f"x {example} y")
+        assert Masker()(once) == once, example
+
+
+def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
+    sample = SAMPLES["lookalike"]()
+    event = replace(sample.events[0], host="dgx07", exception="worker dgx07 died")
+    masked = redact.diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
+    assert masked.verdict.headline.en == "<host-1> ran out"
+    assert masked.events[0].host == "<host-1>"
+    assert masked.events[0].exception == "worker <host-1> died"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_redaction_changes_no_conclusion(name: str) -> None:
+    before: Any = SAMPLES[name]().to_dict()
+    after: Any = redact.diagnosis(SAMPLES[name]()).to_dict()
+    for part in ("budgets", "plan", "rejected", "questions", "attributions"):
+        assert after[part] == before[part]
+    assert [cause["id"] for cause in after["causes"]] == [cause["id"] for cause in before["causes"]]
+    assert after["verdict"]["status"] == before["verdict"]["status"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300))
+def test_any_text_can_be_masked(text: str) -> None:
+    Masker()(text)
+
+
+def test_a_long_line_is_masked_in_time() -> None:
+    """Patterns are bounded: half a megabyte of almost-secrets is no trap."""
+    for piece in ("a", "a.", "a-", "ab@", "1.", "x=", "hf_", "://a:"):
+        Masker()(piece * (60_000 // len(piece)))
+
+
+def test_the_documents_that_a_patch_is_made_from_are_not_touched() -> None:
+    sample: Diagnosis = SAMPLES["dpo_logits"]()
+    assert redact.diagnosis(sample).documents == sample.documents
