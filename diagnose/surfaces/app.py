@@ -1,0 +1,175 @@
+"""The command line as typer sees it: one function per command; what it does is imported inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from diagnose.surfaces.speak import guarded, help_text, language, say
+
+if TYPE_CHECKING:
+    from diagnose.phrases import Lang as TheLang
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+class Language(StrEnum):
+    en = "en"
+    zh = "zh"
+
+
+def _argument(name: str, metavar: str) -> typer.models.ArgumentInfo:
+    info: typer.models.ArgumentInfo = typer.Argument(help=help_text(name), metavar=metavar, show_default=False)
+    return info
+
+
+def _option(name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
+    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar)
+    return info
+
+
+Logs = Annotated[list[str] | None, _argument("log", "LOG")]
+Files = Annotated[list[str] | None, _argument("config_file", "FILE")]
+Paths = Annotated[list[str], _argument("jobs_path", "PATH")]
+Folders = Annotated[list[str] | None, _argument("folders", "DIR")]
+Name = Annotated[str, _argument("rule_id", "ID")]
+Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
+Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
+Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME")]
+Gpus = Annotated[int | None, _option("gpus", "--gpus", metavar="N")]
+Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
+Form = Annotated[Format, _option("format", "--format")]
+Lang = Annotated[Language | None, _option("lang", "--lang")]
+Top = Annotated[int, _option("top", "--top", metavar="N")]
+Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
+All = Annotated[bool, _option("explain_all", "--explain-all")]
+Budget = Annotated[bool, _option("explain_budget", "--explain-budget")]
+Patch = Annotated[str | None, _option("patch", "--patch", metavar="FILE|-")]
+Apply = Annotated[bool, _option("apply", "--apply")]
+Rules = Annotated[list[str] | None, _option("rules_dir", "--rules", metavar="DIR")]
+Redact = Annotated[bool | None, _option("redact", "--redact/--no-redact")]
+Strict = Annotated[bool, _option("strict", "--strict")]
+Trial = Annotated[bool, _option("trial", "--trial")]
+Jobs = Annotated[int | None, _option("jobs", "--jobs", "-j", metavar="N")]
+Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
+Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
+
+app = typer.Typer(help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+rules_app = typer.Typer(help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rules_app, name="rules")
+
+
+@app.command(help=help_text("explain"))
+def explain(
+    log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
+    strict: Strict = False, trial: Trial = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces import answer
+
+    options = plain(locals())
+    _end(lang, lambda: answer.explain(log or (), *answer.parted(options)))
+
+
+@app.command(help=help_text("check"))
+def check(
+    file: Files = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
+    strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces import answer
+
+    options = plain(locals())
+    _end(lang, lambda: answer.check(file or (), *answer.parted(options)))
+
+
+@app.command(help=help_text("facts"))
+def facts(
+    log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = Format.text, lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces import answer
+
+    options = plain(locals())
+    _end(lang, lambda: answer.facts(log or (), *answer.parted(options)))
+
+
+@app.command(help=help_text("triage"))
+def triage(
+    path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = Format.text, lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
+    jobs: Jobs = None, export: Export = None,
+) -> None:  # fmt: skip
+    from diagnose.surfaces import answer
+    from diagnose.surfaces.triage import triage
+
+    options = plain(locals())
+    _end(lang, lambda: triage(path, *answer.parted(options), jobs, export))
+
+
+@app.command(help=help_text("schema"))
+def schema() -> None:
+    from diagnose.typed import schema
+
+    _end(None, lambda: say(schema()))
+
+
+@rules_app.command("list", help=help_text("rules_list"))
+def rules_list(folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.rulebook import listing
+
+    _end(lang, lambda: listing(folder or (), _lang(lang)))
+
+
+@rules_app.command("show", help=help_text("rules_show"))
+def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.rulebook import show
+
+    _end(lang, lambda: show(name, folder or (), _lang(lang)))
+
+
+@rules_app.command("check", help=help_text("rules_check"))
+def rules_check(folder: Folders = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.rulebook import check
+
+    _end(lang, lambda: check(folder or (), _lang(lang)))
+
+
+@rules_app.command("docs", help=help_text("rules_docs"))
+def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.rulebook import docs
+
+    _end(lang, lambda: docs(output, folder or (), _lang(lang)))
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, _option("version", "--version")] = False) -> None:
+    if version:
+        from diagnose import __version__
+
+        _end(None, lambda: say(f"oomdoctor {__version__}"))
+
+
+def plain(options: dict[str, object]) -> dict[str, object]:
+    """Options as the commands take them: words for enumerations, the language of the locale where none was asked for."""
+    words = {name: value.value if isinstance(value, StrEnum) else value for name, value in options.items()}
+    told = words.get("lang")
+    return {**words, "lang": language(told if isinstance(told, str) else None)}
+
+
+def _lang(asked: Language | None) -> TheLang:
+    return language(asked.value if asked else None)
+
+
+def _end(lang: Language | None, work: Callable[[], int | None]) -> NoReturn:
+    """Do the work of a command and leave with its exit status."""
+    raise typer.Exit(guarded(language(lang.value if lang else None), work))

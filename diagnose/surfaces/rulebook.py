@@ -1,0 +1,62 @@
+"""The commands about the rule base: list, show, check, docs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from diagnose.phrases import Lang, phrase
+from diagnose.surfaces import inputs, speak
+
+
+def listing(folders: Sequence[str], lang: Lang) -> int:
+    """One line per rule: id, the word it speaks for, title."""
+    from diagnose import manual
+
+    found = manual.shelf([Path(folder) for folder in folders]).entries
+    ids, words = max(len(entry.id) for entry in found), max(len(entry.word) for entry in found)
+    speak.say("\n".join(f"{entry.id:<{ids}}  {entry.word:<{words}}  {manual.title_of(entry, lang)}" for entry in found))
+    return 0
+
+
+def show(name: str, folders: Sequence[str], lang: Lang) -> int:
+    """The manual's article on a rule, or on every rule of a cause or remedy. Raises Complaint where there is none."""
+    from diagnose import manual
+    from diagnose.surfaces.leaf import printed
+
+    paths = [Path(folder) for folder in folders]
+    blocks = manual.article(name, lang, paths)
+    if not blocks:
+        near = difflib.get_close_matches(name, manual.shelf(paths).names(), 1)
+        raise inputs.trouble("no_such_rule", hint="near_rules" if near else "list_rules", name=repr(name), near="".join(near))
+    view = speak.view()
+    speak.say(printed(blocks, view.width, view.colour))
+    return 0
+
+
+def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
+    """Writes the manual into a folder."""
+    from diagnose import manual
+
+    try:
+        count = manual.write(Path(folder), [Path(name) for name in folders])
+    except OSError as error:
+        raise inputs.trouble("cannot_write", folder, hint="check_target", why=error.strerror or str(error)) from error
+    speak.say(phrase("cli.docs_written", count=count, folder=folder).to(lang))
+    return 0
+
+
+def check(folders: Sequence[str], lang: Lang) -> int:
+    """Every fault of the rule files, all at once; 0 for none, else 1."""
+    from diagnose import manual, vet
+
+    faults = vet.check([Path(folder) for folder in folders])
+    for fault in faults:
+        speak.say(str(fault))
+    if faults:
+        speak.warn(phrase("cli.rules_faults", count=len(faults)).to(lang))
+        return 1
+    count = len(manual.shelf([Path(folder) for folder in folders]).entries)
+    speak.say(phrase("cli.rules_clean", count=count).to(lang))
+    return 0

@@ -1,0 +1,414 @@
+"""The command line: exit statuses, options, where what is printed, what is written and what is left alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from samples import SAMPLES
+
+from diagnose.phrases import same
+from diagnose.report import Diagnosis, Verdict
+from diagnose.surfaces import answer, cli, patching, speak
+from diagnose.surfaces.answer import Asked, Shown
+
+LOG = (
+    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which "
+    "1.41 GiB is free. Including non-PyTorch memory, this process has 30.26 GiB memory in use. Of the allocated memory 23.51 GiB is "
+    "allocated by PyTorch, and 5.51 GiB is reserved by PyTorch but unallocated.\n"
+)
+
+
+@pytest.fixture
+def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """The command in this process: status, standard output, standard error."""
+
+    def run(*words: str | Path) -> SimpleNamespace:
+        monkeypatch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        out, err = capfd.readouterr()
+        return SimpleNamespace(status=int(left.value.code or 0), out=out, err=err)
+
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    return run
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make `explain` and `check` answer with a given diagnosis (an exception is raised)."""
+    import diagnose.explain  # noqa: F401 - loaded, so that it can be replaced below
+
+    def tell(diagnosis: Diagnosis | Exception) -> list[dict[str, Any]]:
+        asked: list[dict[str, Any]] = []
+
+        def fake(*given: object, **options: Any) -> Diagnosis:
+            asked.append({"given": given, **options})
+            if isinstance(diagnosis, Exception):
+                raise diagnosis
+            return diagnosis
+
+        for name in ("explain", "check"):
+            monkeypatch.setattr(sys.modules["diagnose.explain"], name, fake)
+        return asked
+
+    return tell
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    (tmp_path / "error.log").write_text(LOG)
+    return tmp_path / "error.log"
+
+
+# -- exit statuses
+
+
+@pytest.mark.parametrize(("name", "status"), [("dpo_logits", 0), ("host_kill", 0), ("lookalike", 1)])
+def test_explain_leaves_with_the_contracts_status(oomdoctor: Any, told: Any, log: Path, name: str, status: int) -> None:
+    told(SAMPLES[name]())
+    assert oomdoctor("explain", log).status == status
+
+
+def test_check_leaves_with_whether_it_fits(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["before_a_run"]())
+    assert oomdoctor("check", "--config", log).status == 0
+    told(Diagnosis(Verdict("none", None, None, same("x"), None), asked="check"))
+    assert oomdoctor("check", log).status == 4
+
+
+def test_a_mistake_of_ours_is_one_sentence_and_status_3(oomdoctor: Any, told: Any, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(ZeroDivisionError("of ours"))
+    monkeypatch.delenv("OOMDOCTOR_DEBUG", raising=False)
+    left = oomdoctor("explain", log)
+    assert left.status == 3 and left.out == "" and len(left.err.splitlines()) == 1 and "OOMDOCTOR_DEBUG=1" in left.err
+    monkeypatch.setenv("OOMDOCTOR_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        oomdoctor("explain", log)
+
+
+@pytest.mark.parametrize("words", [("explain",), ("explain", "no-such.log"), ("check",), ("facts",), ("explain", "-", "-")])
+def test_nothing_to_read_is_status_2_and_one_sentence(oomdoctor: Any, words: tuple[str, ...]) -> None:
+    left = oomdoctor(*words)
+    assert left.status == 2 and left.out == "" and len(left.err.splitlines()) == 1
+
+
+def test_errors_are_in_the_language_asked_for(oomdoctor: Any) -> None:
+    assert "没有给出日志" in oomdoctor("explain", "--lang", "zh").err
+
+
+@pytest.mark.parametrize(
+    "words", [("nonsense",), ("explain", "x", "--nonsense"), ("explain", "x", "--format", "yaml"), ("explain", "x", "--top", "many")]
+)
+def test_what_the_command_line_cannot_mean_is_status_2(oomdoctor: Any, words: tuple[str, ...]) -> None:
+    assert oomdoctor(*words).status == 2
+
+
+def test_an_unusable_config_is_a_sentence_and_with_strict_an_error(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["length_ignored"]())
+    left = oomdoctor("explain", log)
+    assert left.status == 0 and "ds.json" in left.err and len(left.err.splitlines()) == 1
+    assert oomdoctor("explain", log, "--strict").status == 2
+
+
+# -- two readings of the same words
+
+
+TRIES = [
+    "explain a.log b.log --config x.yaml --config deepspeed=y.json --format json --lang zh --top 5 -v",
+    "explain - --set a=b --set c=d --gpus 8 --gpu A100-80GB --model Qwen/Qwen2-7B --explain-all --explain-budget",
+    "explain a.log --patch - --apply --strict --trial --redact --rules r",
+    "explain --no-redact a.log --config=x.yaml --format=markdown --patch=fix.diff",
+    "check x.yaml --config y.yaml --gpus 4 --format json --verbose --patch -",
+    "facts a.log --config x.yaml --format json --lang en --strict --no-redact",
+    "facts --config x.yaml",
+]
+
+
+@pytest.mark.parametrize("line", TRIES)
+def test_the_quick_reading_and_typers_agree(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cli.py reads plain command lines without typer; the two may not differ."""
+    heard: list[tuple[list[str], Asked, Shown]] = []
+
+    def hear(files: list[str], asked: Asked, shown: Shown) -> int:
+        heard.append((list(files), asked, shown))
+        return 0
+
+    for name in ("explain", "check", "facts"):
+        monkeypatch.setattr(answer, name, hear)
+    words = line.split()
+    read = cli.understood(words)
+    assert read is not None
+    cli.task(words[0], *read)()
+    from diagnose.surfaces.app import app
+
+    with pytest.raises(SystemExit):
+        app(words, prog_name="oomdoctor")
+    quick, slow = heard
+    assert quick[0] == slow[0]
+    for part in (1, 2):
+        for field in quick[part].__dataclass_fields__:  # type: ignore[union-attr]
+            one, other = getattr(quick[part], field), getattr(slow[part], field)
+            assert (list(one) if isinstance(one, (list, tuple)) else one) == (list(other) if isinstance(other, (list, tuple)) else other), (
+                field
+            )
+
+
+@pytest.mark.parametrize("command", ["explain", "check", "facts"])
+def test_the_quick_reading_knows_every_option_of_typers(command: str) -> None:
+    from diagnose.surfaces.app import app
+
+    found = next(each for each in app.registered_commands if each.callback is not None and each.callback.__name__ == command)
+    assert found.callback is not None
+    hints = found.callback.__annotations__
+    flags = {flag for pair in cli.OPTIONS[command].values() for flag in [pair[0]]}
+    assert flags == set(hints) - {"return", "log", "file"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "--help",
+        "explain --help",
+        "explain a --top x",
+        "explain a --format yaml",
+        "explain a --config",
+        "explain a --config --x",
+        "triage x",
+        "explain a --verbose=1",
+        "explain -- a",
+    ],
+)
+def test_anything_unusual_is_left_to_typer(line: str) -> None:
+    assert cli.understood(line.split()) is None
+
+
+# -- inputs
+
+
+def test_what_is_asked_reaches_explain(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
+    asked = told(SAMPLES["dpo_logits"]())
+    (tmp_path / "t.yaml").write_text("a: 1\n")
+    oomdoctor("explain", log, "--config", tmp_path / "t.yaml", "--gpus", "8", "--set", "zero.stage=3", "--set", "zero.stage=2", "--trial")
+    assert asked[0]["given"] == ([log],)
+    assert asked[0]["configs"] == [tmp_path / "t.yaml"]
+    assert asked[0]["set"] == {"zero.stage": "2"}
+    assert asked[0]["gpus"] == 8 and asked[0]["trial"] is True
+
+
+def test_a_kind_can_be_forced(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
+    asked = told(SAMPLES["dpo_logits"]())
+    (tmp_path / "t.yaml").write_text("a: 1\n")
+    assert oomdoctor("explain", log, "--config", f"axolotl={tmp_path / 't.yaml'}").status == 0
+    assert asked[0]["configs"][0].data == b"a: 1\n"
+    left = oomdoctor("explain", log, "--config", f"nonsense={tmp_path / 't.yaml'}")
+    assert left.status == 2 and "axolotl" in left.err
+
+
+def test_standard_input_is_a_log(oomdoctor: Any, told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = told(SAMPLES["dpo_logits"]())
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(LOG.encode())))
+    assert oomdoctor("explain", "-").status == 0
+    assert asked[0]["given"][0][0].read() == LOG.encode()
+
+
+def test_a_folder_stands_for_the_logs_in_it(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
+    asked = told(SAMPLES["dpo_logits"]())
+    (tmp_path / "rank1.err").write_text("x")
+    (tmp_path / "notes.md").write_text("x")
+    oomdoctor("explain", tmp_path)
+    assert asked[0]["given"] == ([tmp_path / "error.log", tmp_path / "rank1.err"],)
+
+
+def test_a_folder_without_a_log_is_one_clear_sentence(oomdoctor: Any, tmp_path: Path) -> None:
+    left = oomdoctor("explain", tmp_path)
+    assert left.status == 2 and str(tmp_path) in left.err and "no log" in left.err
+
+
+# -- outputs
+
+
+def test_the_report_is_on_standard_output_and_colourless_in_a_pipe(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    left = oomdoctor("explain", log)
+    assert left.out.startswith("OUT OF MEMORY\n") and "\x1b" not in left.out and left.err == ""
+
+
+def test_json_is_the_report(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    assert json.loads(oomdoctor("explain", log, "--format", "json").out) == json.loads(json.dumps(SAMPLES["dpo_logits"]().to_dict()))
+
+
+def test_markdown_is_masked_and_text_is_not_unless_asked(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["lookalike"]())
+    secret = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    assert secret not in oomdoctor("explain", log, "--format", "markdown").out
+    assert secret in oomdoctor("explain", log, "--format", "markdown", "--no-redact").out
+    assert secret in oomdoctor("explain", log).out
+    assert secret not in oomdoctor("explain", log, "--redact", "--format", "json").out
+
+
+def test_columns_and_no_color_are_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True, encoding="utf-8"))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert speak.view().width == 60 and speak.view().colour
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not speak.view().colour
+
+
+@pytest.mark.parametrize(("variable", "lang"), [("zh_CN.UTF-8", "zh"), ("en_US.UTF-8", "en"), ("C", "en"), ("de_DE", "en")])
+def test_the_language_is_the_locales(monkeypatch: pytest.MonkeyPatch, variable: str, lang: str) -> None:
+    monkeypatch.setenv("LC_ALL", variable)
+    assert speak.language() == lang
+
+
+def test_a_terminal_that_cannot_write_bars_gets_plain_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="ascii"))
+    speak.say("█ 显存")
+    assert buffer.getvalue() == b"# ??\n"
+
+
+def test_schema_and_version_are_printed(oomdoctor: Any) -> None:
+    assert json.loads(oomdoctor("schema").out)["title"] == "Report"
+    assert oomdoctor("--version").out.startswith("oomdoctor ")
+
+
+def test_facts_names_lines_and_keys(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    left = oomdoctor("facts", log)
+    assert left.status == 0 and "error.log:84" in left.out and "qwen2vl_dpo.yaml:19 cutoff_len" in left.out
+    assert list(json.loads(oomdoctor("facts", log, "--format", "json").out)) == ["schema", "tool", "inputs", "events", "facts", "notices"]
+    assert "| `train.max_seq_len` | 4096 |" in oomdoctor("facts", log, "--format", "markdown").out
+
+
+def test_rules_are_listed_shown_and_missed_with_a_hint(oomdoctor: Any) -> None:
+    listed = oomdoctor("rules", "list").out.splitlines()
+    assert listed
+    name = listed[0].split()[0]
+    assert name in oomdoctor("rules", "show", name).out
+    left = oomdoctor("rules", "show", name[:-1])
+    assert left.status == 2 and name in left.err
+
+
+def test_a_reader_that_goes_away_is_no_error(log: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m diagnose explain {log} --format json | head -c 5", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "" and done.stdout
+
+
+# -- patches
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A config as the sample's plan edits it, in the folder one works in."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "qwen2vl_dpo.yaml"
+    path.write_text("cutoff_len: 4096\n")
+    path.chmod(0o640)
+    return path
+
+
+def test_a_patch_is_printed_after_the_report(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    out = oomdoctor("explain", log, "--config", config.name, "--patch", "-").out
+    assert out.startswith("OUT OF MEMORY") and "\n-cutoff_len: 4096\n+cutoff_len: 1536\n" in out
+
+
+def test_a_patch_cannot_share_standard_output_with_json(oomdoctor: Any, told: Any, log: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    left = oomdoctor("explain", log, "--patch", "-", "--format", "json")
+    assert left.status == 2 and left.out == ""
+
+
+def test_a_patch_goes_to_a_file(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    assert oomdoctor("explain", log, "--config", config.name, "--patch", "fix.diff", "--format", "json").status == 0
+    assert "+cutoff_len: 1536" in Path("fix.diff").read_text()
+    assert config.read_text() == "cutoff_len: 4096\n"
+
+
+def test_apply_writes_the_plan_and_keeps_the_original_and_the_mode(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    assert oomdoctor("explain", log, "--config", config.name, "--apply").status == 0
+    original = config.with_name(config.name + ".orig")
+    assert config.read_text() == "cutoff_len: 1536\n" and original.read_text() == "cutoff_len: 4096\n"
+    assert stat.S_IMODE(config.stat().st_mode) == stat.S_IMODE(original.stat().st_mode) == 0o640
+    assert sorted(path.name for path in config.parent.iterdir()) == ["error.log", config.name, original.name]
+
+
+def test_the_first_original_is_never_overwritten(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    original = config.with_name(config.name + ".orig")
+    original.write_text("the very first\n")
+    assert oomdoctor("explain", log, "--config", config.name, "--apply").status == 0
+    assert original.read_text() == "the very first\n" and config.read_text() == "cutoff_len: 1536\n"
+
+
+def test_a_link_is_not_followed(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    target = config.rename(config.parent / "elsewhere.yaml")
+    config.symlink_to(target)
+    left = oomdoctor("explain", log, "--config", config.name, "--apply")
+    assert left.status == 2 and target.read_text() == "cutoff_len: 4096\n"
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    told(SAMPLES["dpo_logits"]())
+    config.write_text("cutoff_len: 8192\n")
+    left = oomdoctor("explain", log, "--config", config.name, "--apply")
+    assert left.status == 2 and config.read_text() == "cutoff_len: 8192\n"
+
+
+def test_a_file_that_was_not_given_is_not_written(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    """A plan may name a file that a config refers to; only what the user named is changed."""
+    told(SAMPLES["dpo_logits"]())
+    oomdoctor("explain", log, "--apply")
+    assert config.read_text() == "cutoff_len: 4096\n"
+
+
+def test_a_plan_without_edits_writes_nothing_and_says_so(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
+    told(SAMPLES["host_kill"]())
+    left = oomdoctor("explain", log, "--patch", tmp_path / "fix.diff")
+    assert left.status == 0 and not (tmp_path / "fix.diff").exists() and "no patch" in left.err
+
+
+def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the last step fails, the file is as before and no draft lies about."""
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    document = SAMPLES["dpo_logits"]().documents[0]
+    with pytest.raises(Exception, match="No space left"):
+        patching.replace(config, document, "cutoff_len: 1536\n", "en")
+    assert config.read_text() == "cutoff_len: 4096\n"
+    assert not [path for path in config.parent.iterdir() if path.name.startswith(".")]
+
+
+# -- start-up
+
+
+@pytest.mark.parametrize("words", [["explain", "error.log", "--format", "json"], ["explain", "error.log"], ["facts", "error.log"]])
+def test_a_plain_answer_imports_neither_typer_nor_rich_nor_pydantic(words: list[str], log: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['oomdoctor', *sys.argv[1:]]\n"
+        "from diagnose.surfaces.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print(*sorted({'typer', 'rich', 'pydantic'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, cwd=log.parent)
+    assert done.stdout and done.stderr.strip() == ""
