@@ -1,0 +1,11 @@
+#!/bin/bash
+python3 -m openrlhf.cli.train_ppo_ray \
+  --pretrain Qwen/Qwen2.5-32B-Instruct \
+  --vllm_num_engines 4 \
+  --vllm_tensor_parallel_size 1 \
+  --actor_num_gpus_per_node 4 \
+  --ref_num_gpus_per_node 4 --colocate_actor_ref \
+  --zero_stage 3 --bf16 --gradient_checkpointing --adam_offload \
+  --micro_train_batch_size 1 --train_batch_size 128 \
+  --rollout_batch_size 128 --n_samples_per_prompt 8 \
+  --advantage_estimator group_norm

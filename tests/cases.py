@@ -1,0 +1,187 @@
+"""The cases of corpus/: where they lie, what they expect, and the diagnosis of each, made once per session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from diagnose.explain import explain
+from diagnose.report import Diagnosis
+
+CORPUS = Path(__file__).resolve().parent.parent / "corpus"
+GIB = 2**30
+
+#: What `expect` of a short case may say (docs/corpus.md).
+EXPECTATIONS = {
+    "status", "family", "phase", "gpu", "rank", "figures", "facts", "attribution", "attributions", "first_cause", "causes", "not_causes",
+    "rules", "first_remedy", "remedies", "fits", "edits", "rejected", "plan", "has_questions", "headline",
+}  # fmt: skip
+
+
+@cache
+def expected(name: str) -> dict[str, Any]:
+    """What corpus/NAME/expected.yaml says."""
+    data: dict[str, Any] = yaml.load((CORPUS / name / "expected.yaml").read_bytes(), yaml.CSafeLoader)
+    return data
+
+
+def folders() -> list[str]:
+    """Every case of the corpus, by name."""
+    return sorted(path.parent.name for path in CORPUS.glob("*/expected.yaml"))
+
+
+def is_long(name: str) -> bool:
+    """A reference failure with the arithmetic of its whole ledger; the others are in the short form (docs/corpus.md)."""
+    return "ledger" in expected(name)
+
+
+def references() -> list[str]:
+    return [name for name in folders() if is_long(name)]
+
+
+def short_cases() -> list[str]:
+    return [name for name in folders() if not is_long(name)]
+
+
+def settings(name: str) -> dict[str, Any]:
+    """What a person gives on the command line for this case: logs and the options of `explain`."""
+    want = expected(name)
+    folder = CORPUS / name
+    given = want["inputs"] if is_long(name) else want
+    options = dict(given.get("options", {}))
+    options["configs"] = [folder / config for config in given.get("configs", [])]
+    return {"logs": folder / given.get("log", "error.log"), **options}
+
+
+def run(name: str, **changes: Any) -> Diagnosis:
+    """A fresh diagnosis of a case, with some options changed."""
+    given = {**settings(name), **changes}
+    return explain(given.pop("logs"), **given)
+
+
+@cache
+def diagnosed(name: str) -> Diagnosis:
+    """The diagnosis of a case as it lies in the corpus."""
+    return run(name)
+
+
+@cache
+def report(name: str, lang: str = "en") -> dict[str, Any]:
+    """The same as the report of the contract."""
+    return diagnosed(name).to_dict("zh" if lang == "zh" else "en")
+
+
+def gib(size: dict[str, Any] | None) -> float | None:
+    """A size of the report in GiB."""
+    return None if size is None else size["bytes"] / GIB
+
+
+def disagreements(name: str, diagnosis: Diagnosis) -> list[str]:
+    """Where a diagnosis says something else than a case expects; of a reference failure only its causes and its advice."""
+    want = _advice_of(expected(name)) if is_long(name) else expected(name)["expect"]
+    found = list(_disagreements(want, diagnosis.to_dict("en")))
+    speaking = {verdict.rule: verdict.outcome for verdict in diagnosis.judgement.all} | {
+        remedy.rule: "fires" for remedy in diagnosis.outcome.remedies
+    }
+    found += [f"{rule} is {speaking.get(rule)}" for rule in want.get("rules", []) if speaking.get(rule) not in ("fires", "likely")]
+    return found
+
+
+def _advice_of(want: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "causes": [cause["id"] for cause in want["causes"]],
+        "first_remedy": want["remedies"][0]["id"],
+        "remedies": [remedy["id"] for remedy in want["remedies"]],
+        "rejected": [entry["id"] for entry in want["rejected"]],
+        "plan": want["plan"]["steps"][:1],
+    }
+
+
+def _disagreements(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
+    verdict, index = told["verdict"], told["verdict"]["event"]
+    event = told["events"][index] if index is not None else {}
+    for key, found in (
+        ("status", verdict["status"]),
+        ("family", verdict["family"]),
+        ("phase", verdict["phase"]),
+        ("gpu", event.get("gpu")),
+        ("rank", event.get("rank")),
+    ):
+        if key in want and found not in _listed(want[key]):
+            yield f"{key} is {found}, not {want[key]}"
+    for key, text in want.get("figures", {}).items():
+        found = (event.get(key) or {}).get("text")
+        if found != text:
+            yield f"{key} is read as {found}, not {text}"
+    for mention in want.get("headline", []):
+        if mention.lower() not in verdict["headline"].lower():
+            yield f"the headline does not mention {mention}: {verdict['headline']}"
+    for fact, value in want.get("facts", {}).items():
+        values = [held["value"] for held in told["facts"] if held["name"] == fact]
+        if value not in values and str(value) not in [str(each) for each in values]:
+            yield f"{fact} is {values}, not {value}"
+    yield from _of_attributions(want, told)
+    yield from _of_causes(want, told)
+    yield from _of_remedies(want, told)
+    if want.get("has_questions") and not told["questions"]:
+        yield "no question is asked"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _of_attributions(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
+    found = [(entry["bytes"], entry["tensor"]) for entry in told["attributions"]]
+    if "attribution" in want and (not found or found[0][0] != want["attribution"]):
+        yield f"attributed to {found[:3]}, not to {want['attribution']} bytes"
+    if "attributions" in want and len(found) != want["attributions"]:
+        yield f"{len(found)} attributions, not {want['attributions']}: {found}"
+
+
+def _of_causes(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
+    found = [cause["id"] for cause in told["causes"]]
+    if "first_cause" in want and found[:1] != [want["first_cause"]]:
+        yield f"the first cause is {found}, not {want['first_cause']}"
+    wanted = want.get("causes", [])
+    if [cause for cause in found if cause in wanted] != wanted:
+        yield f"the causes are {found}, not {wanted}"
+    for cause in want.get("not_causes", []):
+        if cause in found:
+            yield f"{cause} is no cause here: {found}"
+
+
+def _of_remedies(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
+    found = [remedy["id"] for remedy in told["remedies"]]
+    rejected = [entry["id"] for entry in told["rejected"]]
+    if "first_remedy" in want and found[:1] != [want["first_remedy"]]:
+        yield f"the first remedy is {found[:4]}, not {want['first_remedy']}"
+    for remedy in want.get("remedies", []):
+        if remedy not in found:
+            yield f"{remedy} is {'rejected' if remedy in rejected else 'not proposed'}: {found}"
+    for remedy in want.get("rejected", []):
+        if remedy not in rejected:
+            yield f"{remedy} is {'proposed' if remedy in found else 'not rejected'}: {rejected}"
+    for remedy, fits in want.get("fits", {}).items():
+        said = [entry["fits"] for entry in told["remedies"] if entry["id"] == remedy]
+        if said != [fits]:
+            yield f"{remedy} fits: {said}, not {fits}"
+    for edit in want.get("edits", []):
+        edits = [each for entry in told["remedies"] if entry["id"] == edit["remedy"] for each in entry["edits"]]
+        if not any(_same_edit(edit, each) for each in edits):
+            yield f"{edit['remedy']} edits {edits}, not {edit}"
+    if "plan" in want and (told["plan"] or {"steps": []})["steps"][: len(want["plan"])] != want["plan"]:
+        yield f"the plan is {(told['plan'] or {}).get('steps')}, not {want['plan']}"
+
+
+def _same_edit(wanted: dict[str, Any], found: dict[str, Any]) -> bool:
+    values = {"from": found["from"], "to": found["to"]}
+    return (
+        found["target"].endswith(wanted["file"])
+        and found["key"].lstrip("-") == wanted["key"].lstrip("-")
+        and all(str(values[side]).strip("'\"").lower() == str(wanted[side]).lower() for side in values if side in wanted)
+    )

@@ -1,0 +1,60 @@
+"""Every rule is needed: delete the file of a cause or a remedy, and some case of the corpus is no longer diagnosed as it says."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from cases import diagnosed, disagreements, folders, run
+
+from diagnose import shipped
+from diagnose.judge import load as causes
+from diagnose.plan import load as remedies
+
+
+def spoken(name: str, room: str) -> set[str]:
+    """The rules that say something about a case: causes found, or remedies proposed and rejected."""
+    if room == "causes":
+        return {verdict.rule for verdict in diagnosed(name).judgement.all if verdict.outcome in ("fires", "likely")}
+    outcome = diagnosed(name).outcome
+    return {remedy.rule for remedy in outcome.remedies} | {advice.rule for advice in outcome.rejected}
+
+
+@cache
+def usual(name: str) -> frozenset[str]:
+    return frozenset(disagreements(name, diagnosed(name)))
+
+
+def shipped_rules(room: str) -> list[str]:
+    """The rules of a folder that speak without being asked for (status stable)."""
+    return [rule for rule, data in shipped.table(room).items() if isinstance(data, dict) and data.get("status", "stable") == "stable"]
+
+
+def is_missed(rule: str, room: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a case that the rule speaks about goes wrong without it."""
+    speaking = [name for name in folders() if rule in spoken(name, room)]
+    for name in speaking:
+        usual(name)  # before anything is taken away
+    loader: Any = causes if room == "causes" else remedies
+    whole = loader.rules
+
+    def without(*args: Any, **options: Any) -> Any:
+        held = whole(*args, **options)
+        if room == "causes":
+            rules, faults = held
+            return [each for each in rules if each.id != rule], faults
+        return tuple(each for each in held if each.id != rule)
+
+    monkeypatch.setattr(loader, "rules", without)
+    return any(frozenset(disagreements(name, run(name))) - usual(name) for name in speaking)
+
+
+@pytest.mark.parametrize("rule", shipped_rules("causes"))
+def test_a_cause_is_needed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_missed(rule, "causes", monkeypatch), f"no case of the corpus needs rules/causes/{rule}.yaml"
+
+
+@pytest.mark.parametrize("rule", shipped_rules("remedies"))
+def test_a_remedy_is_needed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_missed(rule, "remedies", monkeypatch), f"no case of the corpus needs rules/remedies/{rule}.yaml"
