@@ -1,0 +1,143 @@
+"""Promises about the project itself: files that load, paths that exist, nothing that belongs to one machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from diagnose import __version__, shipped
+
+ROOT = Path(__file__).resolve().parent.parent
+SKIPPED = {
+    ".git",
+    ".venv",
+    ".venvs",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+    "__pycache__",
+    "dist",
+    "build",
+    "_shipped",
+}
+
+
+@cache
+def files() -> list[Path]:
+    """Every file of the project: what git tracks or would, else everything but what is made."""
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        done = subprocess.run(asked, cwd=ROOT, capture_output=True, check=True)
+        names = [ROOT / name.decode() for name in done.stdout.split(b"\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [path for path in ROOT.rglob("*") if not SKIPPED & set(path.relative_to(ROOT).parts)]
+    return sorted(path for path in names if path.is_file())
+
+
+def text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", errors="replace")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.yaml")), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_rule_file_loads_and_can_be_compiled(path: Path) -> None:
+    """Compiled rules are JSON: a date, say, could not be kept. (A key `true` is the text "true" there.)"""
+    room = path.relative_to(ROOT / "rules").parts[0].removesuffix(".yaml")
+    data = shipped.read_yaml(path, as_text=room in shipped.AS_TEXT)
+    assert data
+    assert json.loads(json.dumps(data))
+
+
+def test_every_config_file_of_ours_loads() -> None:
+    for name in (".pre-commit-config.yaml", ".yamllint.yaml"):
+        assert shipped.read_yaml(ROOT / name)
+    assert tomllib.loads(text(ROOT / "pyproject.toml"))["project"]["name"] == "oomdoctor"
+
+
+def test_the_version_is_in_one_place() -> None:
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))
+    assert "version" not in project["project"] and project["tool"]["hatch"]["version"]["path"] == "diagnose/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.?\w+)?", __version__)
+
+
+def pages() -> list[Path]:
+    return [path for path in files() if path.suffix == ".md" and not {"corpus", "generated"} & set(path.parts)]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_paths_named_in_the_docs_exist(page: Path) -> None:
+    """A page that names a file that is gone sends its reader astray. x stands for any name."""
+    named = re.findall(r"`((?:diagnose|rules|grammars|corpus|tests|benchmarks|docs)/[\w./-]*)`", text(page))
+    gone = [path for path in named if not re.search(r"\b(x|ROOM|NAME)\b", path) and not (ROOT / path).exists()]
+    assert not gone
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose)
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+#: What belongs to the machine a file was written on, or to an index of packages, never to the project. Joined here, so that
+#: this file does not match itself.
+FOREIGN = [
+    "/" + "work/",
+    "/root/" + "work",
+    "." + "library",
+    "shared" + "/atlas",
+    "pypi" + ".org",
+    "files.python" + "hosted",
+    "index" + "-url",
+    "extra-" + "index",
+    "find-" + "links",
+    "/opt/" + "py",
+]
+
+
+def test_nothing_names_a_machine_or_a_registry() -> None:
+    """Logs of the corpus may name what their authors' machines had; our own files may not."""
+    found = []
+    for path in files():
+        if "corpus" in path.relative_to(ROOT).parts:
+            continue
+        held = text(path)
+        found += [f"{path.relative_to(ROOT)}: {word}" for word in FOREIGN if word in held]
+    assert not found
+
+
+def test_the_constraints_are_names_and_releases() -> None:
+    lines = [line for line in text(ROOT / "constraints.txt").splitlines() if line and not line.startswith("#")]
+    assert lines
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][\w.]*", line) for line in lines)
+
+
+def test_every_dependency_is_constrained() -> None:
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    held = {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in text(ROOT / "constraints.txt").splitlines()}
+    names = {re.sub(r"[-_.]+", "-", re.split(r"[<>=!\[;]", name)[0].strip()).lower() for name in asked}
+    assert names <= held
+
+
+def test_the_licence_is_whole() -> None:
+    licence = text(ROOT / "LICENSE")
+    assert "Apache License" in licence and "Version 2.0, January 2004" in licence
+    assert all(f"   {number}. " in licence for number in range(1, 10)) and "END OF TERMS AND CONDITIONS" in licence
+
+
+def test_ci_runs_what_everybody_runs() -> None:
+    run = ROOT / ".ci" / "run"
+    assert run.stat().st_mode & 0o111 and "make test" in text(run)
+
+
+def test_rooms_have_no_catch_all() -> None:
+    """Rooms are named after the trade: a file called helpers is a drawer that everything falls into."""
+    drawers = {"utils", "util", "core", "helpers", "helper", "common", "manager", "base", "misc"}
+    assert not [path for path in files() if path.suffix == ".py" and path.stem in drawers]

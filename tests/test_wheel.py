@@ -1,0 +1,83 @@
+"""The wheel carries rules and grammars, and works in an empty folder elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars")
+
+LOG = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which 1.41 GiB "
+    "is free. Process 1 has 30.33 GiB memory in use. Of the allocated memory 23.51 GiB is allocated by PyTorch, and 5.51 GiB is reserved "
+    "by PyTorch but unallocated.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the sources so that the checkout stays as it is."""
+    folder = tmp_path_factory.mktemp("sources")
+    ignored = shutil.ignore_patterns("__pycache__", "_shipped")
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy(source, folder / name)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next((folder / "dist").glob("oomdoctor-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds what the wheel installs and nothing else."""
+    target = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def run(installed: Path, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run([sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_every_rule_and_grammar_is_in_the_wheel(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for room in ("rules", "grammars"):
+        for file in (ROOT / room).rglob("*.*"):
+            assert f"diagnose/_shipped/{file.relative_to(ROOT).as_posix()}" in held
+    assert {"diagnose/_shipped/compiled/rules.knobs.json", "diagnose/_shipped/compiled/models.index.json", "diagnose/py.typed"} <= held
+
+
+def test_the_wheel_carries_nothing_else(wheel: Path) -> None:
+    """No tests, no corpus, no caches."""
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert len(tops) == 2 and "diagnose" in tops
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "__pycache__" in name]
+
+
+def test_it_reads_what_it_shipped(installed: Path, tmp_path: Path) -> None:
+    """A folder called rules where it runs is a stranger's."""
+    (tmp_path / "rules").mkdir()
+    done = run(installed, tmp_path, "-c", "from diagnose import shipped; print(shipped.home()); shipped.table('knobs')")
+    assert done.stdout.strip() == str(installed / "diagnose" / "_shipped"), done.stderr
+    assert not (tmp_path / "cache").exists(), "the shipped tables are compiled already"
+
+
+def test_explain_works_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "error.log").write_text(LOG)
+    main = "import sys; from diagnose.surfaces.cli import main; sys.exit(main())"
+    done = run(installed, tmp_path, "-c", main, "explain", "error.log", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert '"4.64 GiB"' in done.stdout
