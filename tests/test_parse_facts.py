@@ -268,3 +268,25 @@ def test_the_failure_is_a_set_of_facts() -> None:
     fact = known.fact("log.requested")
     assert fact is not None
     assert (fact.origin, fact.witness.line) == ("log", 1)
+
+
+@pytest.mark.parametrize(
+    "file, stage",
+    [
+        ("/env/site-packages/trl/trainer/dpo_trainer.py", "dpo"),
+        ("/data/LLaMA-Factory/src/llamafactory/train/kto/trainer.py", "kto"),
+        ("/env/site-packages/trl/trainer/grpo_trainer.py", "grpo"),
+        ("/env/site-packages/transformers/trainer.py", None),
+    ],
+)
+def test_the_trainer_in_the_traceback_tells_the_method(file: str, stage: str | None) -> None:
+    """A bare traceback of a preference job has chosen and rejected rows, which its frames say and nothing else does."""
+    log = (
+        f'Traceback (most recent call last):\n  File "{file}", line 10, in compute_loss\n    loss = self.loss(batch)\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 79.15 GiB of which "
+        "1.07 GiB is free. Of the allocated memory 74.80 GiB is allocated by PyTorch, and 2.19 GiB is reserved by PyTorch but "
+        "unallocated.\n"
+    )
+    told = [fact for fact in parse.read([scan.scan(scan.Source.text(log))]).facts if fact.name == "train.stage"]
+    assert [fact.value for fact in told] == ([stage] if stage else [])
+    assert all(fact.origin == "derived" for fact in told), "a config that names the method is believed first"

@@ -80,6 +80,9 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
         activity = doing.of_frames(root.frames)
         if activity:
             yield fact("log.doing", activity, frame)
+        stage = doing.stage_of_frames(root.frames)
+        if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
+            yield Fact("train.stage", stage, "derived", frame)
     yield fact("log.proved", root.status == "oom")
     yield fact("log.engine_check", one.message.check or _check_by_frames(root))
     if root.phase != "unknown":
