@@ -58,6 +58,8 @@ class Source:
         try:
             if self.path is not None and self.path.is_dir():
                 raise complaint("is_a_folder", where=self.name, hint="name_a_file")
+            if self.path is not None and self.path.is_char_device():  # /dev/zero has no end
+                raise complaint("is_a_device", where=self.name, hint="check_the_path")
             opened = self.path.open("rb") if self.path is not None else self.opened
             assert opened is not None, "a source has a text, a path or an open file"
             return opened if opened.seekable() else _spooled(iter(lambda: opened.read(BUFFER), b""))

@@ -143,3 +143,9 @@ def test_a_file_that_cannot_be_opened_is_a_complaint(tmp_path: Path) -> None:
         pytest.skip("this user may read everything")
     with pytest.raises(Complaint, match="cannot be read"):
         scan.scan(Source.file(locked))
+
+
+def test_a_device_is_no_log() -> None:
+    """/dev/zero has no end: reading it would never answer."""
+    with pytest.raises(Complaint, match="a device"):
+        scan.scan(scan.Source.file(Path("/dev/zero")))
