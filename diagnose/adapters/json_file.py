@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable
+from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable, last_of_each
 from diagnose.phrases import phrase
 
 _BLANK = re.compile(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -31,15 +31,7 @@ class Reader:
         found, end = self._object(at, "", 0)
         if self._skip(end) != len(self.text):
             raise self._wrong(self._skip(end))
-        last: dict[str, Leaf] = {}
-        for leaf in found:
-            if leaf.key in last:
-                first = last.pop(leaf.key)
-                self.remarks.append(
-                    Remark("duplicate_key", phrase("adapters.duplicate_key", name=leaf.key, first=first.line), leaf.line, leaf.column)
-                )
-            last[leaf.key] = leaf
-        return sorted(last.values(), key=lambda leaf: leaf.start)
+        return last_of_each(found, self.remarks)
 
     def _skip(self, at: int) -> int:
         match = _BLANK.match(self.text, at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from diagnose import shipped
 from diagnose.adapters.shell_file import Command, Reader, Word
 from diagnose.record import record
 
@@ -194,18 +195,12 @@ def _split(words: list[Word]) -> tuple[list[Word], list[Word]]:
     return words, []
 
 
-#: Programs whose first words are sub-commands: they belong to the name.
-_COMMANDS = frozenset(
-    {"llamafactory-cli", "lmf", "trl", "axolotl", "swift", "megatron", "tune", "vllm", "litgpt", "xtuner", "accelerate", "ilab", "sglang"}
-)
-
-
 def _program(words: list[Word]) -> tuple[str, list[Word]]:
     """The name of what runs and the words after it."""
     if words[0].text in _MODULE and len(words) > 1:
         return words[1].text, words[2:]
     head = words[0].text.rpartition("/")[2] if "/" in words[0].text and not words[0].text.endswith(".py") else words[0].text
-    if head in _COMMANDS:
+    if head in shipped.table("programs")["commands"]:
         size = 1
         while size < min(3, len(words)) and re.fullmatch(r"[a-z][a-z_-]*", words[size].text):
             size += 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Literal
 
-from diagnose.phrases import Text
+from diagnose.phrases import Text, phrase
 from diagnose.record import record
 
 #: What one config may hold at most; a larger one is refused, not read in part.
@@ -46,6 +47,19 @@ class Remark:
     message: Text
     line: int
     column: int
+
+
+def last_of_each(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
+    """Of duplicate keys the last, as readers of YAML and JSON take it, in the order written; each duplicate is remarked on."""
+    last: dict[str, Leaf] = {}
+    for leaf in leaves:
+        if leaf.key in last:
+            first = last.pop(leaf.key)
+            remarks.append(
+                Remark("duplicate_key", phrase("adapters.duplicate_key", name=leaf.key, first=first.line), leaf.line, leaf.column)
+            )
+        last[leaf.key] = leaf
+    return sorted(last.values(), key=lambda leaf: leaf.start)
 
 
 class Unreadable(Exception):

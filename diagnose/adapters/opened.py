@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+from diagnose import shipped
 from diagnose.adapters import json_file, tables, yaml_file
 from diagnose.adapters.leaf import MAX_BYTES, MAX_SCRIPT, Leaf, Remark, Unreadable
 from diagnose.adapters.settings import ConfigSource, Form
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
     from diagnose.adapters.python_file import Script
 
 _PYTHON = re.compile(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
-_SHELL = re.compile(
-    r"(?:^|[\s;&|(/])(?:torchrun|accelerate|deepspeed|python[\d.]*|llamafactory-cli|axolotl|trl|swift|megatron|srun|sbatch|ray|bash|sh|export|set|vllm|pytest|tune|xtuner|ilab|litgpt|nohup|docker|uv)\s"
-    r"|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH",
-    re.MULTILINE,
-)
 _PATH = re.compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 
 #: What --config KIND=FILE may call a kind beside a framework's name.
 _FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
 _ALIAS = {"hf_args": "transformers", "ms-swift": "swift", "hydra": "verl"}
+
+
+@cache
+def _shell() -> re.Pattern[str]:
+    """What a launch script or a command line holds: a program (rules/programs.yaml), a shell's own word, a variable, an option."""
+    programs = shipped.table("programs")
+    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
+    words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
+    return re.compile(rf"(?:^|[\s;&|(/])(?:{words})\s|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -158,11 +164,11 @@ def _form(text: str) -> Form:
     try:
         leaves = yaml_file.Reader(text).leaves()
         spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
-        return "shell" if spaced and _SHELL.search(text) else "yaml"
+        return "shell" if spaced and _shell().search(text) else "yaml"
     except Unreadable as trouble:
-        if _PYTHON.search(text) and not _SHELL.search(text):
+        if _PYTHON.search(text) and not _shell().search(text):
             _parsed(text)  # says what is wrong with the script
-        if _SHELL.search(text) or _PATH.search(text):
+        if _shell().search(text) or _PATH.search(text):
             return "shell"
         if _calls(text):
             return "python"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
-from diagnose.adapters.leaf import MAX_BYTES, MAX_DEPTH, MAX_LEAVES, Leaf, Remark, Unreadable
+from diagnose.adapters.leaf import MAX_BYTES, MAX_DEPTH, MAX_LEAVES, Leaf, Remark, Unreadable, last_of_each
 from diagnose.phrases import phrase
 
 if TYPE_CHECKING:
@@ -32,15 +32,7 @@ class Reader:
         node = _compose(self.text)
         if node is None or not _is_mapping(node):
             raise Unreadable("not_a_mapping", phrase("adapters.not_a_mapping"), 1, 1)
-        last: dict[str, Leaf] = {}
-        for leaf in self._mapping(node, "", 0):
-            if leaf.key in last:
-                first = last.pop(leaf.key)
-                self.remarks.append(
-                    Remark("duplicate_key", phrase("adapters.duplicate_key", name=leaf.key, first=first.line), leaf.line, leaf.column)
-                )
-            last[leaf.key] = leaf
-        return sorted(last.values(), key=lambda leaf: leaf.start)
+        return last_of_each(self._mapping(node, "", 0), self.remarks)
 
     def _mapping(self, node: MappingNode, path: str, depth: int) -> Iterator[Leaf]:
         self._copied -= len(node.value)

@@ -52,7 +52,7 @@ def _quantized(job: Setup) -> list[Term]:
     per = "" if job.sharding.whole_weights or not shardable(job.book) else "/N"
     layers = model.text_params - model.embedding_params - model.head_params
     values = {**job.values, "P_lin": layers, "P_rest": model.params - layers}
-    rest = "2" if job.framework in ("llamafactory", "unsloth") else "4"
+    rest = "2" if job.framework in table()["keeps_16_bit_beside_quantized"] else "4"
     return [
         term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=entry["source"]),
         term("weights_unquantized", "weights", f"{rest}*P_rest{per}", values, source="PEFT utils/other.py prepare_model_for_kbit_training"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from diagnose.budget.known import table
 from diagnose.budget.roles import Role
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
@@ -62,11 +63,11 @@ def tuning(book: FactBook, params: int | None) -> str | None:
 
 
 def _tower_frozen(book: FactBook, framework: str) -> bool:
-    """LLaMA-Factory freezes the vision tower and projector unless told otherwise; other frameworks only when asked."""
+    """Some frameworks freeze the vision tower and projector unless told otherwise, others only when asked."""
     word = (book.word("model.freeze") or "").lower()
     if word in ("none", "disabled", "false"):
         return False
-    return framework == "llamafactory" or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
+    return framework in table()["freezes_vision"] or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
 
 
 def _adapters(book: FactBook, model: Model | None, params: int | None, printed: int | None) -> Trainable:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
+from diagnose import shipped
 from diagnose.facts import Fact
 from diagnose.parse.reading import Command
 from diagnose.units import Size
@@ -18,20 +20,27 @@ if TYPE_CHECKING:
 REACH = 256 << 10
 LONGEST = 64  # lines that one command may be written over
 
-_LAUNCHER = re.compile(
-    rb"torchrun|deepspeed|accelerate launch|llamafactory-cli|ray job submit|swift (?:sft|pt|rlhf)"
-    rb"|\bsrun |axolotl|python\S{0,8} |xtuner|trl (?:sft|dpo|grpo)|tune run|ALLOC_CONF="
-)
 #: These are texts, compiled when a log holds the word of a launcher.
-_STARTS = (
-    r"(?:export )?(?:\w+=\S* )*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*"
-    r"\S*(?:torchrun|python[\d.]*|deepspeed|accelerate|llamafactory-cli|ray|swift|srun|axolotl|trl|tune|xtuner|ALLOC_CONF=\S*)(?: |$)"
-)
+_BEFORE = r"(?:export )?(?:\w+=\S* )*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
 #: `set -x`, a shell prompt, the DeepSpeed launcher's own echo.
 _ECHO = r"(?:\++ |(?:\([\w.-]+\) ?)?[\w.-]+@[\w.-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
 _PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
 _ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
 _NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
+
+
+@cache
+def _seen() -> re.Pattern[bytes]:
+    """Where a line may hold the start of a program (rules/programs.yaml)."""
+    return re.compile("|".join(shipped.table("programs")["echoed"]).encode())
+
+
+@cache
+def _starts() -> re.Pattern[str]:
+    """How a command begins: variables, what runs others, the program."""
+    programs = shipped.table("programs")
+    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
+    return re.compile(rf"{_BEFORE}(?:{names}|python[\d.]*|ALLOC_CONF=\S*)(?: |$)")
 
 
 def read(pages: Iterable[Page]) -> list[Command]:
@@ -41,11 +50,11 @@ def read(pages: Iterable[Page]) -> list[Command]:
     for page in pages:
         if page.excerpt.offset >= REACH:
             break
-        for match in _LAUNCHER.finditer(page.excerpt.raw, 0, REACH):
+        for match in _seen().finditer(page.excerpt.raw, 0, REACH):
             index = page.index(page.excerpt.offset + match.start())
             text = page.line(index).text
             echo = re.match(_ECHO, text)
-            if echo is None or (page.source, page.number(index)) in done or not re.match(_STARTS, text[echo.end() :]):
+            if echo is None or (page.source, page.number(index)) in done or not _starts().match(text[echo.end() :]):
                 continue
             done.add((page.source, page.number(index)))
             found.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
