@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from diagnose.phrases import Lang, Text, phrase
 
 
-@dataclass(eq=False)  # not frozen: contextlib writes __traceback__
 class Complaint(Exception):
     """Something the reader can put right: one sentence with its place, in both languages."""
 
-    what: Text
-    where: str = ""
-    try_this: Text | None = None
+    def __init__(self, what: Text, where: str = "", try_this: Text | None = None) -> None:
+        super().__init__(what, where, try_this)
+        self.what, self.where, self.try_this = what, where, try_this
 
     def to(self, lang: Lang) -> str:
         where = f"{self.where}: " if self.where else ""

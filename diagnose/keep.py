@@ -42,7 +42,7 @@ def _sealed(key: bytes, body: bytes) -> bytes:
 def private_folder() -> Path | None:
     """$XDG_CACHE_HOME/oomdoctor/VERSION if it is ours and closed to everybody else; None where it cannot be.
 
-    Saved grammars are pickles, so a folder that somebody else can write into must never be read.
+    What is kept decides what a person is told to do, so a folder that somebody else can write into must never be read.
     """
     from diagnose import __version__
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose import shipped
+from diagnose.record import NamedTuple
 
 Lang = Literal["en", "zh"]
 

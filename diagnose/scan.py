@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from diagnose import search
 from diagnose.facts import Input
 from diagnose.record import record
 from diagnose.source import BUFFER, SAMPLE, Label, Reader, Source, as_utf8, notes_of, size_of
+from diagnose.windows import Excerpt, Hit, Kept, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,38 +20,11 @@ TAIL = 16 << 10  # how it ended
 BEFORE = 64 << 10  # the traceback and the last words before a message
 AFTER = 8 << 10  # the message itself, wrapped, and what follows at once
 LONGEST = 512 << 10  # a window over more is cut into several
-KEPT = 3 << 20  # bytes of windows that are kept of each kind, from the front and once more from the end
 FIRST, LATEST = 768, 256  # hits that are kept of each grammar: a caught failure may be printed on every step
 PER_LINE = 16  # hits that are kept of one line
 SAMPLES, SAMPLED = 64, 8 << 10  # looks at the run between the windows: memory lines, progress
 CLOSE = 16 << 20  # where only core anchors are looked for, the ends that are searched for all
 COUNTS = 64 << 20  # from here on a library counts lines: it takes a millisecond to load and does it four times faster
-
-#: Windows are kept by the weightiest thing in them: a flood of one kind does not crowd out another.
-_WEIGHT = ("landmark", "lookalike", "serving_oom", "launcher_oom", "scheduler_oom", "ray_oom", "host_oom", "runtime_oom", "device_oom")
-
-
-@record
-class Hit:
-    """A literal of rules/messages.yaml in the input: the offset of its first byte, its line (1-based) and where that line starts."""
-
-    grammar: str
-    offset: int
-    line: int
-    line_start: int
-
-
-@record
-class Excerpt:
-    """Bytes of the input from `offset` on. They begin with line `line`, at its byte `into` (0: its start; more only in very long lines)."""
-
-    raw: bytes
-    offset: int
-    line: int
-    into: int = 0
-
-    def __contains__(self, offset: int) -> bool:
-        return self.offset <= offset < self.offset + len(self.raw)
 
 
 @record
@@ -87,11 +60,11 @@ def scan(source: Source) -> Scanned:
         raise source.unreadable(error) from error
     finally:
         source.close(opened)
-    excerpts = tuple(walk.excerpts())
-    hits, left_out = _few([hit for window in walk.windows() for hit in window.hits])
+    excerpts = tuple(walk.kept.excerpts(walk.size))
+    hits, left_out = _few([hit for window in walk.kept.windows() for hit in window.hits])
     notes = (*_notes(walk.size, excerpts), *(("growing",) if grown else ()), *notes_of(opened))
     facts = Input(source.name, "log", walk.size, walk.lines, encoding, notes)
-    return Scanned(facts, excerpts, hits, tuple(walk.samples), walk.dropped + left_out, walk.reduced, source.label)
+    return Scanned(facts, excerpts, hits, tuple(walk.samples), walk.dropped + walk.kept.dropped + left_out, walk.reduced, source.label)
 
 
 def _few(hits: list[Hit]) -> tuple[tuple[Hit, ...], int]:
@@ -105,26 +78,6 @@ def _few(hits: list[Hit]) -> tuple[tuple[Hit, ...], int]:
     return tuple(kept), sum(max(0, count - FIRST - LATEST) for grammar, count in total.items() if grammar.endswith("_oom"))
 
 
-@dataclass(slots=True)
-class _Window:
-    """Bytes from `offset` on that are kept, up to `end`; the number of the line they begin in and where that starts."""
-
-    offset: int
-    end: int
-    line: int
-    line_start: int
-    raw: bytearray = field(default_factory=bytearray)
-    hits: list[Hit] = field(default_factory=list)
-
-    @property
-    def filled(self) -> int:
-        return self.offset + len(self.raw)
-
-    @property
-    def weight(self) -> int:
-        return max((_WEIGHT.index(hit.grammar) for hit in self.hits if hit.grammar in _WEIGHT), default=0)
-
-
 class _Walk:
     """One pass: finds places, keeps windows round them, counts lines on the way."""
 
@@ -132,8 +85,8 @@ class _Walk:
         self.size = self.lines = self.dropped = 0
         self.samples: list[Excerpt] = []
         self._expected = size
-        self._closed: dict[int, tuple[list[_Window], list[_Window]]] = {}  # by weight: from the front, from the end
-        self._open = _Window(0, HEAD, 1, 0)
+        self.kept = Kept()
+        self._open = Window(0, HEAD, 1, 0)
         self._stride = 1
         #: Literals on both sides of an anchor that belong to it: it stands in them somewhere.
         self._reach = search.literals().longest
@@ -232,8 +185,8 @@ class _Walk:
             else:
                 moved = []
                 self._keep(memoryview(self._buffer)[:index])
-            self._close()
-            self._open = _Window(start, offset + AFTER, *self._line(start - self._base), hits=moved)
+            self.kept.put(self._open)
+            self._open = Window(start, offset + AFTER, *self._line(start - self._base), hits=moved)
         self._open.hits.append(hit)
 
     def _keep(self, view: memoryview) -> None:
@@ -242,17 +195,6 @@ class _Walk:
         start, end = window.filled - self._base, min(window.end - self._base, len(view), self._held)
         if start < end:
             window.raw += view[start:end]
-
-    def _close(self) -> None:
-        """Put the open window aside: of each kind those from the front, and the latest."""
-        window, weight = self._open, self._open.weight
-        front, latest = self._closed.setdefault(weight, ([], []))
-        if sum(len(one.raw) for one in front) < KEPT and not latest:
-            front.append(window)
-            return
-        latest.append(window)
-        while sum(len(one.raw) for one in latest) > KEPT and len(latest) > 1:
-            self.dropped += sum(hit.grammar.endswith("_oom") for hit in latest.pop(0).hits)
 
     def _sample(self, fresh: int, view: memoryview) -> None:
         start = self._base + fresh
@@ -266,33 +208,14 @@ class _Walk:
         """The end of the log is a window of its own, or the end of the last."""
         start = max(self._base, self.size - TAIL)
         if start > self._open.end:
-            self._close()
-            self._open = _Window(start, self.size, *self._line(start - self._base))
+            self.kept.put(self._open)
+            self._open = Window(start, self.size, *self._line(start - self._base))
         self._open.end = self.size
         self._keep(view)
-        self._close()
-        inside = [(one.offset, one.filled) for one in self.windows()]
+        self.kept.put(self._open)
+        inside = [(one.offset, one.filled) for one in self.kept.windows()]
         starts = [start for start, _ in inside]
         self.samples = [one for one in self.samples if (at := bisect_right(starts, one.offset) - 1) < 0 or one.offset >= inside[at][1]]
-
-    def windows(self) -> list[_Window]:
-        """What was kept, in order."""
-        kept = [window for front, latest in self._closed.values() for window in (*front, *latest)]
-        return sorted(kept, key=lambda window: window.offset)
-
-    def excerpts(self) -> Iterator[Excerpt]:
-        for window in self.windows():
-            if window.raw or not self.size:
-                yield _from_line_start(window)
-
-
-def _from_line_start(window: _Window) -> Excerpt:
-    """The window without the end of a line that it begins with, unless a hit stands in that line: then it is a long one."""
-    raw, into = bytes(window.raw), window.offset - window.line_start
-    newline = raw.find(b"\n")
-    if not into or newline < 0 or any(hit.line == window.line for hit in window.hits):
-        return Excerpt(raw, window.offset, window.line, into)
-    return Excerpt(raw[newline + 1 :], window.offset + newline + 1, window.line + 1)
 
 
 def _counter(size: int | None) -> Callable[[bytearray, int, int], int]:

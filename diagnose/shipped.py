@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from diagnose import keep
 
 if TYPE_CHECKING:
-    from lark import Lark
+    from diagnose.lalr import Parser
 
 HERE = Path(__file__).resolve().parent
 
@@ -55,33 +55,23 @@ def _grammar(name: str) -> Path:
 
 
 @cache
-def parser(name: str) -> Lark:
-    """The LALR parser of grammars/NAME.lark, loaded as saved where the file is ours.
+def parser(name: str) -> Parser:
+    """The parser of grammars/NAME.lark."""
+    from diagnose import lalr
 
-    A saved grammar is a pickle: only what the wheel shipped or what our own closed folder holds is read (diagnose/keep.py).
-    """
-    import sys
-    from io import BytesIO
-
-    import lark
-
-    def build() -> bytes:
-        out = BytesIO()
-        lark.Lark(grammar(name), parser="lalr", maybe_placeholders=False, propagate_positions=True).save(out)
-        return out.getvalue()
-
-    python = sys.implementation.cache_tag
-    saved = keep.recall(f"grammar.{name}.{python}.lark-{lark.__version__}", build, [_grammar(name)], home() / "compiled")
-    return lark.Lark.load(BytesIO(saved))
+    return lalr.Parser(_kept(f"grammar.{name}", lambda: lalr.compiled(grammar(name)), [str(_grammar(name))]))
 
 
 def kept(name: str, make: Callable[[], Any], *rooms: str) -> Any:
     """The JSON value that `make` builds from these rooms of rules/, built once and kept while their files stay the same."""
+    return _kept(name, make, _files(rooms))
 
+
+def _kept(name: str, make: Callable[[], Any], files: list[str]) -> Any:
     def build() -> bytes:
         return json.dumps(make(), ensure_ascii=False, separators=(",", ":")).encode()
 
-    return json.loads(keep.recall(f"{name}.json", build, _files(rooms), home() / "compiled"))
+    return json.loads(keep.recall(f"{name}.json", build, files, home() / "compiled"))
 
 
 def _read_table(name: str) -> Any:

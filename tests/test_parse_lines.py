@@ -9,8 +9,8 @@ import pytest
 from diagnose import parse, scan
 from diagnose.parse.event import Event
 from diagnose.parse.lines import Page, clean
-from diagnose.scan import Excerpt
 from diagnose.source import Source
+from diagnose.windows import Excerpt
 
 SITE = "/opt/env/lib/python3.11/site-packages/"
 

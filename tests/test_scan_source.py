@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import scan
+from diagnose import scan, windows
 from diagnose.complaints import Complaint
 from diagnose.source import BUFFER, Source
 
@@ -47,7 +47,7 @@ def test_many_messages_keep_the_first_and_the_last() -> None:
     lines = [hit.line for hit in scanned.hits]
     assert lines == [*range(1, scan.FIRST + 1), *range(200_001 - scan.LATEST, 200_001)]
     assert len(scanned.hits) + scanned.dropped == 200_000
-    assert sum(len(excerpt.raw) for excerpt in scanned.excerpts) < 2 * (scan.KEPT + scan.LONGEST) + scan.HEAD
+    assert sum(len(excerpt.raw) for excerpt in scanned.excerpts) < 2 * (windows.KEPT + scan.LONGEST) + scan.HEAD
 
 
 def test_a_line_of_five_megabytes_is_cut_round_its_message() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
@@ -11,6 +10,7 @@ from diagnose.parse.happened import happened, notices, of_launch
 from diagnose.parse.lines import Page, Prefix
 from diagnose.parse.reading import Reading
 from diagnose.phrases import Text, phrase
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

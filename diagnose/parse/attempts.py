@@ -8,13 +8,15 @@ another one, and what came before is history.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from diagnose.parse.events import Seen
-    from diagnose.scan import Hit
+    from diagnose.windows import Hit
 
 #: Grammars of rules/messages.yaml whose hits are starts: of a launcher's own, and of a launch.
 RESTART, LAUNCH, TRAINING = "restart", "launch", "training"

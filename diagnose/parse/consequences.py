@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.parse.event import Event
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

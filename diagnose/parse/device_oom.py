@@ -66,6 +66,10 @@ def read(text: str) -> Message | None:
     message = Message(family_of(head.words[0]))
     device = re.search(r"device (\d{1,4})", head.words[0])
     message.gpu = int(device[1]) if device else None
+    if device is not None and head.words[0].lower().startswith("allocation"):  # cudaMallocAsync asks for what is needed
+        message.facts["alloc.backend"] = "cuda_async"
+    if re.search(r"\bRequested(?: size)?\s*:", text, re.IGNORECASE):
+        message.facts["log.request_exact"] = True
     for said in rest:
         _learn(message, said)
     _own_process(message)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import shipped
 from diagnose.parse.events import role
 from diagnose.parse.lines import same_stream
 from diagnose.parse.reading import Dump
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import NamedTuple
-
 from diagnose.facts import Witness
-from diagnose.record import record
+from diagnose.record import NamedTuple, field, record
 from diagnose.units import Size
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from diagnose.parse.event import Event
 from diagnose.parse.lines import Prefix, clean, same_stream
 from diagnose.parse.message import Message
 from diagnose.parse.pattern import later
+from diagnose.record import field, fields, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from diagnose.parse.event import Frame
     from diagnose.parse.lines import Page
     from diagnose.parse.traceback import Traceback
-    from diagnose.scan import Hit
+    from diagnose.windows import Hit
 
 #: The grammars whose messages are failures; each has a module of its name here, loaded where a log has such a message.
 READERS = frozenset(f"{kind}_oom" for kind in ("device", "runtime", "xla", "host", "scheduler", "launcher", "ray", "serving")) | {
@@ -51,7 +51,7 @@ _REPEATED = later(r"\[repeated (\d{1,6})x across cluster\]")
 _GAVE_UP = "No executable batch size found"
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Seen:
     """A message and its place. `order` puts it among the others of the job."""
 
@@ -212,10 +212,13 @@ def placed(one: Seen) -> Seen:
     return one
 
 
+FIGURES = frozenset(each.name for each in fields(Event))
+
+
 def event(one: Seen) -> Event:
     """The event that a message is."""
     message, prefix, trace = one.message, one.prefix, one.trace
-    figures = {name: size for name, size in message.figures.items() if name in Event.__dataclass_fields__}
+    figures = {name: size for name, size in message.figures.items() if name in FIGURES}
     rank = prefix.rank if message.rank is None else message.rank
     if rank is None and message.tasks:
         rank = message.tasks[0]

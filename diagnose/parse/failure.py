@@ -25,6 +25,7 @@ _FIELDS = (
     "capacity",
     "free",
     "allowed",
+    "max_allowed",
     "allocated",
     "reserved_unallocated",
     "reserved_total",
@@ -47,6 +48,8 @@ _ATTENTION = (
         ),
     ),
 )
+#: How the class is printed before torch 2.5, and from then on.
+_NAMED = {"torch.cuda.OutOfMemoryError": True, "torch.OutOfMemoryError": False}
 _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
@@ -78,6 +81,8 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
         if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
             yield Fact("train.stage", stage, "derived", frame)
     yield fact("log.proved", root.status == "oom")
+    if root.exception in _NAMED:
+        yield fact("log.torch_before_2_5", _NAMED[root.exception])
     yield fact("log.engine_check", one.message.check or _check_by_frames(root, one))
     if root.phase != "unknown":
         yield fact("log.evaluating", root.phase == "eval")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from diagnose.parse import retold
 from diagnose.parse.host_oom import KILLS, joined, same_death, same_number, settle
 from diagnose.parse.lines import Prefix
+from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -148,7 +148,7 @@ def _add_evidence(first: Seen, one: Seen) -> None:
 # -- equal failures of several processes
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Equal:
     """Equal failures: their first, the others, and who they are, where all of them say so."""
 

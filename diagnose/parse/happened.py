@@ -14,7 +14,7 @@ from diagnose.parse.scheduler_oom import STOPS
 from diagnose.parse.survival import Survival
 from diagnose.phrases import phrase
 from diagnose.record import record
-from diagnose.scan import Excerpt
+from diagnose.windows import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,11 +7,12 @@ the line below in KiB.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse import beside, wording
 from diagnose.parse.event import OtherProcess
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:

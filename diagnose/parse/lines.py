@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.facts import Witness
 from diagnose.parse import decoded
 from diagnose.parse.pattern import later
 from diagnose.parse.prefixes import NOBODY, Peeled, Prefix, peel, same_stream
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from diagnose.scan import Excerpt
+    from diagnose.windows import Excerpt
 
 __all__ = ["BAR", "Line", "Page", "Prefix", "clean", "same_stream"]
 

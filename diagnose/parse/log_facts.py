@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import search, shipped
 from diagnose.facts import Fact, Value, declared
@@ -11,6 +11,7 @@ from diagnose.parse import arguments, wording
 from diagnose.parse.events import role
 from diagnose.parse.lines import REACH
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 from diagnose.units import Size, Version
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.facts import Value
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from diagnose.units import Size
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Message:
     """Family and status as far as the message alone tells, and its figures by the names of Event.
 

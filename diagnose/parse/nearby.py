@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import search
-from diagnose.scan import Hit
+from diagnose.record import NamedTuple
+from diagnose.windows import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence

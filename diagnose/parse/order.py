@@ -8,9 +8,10 @@ decides between logs that have no order, and within one log only where it saw th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

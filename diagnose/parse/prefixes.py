@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from diagnose import shipped
 from diagnose.parse import decoded
+from diagnose.record import NamedTuple
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
 HEAD = 200  # characters in which a prefix stands

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse.lines import clean
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

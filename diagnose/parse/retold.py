@@ -3,12 +3,12 @@ the exception lacks, a message cut short. And what libraries say after a fault o
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.parse.host_oom import KILLS
 from diagnose.parse.lines import Prefix
 from diagnose.parse.lookalike import FAULTS
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse import wording
 from diagnose.parse.message import Message
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

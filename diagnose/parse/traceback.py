@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse import wording
 from diagnose.parse.event import Frame
 from diagnose.parse.lines import BAR, same_stream
 from diagnose.parse.pattern import later
 from diagnose.parse.prefixes import NOBODY, peel
+from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from diagnose.parse.lines import Page, Prefix
@@ -31,7 +32,7 @@ _ARROW = later(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
 _BESIDE = later(r"\s*\d{1,9}(?: |$)")  # those around it
 _RICH_SOURCE = later(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
 _FRAME = later(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
-_RAY_TASK = later(r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:]+)")
+_RAY_TASK = later(r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)")
 
 
 class Traceback(NamedTuple):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import shipped
 from diagnose.parse.pattern import later
+from diagnose.record import NamedTuple
 from diagnose.units import SCALE, Size
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from diagnose.lalr import Node, Token
 
 _UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
 _EXCEPTION = later(
@@ -39,32 +40,31 @@ class Statement(NamedTuple):
 
 def statements(grammar: str, text: str) -> list[Statement]:
     """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
-    from lark import Token, UnexpectedInput
+    from diagnose.lalr import Token, Tree, Unread
+
+    def stated(node: Node) -> Statement:
+        if isinstance(node, Token):
+            return _statement([node], node.type)
+        return _statement([child for child in node.children if isinstance(child, Token)], node.data)
 
     for _ in range(4):
         try:
-            tree = shipped.parser(grammar).parse(text)
-        except UnexpectedInput as trouble:
-            at = getattr(trouble, "pos_in_stream", None)
-            cut = text.rfind(" ", 0, at if isinstance(at, int) and at > 0 else len(text) - 1)
+            read = shipped.parser(grammar).parse(text)
+        except Unread as trouble:
+            cut = text.rfind(" ", 0, trouble.at if trouble.at > 0 else len(text) - 1)
             if cut <= 0:
                 return []
             text = text[:cut]
         else:
-            return [_statement([child], child.type) if isinstance(child, Token) else _of_tree(child) for child in tree.children]
+            return [stated(node) for node in read.children] if isinstance(read, Tree) else [stated(read)]
     return []
 
 
-def _of_tree(tree: Tree[Token]) -> Statement:
-    tokens = [child for child in tree.children if not hasattr(child, "children")]
-    return _statement(tokens, str(tree.data))
-
-
 def _statement(tokens: list[Token], kind: str) -> Statement:
-    words, types = tuple(str(token) for token in tokens), tuple(token.type for token in tokens)
+    words, types = tuple(token.text for token in tokens), tuple(token.type for token in tokens)
     if not tokens:
         return Statement(kind, words, types, 0, 0, 0)
-    return Statement(kind, words, types, tokens[0].start_pos or 0, tokens[-1].end_pos or 0, tokens[-1].line or 0)
+    return Statement(kind, words, types, tokens[0].start, tokens[-1].end, tokens[-1].line)
 
 
 def collapsed(text: str) -> str:

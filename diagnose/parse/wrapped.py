@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from diagnose.parse.mixed import DEVICES, without_others
 from diagnose.parse.prefixes import NOBODY, same_stream
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from diagnose.parse.mixed import DEVICES, without_others
 from diagnose.parse.pattern import later
 from diagnose.parse.prefixes import Prefix
+from diagnose.record import NamedTuple
 
 JOINED = 16  # lines that one message may be wrapped into
 LONGEST = 4000  # characters of a message that are parsed
