@@ -47,8 +47,8 @@ def compile_into(folder: Path) -> None:
         for path in sorted((ROOT / "grammars").glob("*.lark")):
             shipped.parser(path.stem)
         catalogue.model("any")  # builds the index of names
-        for name in tables.names():  # builds the index of frameworks
-            tables.table(name)
+        for name in tables.names():  # builds the index of frameworks, their tables and lists of keys
+            tables.known(name)
     finally:
         sys.path.remove(str(ROOT))
         sys.dont_write_bytecode = written

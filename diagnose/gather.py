@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +10,17 @@ from diagnose.adapters.settings import LARGEST, ConfigSource
 from diagnose.complaints import Complaint
 from diagnose.facts import Notice, Witness
 from diagnose.given import as_config, as_log, each
+from diagnose.parse.pattern import later
 from diagnose.phrases import phrase
+from diagnose.record import field, record, replace
 from diagnose.source import Label, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from diagnose.facts import Input
     from diagnose.given import Material
-    from diagnose.parse.reading import Reading
+    from diagnose.parse.reading import Dump, Reading
     from diagnose.scan import Scanned
 
 KEPT = 64 << 20  # bytes of excerpts that all logs together may keep before quiet logs are thinned out
@@ -32,13 +33,13 @@ _SIGNS = (
     *(word.encode() for word in ("如下", "请问", "求助", "大家好", "谢谢", "我的", "我用", "我在", "我们")),
 )
 _BEGINNINGS = (b"#", b"I ", b"my ")  # the same at the very start
-_RANK = re.compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
-_SAYS = re.compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
+_RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
+_SAYS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: What the notes of an input mean to its reader.
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@record(frozen=False, eq=False)
 class Gathered:
     """What one job left: its logs as they were scanned, configs beside them, records of the run, and what could not be read."""
 
@@ -212,18 +213,25 @@ class Gathered:
             return replace(reading, notices=(*reading.notices, *self.notices))
         from diagnose import wandb
 
-        records = [one for one in self.configs if wandb.is_config(one.data)]
-        self.configs = [one for one in self.configs if one not in records]
-        settings = [wandb.config(one.name, one.data) for one in records]
+        self.configs, inputs, settings = recorded(self.configs)
         machines = [wandb.metadata(record.name, record.data or b"") for record in self.records]
-        dumps = [*(dump for _, dump in settings), *(dump for _, _, dump in machines)]
+        dumps = [*settings, *(dump for _, _, dump in machines if dump is not None)]
         return replace(
             reading,
-            inputs=(*reading.inputs, *(about for about, _ in settings), *(about for about, _, _ in machines)),
+            inputs=(*reading.inputs, *inputs, *(about for about, _, _ in machines)),
             facts=(*reading.facts, *(fact for _, facts, _ in machines for fact in facts)),
-            dumps=(*reading.dumps, *wandb.joined(dump for dump in dumps if dump is not None)),
+            dumps=(*reading.dumps, *wandb.joined(dumps)),
             notices=(*reading.notices, *self.notices),
         )
+
+
+def recorded(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:
+    """The configs, and apart from them what wandb wrote down of settings in effect, wherever it was given."""
+    if not any(b"wandb" in one.data for one in sources):
+        return list(sources), [], []
+    from diagnose import wandb
+
+    return wandb.apart(sources)
 
 
 def beside(

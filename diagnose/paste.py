@@ -8,9 +8,10 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
-from diagnose.adapters import parts, tables
+from diagnose.adapters import tables
 from diagnose.adapters.opened import opened
 from diagnose.adapters.settings import ConfigSource
+from diagnose.adapters.started import started
 from diagnose.record import record
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def is_config(one: Opened) -> bool:
     if any(notice.level == "error" for notice in one.notices):
         return False
     if one.form == "shell":
-        begun = parts.started(one.launches, one.text, one.source.name, "shell", None)
+        begun = started(one.launches, one.text, one.source.name, "shell", None)
         return any(start.table is not None or (start.trains and start.launch.launcher) for start in begun)
     return one.kind == "model" or one.kind in tables.names()
 

@@ -14,6 +14,8 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from diagnose.adapters.settings import ConfigSource
+
 SHOWN = 500
 WORDS = 512  # of a command line
 
@@ -21,6 +23,21 @@ WORDS = 512  # of a command line
 def is_config(data: bytes) -> bool:
     """Whether a YAML file is wandb's: every setting under a key of its own, with a `value`."""
     return data.startswith((b"wandb_version:", b"_wandb:")) or b"\n_wandb:" in data or b"\nwandb_version:" in data
+
+
+def apart(sources: Iterable[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:
+    """Files as given, without those of wandb; what these are, and the settings in them."""
+    rest: list[ConfigSource] = []
+    inputs: list[Input] = []
+    dumps: list[Dump] = []
+    for one in sources:
+        if not is_config(one.data):
+            rest.append(one)
+            continue
+        about, dump = config(one.name, one.data)
+        inputs.append(about)
+        dumps += [dump] if dump is not None else []
+    return rest, inputs, dumps
 
 
 def config(name: str, data: bytes) -> tuple[Input, Dump | None]:

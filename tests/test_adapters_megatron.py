@@ -237,9 +237,56 @@ def test_o2_decides_how_the_weights_are_held(flag: str, dtype: str) -> None:
     [
         ("tuner_type: lora", "swift"),
         ("sleep_level: 1", "swift"),
-        ("recompute_granularity: full", "megatron"),
+        ("seq_length: 4096", "megatron"),
         ("mcore_model: a", "swift_megatron"),
     ],
 )
 def test_one_key_that_two_dialects_share_is_the_older_ones(line: str, framework: str) -> None:
     assert value(read({"c.yaml": f"{line}\n"}), "train.framework") == framework
+
+
+# -- before release 3, and Megatron-DeepSpeed
+
+OLD = """deepspeed --num_gpus 8 pretrain_gpt2.py \\
+  --num-layers 24 --model-parallel-size 2 --deepspeed --deepspeed_config d.json \\
+  --batch-size 4"""
+
+
+def test_the_options_of_megatron_deepspeed_are_megatrons() -> None:
+    """What the file of --deepspeed_config says is unknown where it was not given: no default of Megatron's stands for it."""
+    told = read({"run.sh": f"{OLD} --checkpoint-activations\n"})
+    known = ["train.framework", "train.micro_batch_size", "parallel.tensor", "train.gradient_checkpointing"]
+    assert [value(told, name) for name in known] == ["megatron", 4, 2, "enabled"]
+    assert [value(told, name) for name in ("zero.stage", "zero.offload_optimizer", "train.gradient_accumulation")] == [None] * 3
+    beside = read({"run.sh": f"{OLD}\n", "d.json": '{"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}'})
+    assert [value(beside, name) for name in ("zero.stage", "train.gradient_checkpointing")] == [2, "disabled"]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ("--checkpoint-activations --checkpoint-num-layers 1", "enabled"),
+        ("--checkpoint-activations --checkpoint-num-layers 2", None),
+        ("--activations-checkpoint-method uniform", "enabled"),
+        ("--activations-checkpoint-method uniform --activations-checkpoint-num-layers 4", None),
+        ("--activations-checkpoint-method block", None),
+    ],
+)
+def test_recomputation_as_older_releases_spell_it(options: str, found: str | None) -> None:
+    """Chunks of several layers keep what none of the knob's words says."""
+    told = read({"run.sh": f"torchrun pretrain_gpt.py --num-layers 24 --micro-batch-size 4 {options}\n"})
+    assert value(told, "train.gradient_checkpointing") == found
+
+
+@pytest.mark.parametrize(
+    ("knob", "value", "line"),
+    [
+        ("train.gradient_checkpointing", "enabled", "--batch-size 4 \\\n  --checkpoint-activations"),
+        ("train.micro_batch_size", 1, "--batch-size 1"),
+    ],
+)
+def test_an_edit_is_in_the_words_of_that_release(knob: str, value: int | str, line: str) -> None:
+    """Its options, with the dashes that its parser wants although the launcher's has an underscore."""
+    told = read({"run.sh": f"{OLD}\n"})
+    made = knobs.edits(told.documents, FactBook(told.facts), {knob: value})
+    assert made and line in patch.texts(told.documents, made)["run.sh"]

@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from diagnose import adapters
+from diagnose.adapters import tables
+from diagnose.adapters.leaf import Leaf
 from diagnose.adapters.settings import LARGEST, ConfigSource, Settings
+from diagnose.adapters.translate import Part, translate
 from diagnose.explain import explain
 from diagnose.facts import FactBook, Notice
 from diagnose.parse.reading import Reading
@@ -89,7 +92,16 @@ def test_a_value_of_the_wrong_type_is_no_number(written: str) -> None:
 
 
 def test_a_list_where_a_number_belongs_names_its_place() -> None:
+    """And what belongs there, in both languages."""
     assert ("wrong_value", 3, 1) in notices(f"{BASE}per_device_train_batch_size: [1, 2]\n")
+    [said] = read(f"{BASE}per_device_train_batch_size: [1, 2]\n").notices
+    assert said.message.en.endswith("expected a whole number") and said.message.zh.endswith("应为整数")
+
+
+def test_a_file_of_ten_megabytes_is_refused_with_its_size() -> None:
+    """At once, and with how much would be read."""
+    [said] = read(b"key: value\n" * 1_000_000).notices
+    assert said.code == "config.too_large" and "11,000,000" in said.message.en and "2,000,000" in said.message.zh
 
 
 @pytest.mark.parametrize(
@@ -161,7 +173,10 @@ def test_a_tab_is_called_a_tab() -> None:
 def test_an_unknown_kind_says_what_was_tried_and_the_log_is_explained() -> None:
     found = read("colour: blue\nwheels: 4\n").notices
     assert [one.code for one in found] == ["config.unknown_kind"]
-    assert all(name in found[0].message.en for name in ("llamafactory", "axolotl", "deepspeed"))
+    assert all(said in found[0].message.en for said in (" (no ", "llamafactory", "deepspeed", "torchtune"))
+    assert "（缺 " in found[0].message.zh
+    nearest = read("base_model: a/b\ncolour: blue\n").notices[0].message.en
+    assert nearest.index("axolotl (no datasets)") < nearest.index("llamafactory")
     log = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
         "GPU 0 has a total capacity of 23.99 GiB of which 1.00 GiB is free.\n"
@@ -239,3 +254,41 @@ def test_no_lines_raise(lines: list[str], kind: str | None, line_end: str) -> No
     made = knobs.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": 64})
     if made:
         patch.diff(told.documents, made)
+
+
+# -- one key, several knobs
+
+WORDS = [
+    (name, key.key, word)
+    for name in tables.names()
+    for key in tables.table(name).keys
+    if key.key
+    for word in (key.values or {})
+    if not {"*", "["} & set(word)
+]
+
+
+def test_a_word_of_one_line_is_no_slip_in_another() -> None:
+    """Every word that a table lists for a key is understood, whichever knob of that key lists it."""
+    for name, key, word in WORDS:
+        part = Part(
+            "c", tables.table(name), "yaml", f"{key}: {word}", (Leaf(key, word, word, len(key) + 2, len(key) + 2 + len(word), 1, 1),)
+        )
+        assert not [one for one in translate(part, {}, None).notices if one.code == "config.wrong_value"], (name, key, word)
+
+
+@pytest.mark.parametrize("strategy", ["deepspeed_stage_3_offload", "fsdp", "ddp_find_unused_parameters_true", "auto"])
+def test_a_strategy_of_lightning_is_no_mistake(strategy: str) -> None:
+    """It turns knobs of ZeRO or of FSDP, and says nothing of the other's."""
+    told = read(f'import lightning as L\ntrainer = L.Trainer(devices=8, strategy="{strategy}")\n')
+    assert "config.wrong_value" not in [one.code for one in told.notices]
+
+
+def test_a_word_that_no_line_knows_is_said_once_with_the_line() -> None:
+    """One sentence for the key, not one for each of its knobs, with all the words that would do."""
+    told = read('import lightning as L\ntrainer = L.Trainer(devices=8, strategy="deepspeed_stage_4")\n')
+    [notice] = [one for one in told.notices if one.code == "config.wrong_value"]
+    assert notice.witness is not None
+    assert (notice.witness.line, notice.witness.text) == (2, 'trainer = L.Trainer(devices=8, strategy="deepspeed_stage_4")')
+    assert "deepspeed_stage_3_offload" in notice.message.en and "fsdp_cpu_offload" in notice.message.zh
+    assert FactBook(told.facts).value("zero.stage") is None

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -309,6 +310,18 @@ def test_a_misspelt_key_of_a_block_that_allows_no_others_is_named() -> None:
     assert value(told, "config.unknown_key") is None  # whatever ran did not have it
 
 
+def test_a_misspelt_block_is_named_once_and_not_with_each_key_inside() -> None:
+    """What lies in it is lost with it: its knob is wanted all the same, the sentence is one."""
+    told = read(
+        {
+            "c.yaml": "base_model: a/b\ndatasets:\n  - path: d\nmicro_batch_size: 1\n"
+            "fsdp_confg:\n  offload_params: true\n  state_dict_type: FULL_STATE_DICT\n"
+        }
+    )
+    assert [notice.witness.key for notice in told.notices if notice.code == "config.unknown_key" and notice.witness] == ["fsdp_confg"]
+    assert value(told, "config.wanted_knob") == "fsdp.offload"
+
+
 def test_a_misspelt_key_of_deepspeed_is_named_with_the_real_one() -> None:
     told = read({"d.json": '{"train_micro_batch_size": 8, "zero_optimization": {"stage": 2}}'})
     assert (value(told, "config.unknown_key"), value(told, "config.wanted_knob")) == ("train_micro_batch_size", "train.micro_batch_size")
@@ -446,3 +459,83 @@ def test_settings_are_shown_with_key_place_and_whether_they_were_set(lang: Lang)
     assert "zero_optimization.stage3_gather_16bit_weights_on_model_save" in text
     parts = {"en": ["set in run.sh", "follows from the others", "set by nobody"], "zh": ["设置于 run.sh", "由其他参数推导", "取默认值"]}
     assert all(part in text for part in parts[lang])
+
+
+# -- defaults belong to an engine that is in use
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config: {fsdp_version: 2}\nnum_processes: 4\n"),
+        ("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\n"),
+        ("d.json", '{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}}'),
+        ("run.sh", f"torchrun --nproc_per_node 8 train.py {TRAINER} --fsdp full_shard\n"),
+    ],
+)
+def test_no_bucket_has_a_size_where_no_zero_optimizer_runs(name: str, text: str) -> None:
+    told = read({name: text})
+    sizes = (
+        "reduce_bucket",
+        "allgather_bucket",
+        "prefetch_bucket",
+        "persistence_threshold",
+        "max_live_parameters",
+        "sub_group",
+        "overlap_comm",
+    )
+    assert [value(told, f"zero.{size}") for size in sizes] == [None] * len(sizes)
+
+
+@pytest.mark.parametrize(("stage", "here", "not_here"), [(2, "allgather_bucket", "sub_group"), (3, "sub_group", "allgather_bucket")])
+def test_each_stage_has_its_own_sizes(stage: int, here: str, not_here: str) -> None:
+    told = read({"d.json": f'{{"train_batch_size": 8, "zero_optimization": {{"stage": {stage}}}}}'})
+    assert (value(told, f"zero.{here}") is not None, value(told, f"zero.{not_here}")) == (True, None)
+    assert value(told, "zero.reduce_bucket") == 500_000_000
+
+
+def test_what_a_block_lacks_is_called_by_its_key() -> None:
+    """The reader knows the file's keys, not our names."""
+    told = read({"a.yaml": "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config: {}\nnum_processes: 4\n"})
+    notes = {fact.name: fact.witness.text for fact in told.facts if fact.name.startswith("fsdp.")}
+    assert notes["fsdp.wrap"] == "fsdp_config without fsdp_transformer_layer_cls_to_wrap"
+    assert not any("fsdp." in text for text in notes.values())
+
+
+@pytest.mark.parametrize(
+    ("vllm", "expected"), [("0.6.4", 0.9), ("0.10.2", 0.9), ("0.19.0", 0.9), ("0.20.0", None), ("0.21.0", 0.92), ("0.33.0", 0.92)]
+)
+def test_the_share_of_an_engine_is_that_of_its_release(vllm: str, expected: float | None) -> None:
+    told = read({"run.sh": "vllm serve a/b --max-model-len 4096\n"}, {"version.vllm": vllm})
+    assert value(told, "rollout.gpu_memory_utilization") == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "sharding", "version"),
+    [
+        ("model_engine=veomni", "full_shard", 2),
+        ("model_engine=veomni actor_rollout_ref.actor.veomni.fsdp_size=8", None, 2),
+        ("model_engine=torchtitan", "none", 2),
+        ("model_engine=torchtitan actor_rollout_ref.actor.torchtitan.data_parallel_shard_size=8", "full_shard", 2),
+        ("model_engine=mindspeed", "none", None),
+        ("actor_rollout_ref.actor.strategy=fsdp2", "full_shard", 2),
+        ("actor_rollout_ref.actor.strategy=something_new", None, None),
+    ],
+)
+def test_an_engine_of_verl_shards_in_its_own_way(settings: str, sharding: str | None, version: int | None) -> None:
+    text = f"python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=a/b {settings}\n"
+    told = read({"run.sh": text})
+    assert (value(told, "fsdp.sharding"), value(told, "fsdp.version")) == (sharding, version)
+
+
+def test_a_file_that_another_builds_on_is_followed_beside_it(tmp_path: Path) -> None:
+    """NeMo-RL's recipes hold a few lines over `defaults:`; a base outside the folder is not opened, and that is said."""
+    base = "policy:\n  model_name: a/b\n  train_micro_batch_size: 4\n  max_total_sequence_length: 512\n"
+    (tmp_path / "base.yaml").write_text(base)
+    (tmp_path / "recipe.yaml").write_text("defaults: base.yaml\npolicy:\n  train_micro_batch_size: 1\n  logprob_batch_size: 1\n")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "far.yaml").write_text("defaults: ../base.yaml\npolicy:\n  model_name: a/b\n  train_micro_batch_size: 2\n")
+    near, far = (adapters.read([ConfigSource.file(tmp_path / name)], Reading(), FactBook([])) for name in ("recipe.yaml", "below/far.yaml"))
+    assert (value(near, "train.micro_batch_size"), value(near, "train.max_seq_len")) == (1, 512)
+    assert value(far, "train.max_seq_len") is None
+    assert "config.not_given" in codes(far)

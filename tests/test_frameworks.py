@@ -15,7 +15,7 @@ from diagnose.facts import declared
 
 NAMES = sorted(shipped.table("frameworks"))
 FIELDS = {"key", "version", "since", "until", "values", "default", "if", "needs", "takes", "part", "times", "over", "auto", "within"}
-FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "struct", "where", "entry", "wins", "fills"}
+FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "struct", "where", "entry", "wins", "fills", "source"}
 RESERVED = {
     "extends",
     "version",
@@ -43,7 +43,6 @@ RESERVED = {
     "shape",
     "environment",
     "bare_switches",
-    "known",
 }
 #: Conditions that are no facts: what the adapters know about how the job was started.
 CONDITIONS = {"form", "launcher", "model.family", "model.vision", "run.distributed", "torch.expandable"}

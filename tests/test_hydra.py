@@ -373,3 +373,20 @@ def test_neighbours_of_an_override_do_not_move(others: list[str], rows: int, gap
     words = ["algorithm.adv_estimator=grpo", *others, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=128", *others]
     text = f"python3 -m verl.trainer.main_ppo{gap}{gap.join(words)}\n"
     assert patched("run.sh", text, {"train.micro_batch_size": rows}) == text.replace("=128", f"={rows}")
+
+
+def test_overrides_that_a_comment_cuts_off_are_said() -> None:
+    """To a shell they are the name of another program: the trainer never had them."""
+    cut = "python3 -m verl.trainer.main_ppo data.train_batch_size=64 \\\n  # trainer.nnodes=2 \\\n  actor_rollout_ref.rollout.n=5 $@\n"
+    told = adapters.read([ConfigSource("run.sh", cut.encode())], Reading(), FactBook())
+    book = FactBook(told.facts)
+    assert (book.value("rollout.batch"), book.value("rollout.num_generations")) == (64, 1)
+    assert book.value("config.ignored_key") == "actor_rollout_ref.rollout.n"
+    assert [one.code for one in told.notices] == ["config.cut_off"]
+
+
+def test_overrides_alone_are_a_list_of_them() -> None:
+    """As people paste them: one to a line, without the program."""
+    told = adapters.read([ConfigSource("o", b"actor_rollout_ref.rollout.n=5\ndata.train_batch_size=64\n")], Reading(), FactBook())
+    book = FactBook(told.facts)
+    assert [book.value(name) for name in ("train.framework", "rollout.num_generations", "rollout.batch")] == ["verl", 5, 64]

@@ -213,14 +213,29 @@ def test_peft_switches_checkpointing_on_unless_told_otherwise(call: str, expecte
         ("PPOConfig()", {"trl": "0.12.0"}, "rollout.completion_len", 53),
         ("ORPOConfig(max_completion_length=99)", {"trl": "0.20.0"}, "rollout.completion_len", None),
         ("DPOConfig(beta=0.1)", {}, "grpo.beta", None),
-        ("TrainingArguments('o')", {"transformers": "5.0.0"}, "train.optimizer", "adamw_fused"),
+        ("TrainingArguments('o')", {"transformers": "5.0.0", "torch": "2.8.0"}, "train.optimizer", "adamw_fused"),
+        ("TrainingArguments('o')", {"transformers": "4.54.0", "torch": "2.7.1"}, "train.optimizer", "adamw"),
+        ("TrainingArguments('o')", {"transformers": "5.0.0"}, "train.optimizer", None),
+        ("TrainingArguments('o', fsdp='full_shard')", {"transformers": "5.9.0"}, "fsdp.version", 1),
+        ("TrainingArguments('o', fsdp='full_shard')", {"transformers": "5.10.1"}, "fsdp.version", 2),
+        ("TrainingArguments('o', fsdp='full_shard', fsdp_config=V2)", {"transformers": "5.3.0"}, "fsdp.sharding", "shard_grad_op"),
+        ("TrainingArguments('o', fsdp='full_shard', fsdp_config=V2)", {"transformers": "5.4.0"}, "fsdp.sharding", "full_shard"),
+        ("TrainingArguments('o', fsdp='full_shard', fsdp_config=V2)", {"transformers": "4.57.1"}, "fsdp.version", 1),
+        ("TrainingArguments('o', fsdp=True, fsdp_config=KEEP)", {"transformers": "5.12.0"}, "fsdp.sharding", "shard_grad_op"),
+        ("SFTConfig('o', model_init_kwargs={'torch_dtype': 'bfloat16'})", {"trl": "0.26.0"}, "train.load_dtype", "bf16"),
+        ("SFTConfig('o', model_init_kwargs={'torch_dtype': 'bfloat16'})", {"trl": "0.27.0"}, "train.load_dtype", "fp32"),
+        ("SFTConfig('o', model_init_kwargs={'dtype': 'bfloat16'})", {"trl": "0.27.0"}, "train.load_dtype", "bf16"),
+        ("SFTConfig('o')", {"trl": "0.26.0", "transformers": "5.0.0"}, "train.load_dtype", None),
+        ("SFTConfig('o')", {"trl": "0.26.0", "transformers": "4.57.1"}, "train.load_dtype", "fp32"),
+        ("SFTConfig('o')", {"trl": "0.27.0", "transformers": "5.0.0"}, "train.load_dtype", "fp32"),
         ("TrainingArguments('o')", {"transformers": "4.46.0"}, "train.optimizer", "adamw"),
         ("TrainingArguments('o', optim='ademamix')", {"transformers": "4.46.0"}, "train.optimizer", None),
     ],
 )
 def test_what_nobody_sets_is_what_the_release_says(call: str, versions: Mapping[str, str], name: str, expected: Value) -> None:
     """As the configuration classes of those releases have it; without a release nothing is claimed that changed."""
-    assert value(script(f"a = {call}", versions), name) == expected
+    blocks = "V2 = {'version': 2}\nKEEP = {'reshard_after_forward': False}\n"
+    assert value(script(f"{blocks}a = {call}", versions), name) == expected
 
 
 @pytest.mark.parametrize(

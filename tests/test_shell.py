@@ -259,7 +259,7 @@ def test_no_script_raises(text: str) -> None:
     ],
 )  # fmt: skip
 def test_bombs_are_cheap(text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with suppress(Unreadable):  # too much of it
         launches(text)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10

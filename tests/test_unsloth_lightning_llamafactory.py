@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from diagnose import adapters
 from diagnose.adapters import tables
+from diagnose.adapters.kinds import rivals
+from diagnose.adapters.opened import opened
 from diagnose.adapters.settings import ConfigSource, Settings
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.reading import Reading
@@ -118,6 +121,35 @@ def test_a_file_that_a_command_takes_is_that_commands(command: str, text: str, k
     frameworks = {fact.value for fact in told.facts if fact.name == "train.framework"}
     assert frameworks == {kind}
     assert all(notice.code != "config.unknown_kind" for notice in told.notices)
+
+
+KEYS = sorted({key for name in tables.names() for key in tables.table(name).known})
+
+
+@given(st.sampled_from(KEYS))
+def test_one_key_is_never_taken_for_another_frameworks(key: str) -> None:
+    """One key speaks for a framework that has it, and for one of several only where it is a sign of that one; else all are named."""
+    text = f"{json.dumps(key)}: 1\n" if "." not in key else "".join(f"{'  ' * depth}{word}:\n" for depth, word in enumerate(key.split(".")))
+    told = read({"c.yaml": text})
+    kind = value(told, "train.framework")
+    leaves = opened(ConfigSource("c.yaml", text.encode())).leaves
+    if kind is not None:
+        assert any(leaf.key in tables.table(str(kind)).known for leaf in leaves)
+        others = [name for name in rivals(leaves) if name != kind]
+        assert others == []
+
+
+@pytest.mark.parametrize("key", ["bf16: true", "micro_batch_size: 2", "gradient_accumulation_steps: 8", "num_processes: 8"])
+def test_one_key_of_many_frameworks_is_nobodys_until_the_job_tells(key: str) -> None:
+    """`bf16: true` alone names no framework; beside a command or a log of Axolotl it is Axolotl's."""
+    alone = read({"c.yaml": f"{key}\n"})
+    assert value(alone, "train.framework") is None
+    [notice] = alone.notices
+    assert notice.code == "config.unknown_kind" and ("axolotl" in notice.message.en or "accelerate" in notice.message.en)
+    if not key.startswith("num"):
+        beside = read({"c.yaml": f"{key}\n", "run.sh": "axolotl train other.yml\n"})
+        assert (value(beside, "train.framework"), beside.inputs[0].kind) == ("axolotl", "axolotl")
+        assert [one.code for one in beside.notices] == ["config.not_given"]  # other.yml
 
 
 # -- LLaMA-Factory

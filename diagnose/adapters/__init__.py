@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from diagnose import catalogue
-from diagnose.adapters import named, parts, tables
+from diagnose.adapters import commands, named, parts, tables
 from diagnose.adapters.adopted import adopted
 from diagnose.adapters.answers import answered, knowing
 from diagnose.adapters.conflicts import conflicts, integration
-from diagnose.adapters.defaults import Setting, contradictions, defaults, disagreements, stock
+from diagnose.adapters.defaults import Setting, contradictions, defaults, disagreements, stock, unsaid_attention
 from diagnose.adapters.dimensions import built
 from diagnose.adapters.effective import derived, ineffective
 from diagnose.adapters.leaf import Leaf, Unreadable
 from diagnose.adapters.opened import Opened, opened
-from diagnose.adapters.parts import Started
 from diagnose.adapters.run import cut_off, run_facts, script_facts, too_late, unrecognised
 from diagnose.adapters.settings import ConfigSource, Document, Settings
 from diagnose.adapters.spellings import Span
+from diagnose.adapters.started import Started, started
 from diagnose.adapters.translate import Part, Translation, name_of, translate
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.reading import Reading
+from diagnose.record import replace
 
 __all__ = ["read"]
 
@@ -39,11 +39,15 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     hint = book.word("train.framework") or _trainer_of(reading)
     begun = [start for command in reading.commands for start in _echoed(command.text, command.witness, hint)]
     begun += [start for one in found if one.form == "shell" for start in _scripted(one, hint)]
+    if len(begun) > 1:
+        from diagnose.adapters.failed import those_that_failed
+
+        begun = those_that_failed(begun, reading)
     begun = knowing(begun, found)
-    found = adopted(found, begun)
+    found = adopted(found, begun, hint)
     logged = _dumped(reading, hint, found, begun)
     gathered = parts.in_order(
-        [*logged, *_file_parts(found), *(part for start in begun for part in parts.of_command(start)), *_variables(begun)]
+        [*logged, *_file_parts(found), *(part for start in begun for part in commands.of_command(start)), *_variables(begun)]
     )
     gathered = answered(_rewritten(gathered), begun)
     missing = named.missing(gathered, begun, found)
@@ -115,14 +119,14 @@ def _echoed(text: str, witness: Witness, hint: str | None) -> list[Started]:
     from diagnose.adapters.launch import launches
 
     try:
-        return parts.started(launches(text), text, "command line", "command", hint, "log", witness)
+        return started(launches(text), text, "command line", "command", hint, "log", witness)
     except (RecursionError, Unreadable):
         return []
 
 
 def _scripted(one: Opened, hint: str | None) -> list[Started]:
     forced = one.kind if one.kind in tables.names() and one.kind != "shell" else None
-    begun = parts.started(one.launches, one.text, one.source.name, "shell", hint)
+    begun = started(one.launches, one.text, one.source.name, "shell", hint)
     if forced:
         begun = [
             replace(start, table=tables.table(forced)) if start.launch.flags and not start.launch.orphan and start.trains else start
@@ -138,7 +142,7 @@ def _file_parts(found: Iterable[Opened]) -> list[Part]:
 def _variables(begun: Sequence[Started]) -> list[Part]:
     """The environment of what trains; a server's own is not the trainer's."""
     mine = [start for start in begun if start.trains] or [start for start in begun if not start.is_server]
-    return [part for start in mine if (part := parts.environment(start)) is not None]
+    return [part for start in mine if (part := commands.environment(start)) is not None]
 
 
 def _frameworks(gathered: Iterable[Part], found: Sequence[Opened]) -> list[Fact]:
@@ -235,7 +239,7 @@ def _presumed(
     setting = Setting(known, spans, frozenset(part.form for part in gathered if part.table.trainer), launchers, model, merged)
     facts: list[Fact] = []
     drives = trainer is None or integration(tables.table("deepspeed"), trainer.name) is not None
-    sharded = any(part.table.name == "deepspeed" for part in gathered) or (drives and known.count("zero.stage") is not None)
+    sharded = any(part.table.name == "deepspeed" for part in gathered) or (drives and (known.count("zero.stage") or 0) > 0)
     for file in missing.deepspeed:
         facts += stock(trainer, file, model.h if model else None) if trainer else []
         settled |= {"zero.stage"}
@@ -246,6 +250,8 @@ def _presumed(
     own = [part for part in gathered if part.table.trainer and part.form != "dump"]
     whole = all(part.whole for part in own) if own else any(part.whole for part in gathered if part.table.trainer)
     if trainer is not None and whole and not missing.trainer:
+        if "model.attention" not in settled and "model.attention" not in known:
+            facts += unsaid_attention(trainer, setting)
         facts += defaults(trainer, setting, settled)
     if sharded and "zero.stage" not in missing.unknown:
         facts += defaults(tables.table("deepspeed"), setting, settled)
@@ -261,7 +267,7 @@ def _presumed(
 def _documents(gathered: Sequence[Part], told: Sequence[Translation]) -> tuple[Document, ...]:
     """What edits are made in: files first, the command line of the log last."""
     documents = [
-        Document(part.name, part.table.name, part.form, part.text, tuple(one.entries), part.outer, part.shift)
+        Document(part.name, part.table.name, part.form, part.text, tuple(one.entries), part.outer, part.shift, part.entry)
         for part, one in zip(gathered, told, strict=True)
         if part.leaves and part.form != "dump"
     ]

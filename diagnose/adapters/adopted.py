@@ -1,20 +1,23 @@
-"""A configuration that a command names is the one of the framework that the command starts, whatever few keys it holds."""
+"""Whose a configuration of few keys is, as the rest of the job tells: of the command that names it, or of the only trainer that
+knows them among those that would."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from diagnose.adapters import tables
+from diagnose.adapters.kinds import rivals
 from diagnose.adapters.named import base
 from diagnose.adapters.opened import Opened
-from diagnose.adapters.parts import Started
+from diagnose.adapters.started import Started
+from diagnose.record import replace
 
 _FORMS = ("yaml", "json", "toml")
 
 
-def adopted(found: Sequence[Opened], begun: Iterable[Started]) -> list[Opened]:
-    """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`)."""
+def adopted(found: Sequence[Opened], begun: Sequence[Started], hint: str | None = None) -> list[Opened]:
+    """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`);
+    keys that several frameworks know alike are those of the job's trainer: `hint`, what the other configs are, what is started."""
     takers = {
         base(word.text): start.table.name
         for start in begun
@@ -22,7 +25,17 @@ def adopted(found: Sequence[Opened], begun: Iterable[Started]) -> list[Opened]:
         for word in start.launch.files
         if word.sure
     }
-    return [_of(one, takers.get(base(one.source.called or one.source.name), "")) for one in found]
+    told = [_of(one, takers.get(base(one.source.called or one.source.name), "")) for one in found]
+    if all(one.kind != "unknown" or not one.leaves for one in told):
+        return told
+    said = [hint or "", *(one.kind for one in told), *(start.table.name for start in begun if start.table is not None)]
+    trainers = [name for name in said if name in tables.names() and tables.table(name).trainer]
+    return [_of(one, _one_of(rivals(one.leaves), trainers)) if one.kind == "unknown" else one for one in told]
+
+
+def _one_of(kinds: Sequence[str], trainers: Iterable[str]) -> str:
+    """The first trainer that is one of the kinds, or has the keys of one."""
+    return next((name for name in trainers if {name, *tables.bases(name)} & set(kinds)), "")
 
 
 def _of(one: Opened, taker: str) -> Opened:

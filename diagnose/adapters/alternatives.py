@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
 from diagnose.adapters.flags import Flag
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch import Launch

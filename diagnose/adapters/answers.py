@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.adapters import tables
 from diagnose.adapters.leaf import Leaf
 from diagnose.adapters.opened import Opened
-from diagnose.adapters.parts import Started
+from diagnose.adapters.started import Started
 from diagnose.adapters.translate import Part, name_of
 from diagnose.facts import Witness
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch import Flag

@@ -116,7 +116,7 @@ def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Lau
 
 
 def _named_elsewhere(launch: Launch) -> Launch:
-    from dataclasses import replace
+    from diagnose.record import replace
 
     return replace(launch, launcher="list", orphan=False)
 
@@ -126,7 +126,7 @@ def lines(found: Sequence[Launch]) -> list[Launch]:
     alone = [launch for launch in found if launch.orphan]
     if not alone or any(launch.program for launch in found) or any(launch.env for launch in found):
         return list(found)
-    from dataclasses import replace
+    from diagnose.record import replace
 
     flags = tuple(flag for launch in alone for flag in launch.flags)
     files = tuple(word for launch in alone for word in launch.files)
@@ -137,7 +137,7 @@ def of_python(text: str) -> list[Launch]:
     """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
     if not _LISTED.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python_file import parsed
+    from diagnose.adapters.script_calls import parsed
 
     offsets = [0]
     for line in text.split("\n"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 
 from diagnose.adapters import tables
@@ -13,7 +12,7 @@ from diagnose.adapters.translate import automatic, stands_with, typed_default
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
 from diagnose.phrases import phrase
-from diagnose.record import record
+from diagnose.record import field, record
 from diagnose.units import Version
 
 #: What the log's word for compute precision makes of a configured precision.
@@ -56,11 +55,16 @@ class Setting:
             return self.model is not None and self.model.vision is not None
         if name == "run.distributed":
             return (self.book.count("parallel.world") or 0) > 1
-        if name == "torch.expandable":
-            torch = self.book.version("version.torch")
-            return torch is not None and torch >= Version("2.2")
+        if name.startswith("version."):
+            release = self.book.version(name)
+            return release is not None and any(_within(release, word) for word in words)
         said = self.word(name)
         return said in words or (said is not None and any(word.startswith("!") and word[1:] != said for word in words))
+
+
+def _within(release: Version, bound: str) -> bool:
+    """Is a release in `>=2.2` or `<2.8`?"""
+    return release >= Version(bound[2:]) if bound.startswith(">=") else release < Version(bound.removeprefix("<"))
 
 
 def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool = False) -> Iterator[Fact]:
@@ -80,6 +84,26 @@ def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool 
             setting.found[knob] = value
             yield Fact(knob, value, "default", Witness("default", text=_said(tab, key, setting)))
             break
+
+
+def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
+    """The defaults of a knob in all releases that are still possible."""
+    for key in tab.of(knob):
+        if key.default is None or key.within or not setting.holds(key.given) or not stands_with(key, setting.merged):
+            continue
+        covered = key.covers(setting.spans.get(key.version, Span())) if (key.since or key.until) and not key.key else True
+        if covered is not False:
+            yield typed_default(key)
+        if covered:
+            return
+
+
+def unsaid_attention(tab: Table, setting: Setting) -> Iterator[Fact]:
+    """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
+    possible = set(open_defaults(tab, "model.attention", setting))
+    if possible:
+        told = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
+        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=told))
 
 
 def _filling(rows: int, setting: Setting) -> int | None:

@@ -28,7 +28,7 @@ def built(part: Part) -> Fact | None:
     by_name = {**(part.merged or {}), **own}
     config: dict[str, Any] = {}
     for field, lines in part.table.shape.items():
-        value = next((found for line in lines if (found := _value(line, by_name)) is not None), None)
+        value = next((found for line in lines if (found := _value(line, by_name, part.entry)) is not None), None)
         if value is not None:
             config[field] = value
     witness = next((own[line["key"]] for line in part.table.shape.get("hidden_size", ()) if line.get("key") in own), None)
@@ -41,12 +41,15 @@ def built(part: Part) -> Fact | None:
     return Fact("model.shape", shape, part.origin, part.witness_of(witness))
 
 
-def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf]) -> Any:
-    """What one line gives; None where it gives nothing."""
+def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
+    """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
     if not all(_stands(by_name.get(name), words) for name, words in line.get("where", {}).items()):
         return None
+    if line.get("entry", "") not in entry:
+        return None
     if "key" not in line:
-        return line.get("default")
+        given = line.get("default")
+        return _padded(given, line, by_name) if "multiple_of" in line and isinstance(given, int) else given
     leaf = by_name.get(line["key"])
     if leaf is None or leaf.shape not in ("scalar", "flag"):
         return None
@@ -63,10 +66,10 @@ def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf]) -> Any:
 
 
 def _stands(leaf: Leaf | None, words: Any) -> bool:
-    """Is the key there with one of these values? `set`: with any."""
+    """Is the key there with one of these values? `set`: with any; `unset`: it is not."""
     there = leaf is not None and leaf.shape != "null"
-    if words == "set":
-        return there
+    if words in ("set", "unset"):
+        return there is (words == "set")
     return there and leaf is not None and (leaf.text or "").lower() in [tables.word_of(word) for word in words]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from diagnose.adapters import printed, tables, yaml_file
 from diagnose.adapters.leaf import Leaf, Unreadable
@@ -11,6 +10,7 @@ from diagnose.adapters.opened import kind_of_keys
 from diagnose.adapters.spellings import Table
 from diagnose.adapters.translate import Part
 from diagnose.parse.reading import Dump
+from diagnose.record import replace
 
 #: Dumps of these hold every setting there is; a class of arguments, or a script of one's own, has others beside it.
 _WHOLE = ("axolotl", "verl", "openrlhf", "swift", "torchtune", "nemo_rl")

@@ -86,18 +86,19 @@ def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) ->
                 continue
             if not rule.get("keep"):
                 kept = [other for other in kept if other.name != knob or other.origin not in ("config", "log", "default")]
-            more += _told(rule, fact, known, _reader(fact, parts))
+            more += _told(rule, fact, known, parts)
             if len(notices) < MOST and not rule.get("quiet"):
                 notices.append(Notice("warning", "config.ignored_key", _sentence(rule, fact, known), fact.witness))
     return kept + more, notices
 
 
-def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, reader: str) -> Iterator[Fact]:
+def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
     """The key that is in vain, what it was meant for, what decides instead, and what holds."""
     yield Fact("config.ignored_key", fact.witness.key, fact.origin, fact.witness)
     real = known.fact(rule["real"]) if "real" in rule else None
     if real is not None and real.value is not None and not rule.get("quiet"):
-        said = {"wanted_knob": fact.name, "wanted_key": real.witness.key or real.name, "reader": reader, "wanted_value": word(real.value)}
+        key = real.witness.key or _spelt(real.name, parts)
+        said = {"wanted_knob": fact.name, "wanted_key": key, "reader": _reader(fact, parts), "wanted_value": word(real.value)}
         yield from (Fact(f"config.{name}", text, fact.origin, fact.witness) for name, text in said.items())
     if "leaves" in rule:
         value = rule["leaves"]
@@ -105,6 +106,11 @@ def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, reader: str) -> 
         yield Fact(
             fact.name, "none" if value == "none" else typed(fact.name, tables.word_of(value)), "derived", Witness("derived", text=text)
         )
+
+
+def _spelt(knob: str, parts: Sequence[Part]) -> str:
+    """How the job's own files would write a knob that none of them sets; the knob's name where they have no key for it."""
+    return next((key.key for part in parts for key in part.table.of(knob) if key.key), knob)
 
 
 def _reader(fact: Fact, parts: Sequence[Part]) -> str:

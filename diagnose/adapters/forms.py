@@ -11,15 +11,16 @@ from diagnose import shipped
 from diagnose.adapters import yaml_file
 from diagnose.adapters.leaf import Leaf, Unreadable
 from diagnose.adapters.settings import Form
+from diagnose.parse.pattern import later
 
 if TYPE_CHECKING:
     from ast import Module
 
-_PYTHON = re.compile(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
-_SCRIPT = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
-_TOML = re.compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
-_PATH = re.compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
-_WINDOWS = re.compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
+_PYTHON = later(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
+_SCRIPT = later(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
+_TOML = later(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_PATH = later(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
+_WINDOWS = later(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 
 #: Whether keys are some framework's.
 IsKnown = Callable[[list[Leaf]], bool]
@@ -99,9 +100,9 @@ def _is_toml(text: str, is_known: IsKnown) -> bool:
 
 
 def _parsed(text: str) -> Module:
-    from diagnose.adapters import python_file
+    from diagnose.adapters import script_calls
 
-    return python_file.parsed(text)
+    return script_calls.parsed(text)
 
 
 def _calls(text: str) -> bool:

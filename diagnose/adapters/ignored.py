@@ -3,7 +3,7 @@
 key: one name, several parted by blanks, or a pattern (`zero_optimization.stage3_*`)
 without: the switch that is not on (with `item`: a list that lacks it); with: one that is on
 where: keys that have one of these values (`unset`: none, `set`: any; words may be patterns)
-since, until: the releases of the framework for which this holds; unknown releases are not spoken of
+since, until: the releases for which this holds (`version`: of what, where it is not the framework's own); unknown ones are not spoken of
 knobs: only these knobs of the key lose their value; empty: the key keeps what it turns (the sentence alone is told)
 wants: the knob that the key was meant to turn, where it turns none itself
 quiet: a fact without a sentence, for what people leave in their files
@@ -41,11 +41,11 @@ class Vain:
         return knobs is None or knob in knobs
 
 
-def in_vain(tab: Table, span: Span, by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
+def in_vain(tab: Table, spans: Mapping[str, Span], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
     """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
     seen: set[str] = set()
     for rule in tab.ignored:
-        if not _of_release(rule, tab, span) or not stands(rule, around):
+        if not _of_release(rule, spans) or not stands(rule, around):
             continue
         told = 0
         for name in str(rule["key"]).split():
@@ -95,9 +95,10 @@ def on(leaf: Leaf | None) -> bool:
     return leaf is not None and leaf.shape != "null" and (leaf.text or "true").lower() not in ("false", "no", "off", "none", "0")
 
 
-def _of_release(rule: Mapping[str, Any], tab: Table, span: Span) -> bool:
+def _of_release(rule: Mapping[str, Any], spans: Mapping[str, Span]) -> bool:
     since, until = (Version(str(rule[name])) if name in rule else None for name in ("since", "until"))
-    return (since is None and until is None) or Key("", "", tab.version, since, until).covers(span) is True
+    of = rule["version"]
+    return (since is None and until is None) or Key("", "", of, since, until).covers(spans.get(of, Span())) is True
 
 
 def _real(rule: Mapping[str, Any]) -> str:
@@ -106,4 +107,4 @@ def _real(rule: Mapping[str, Any]) -> str:
 
 def _written(leaf: Leaf | None) -> str:
     """What stands there, short."""
-    return "-" if leaf is None or leaf.shape == "null" else "true" if leaf.shape == "flag" else (leaf.text or leaf.written)[:80]
+    return "unset" if leaf is None or leaf.shape == "null" else "true" if leaf.shape == "flag" else (leaf.text or leaf.written)[:80]

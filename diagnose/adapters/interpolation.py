@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.adapters.leaf import MAX_LEAVES, Leaf
 from diagnose.adapters.spellings import Table
 from diagnose.adapters.translate import Part, name_of
+from diagnose.record import replace
 
 #: References that lead to references, characters that a value may grow to, and lookups of one job.
 _DEEPEST = 16

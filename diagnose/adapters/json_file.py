@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable, last_of_each
+from diagnose.parse.pattern import later
 from diagnose.phrases import phrase
 
-_BLANK = re.compile(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_BARE = re.compile(r"[^\s,:\[\]{}\"]+")
+_BLANK = later(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = later(r'"(?:[^"\\\n]|\\.)*"')
+_BARE = later(r"[^\s,:\[\]{}\"]+")
 
 
 class Reader:

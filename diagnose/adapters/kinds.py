@@ -30,42 +30,65 @@ def forced(kind: str | None) -> str | None:
 def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
     """The framework whose keys these are, and the key that says so; the more particular framework first."""
     by_name = {leaf.key: leaf for leaf in leaves}
-    alone = [leaf for leaf in by_name.values() if leaf.shape != "map" or len(by_name) == 1]
-    if len(alone) == 1 and (told := _kind_of_one(alone[0]))[0] is not None:
+    if len(_alone(by_name)) != 1:
+        for name in tables.names():
+            for sought in tables.signs(name).get("keys", ()):
+                if all(key in by_name for key in sought):
+                    return name, by_name[sought[0]]
+    kinds, told = _by_keys(by_name)
+    return (kinds[0], told) if len(kinds) == 1 else (None, None)
+
+
+def rivals(leaves: Iterable[Leaf]) -> tuple[str, ...]:
+    """The frameworks that know keys alike which are no sign of one: which of them it is the rest of the job has to say."""
+    return _by_keys({leaf.key: leaf for leaf in leaves})[0]
+
+
+def _alone(by_name: Mapping[str, Leaf]) -> list[Leaf]:
+    return [leaf for leaf in by_name.values() if leaf.shape != "map" or len(by_name) == 1]
+
+
+def _by_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    alone = _alone(by_name)
+    if len(alone) == 1 and (told := _kinds_of_one(alone[0]))[0]:
         return told
-    for name in tables.names():
-        for sought in tables.signs(name).get("keys", ()):
-            if all(key in by_name for key in sought):
-                return name, by_name[sought[0]]
-    return _kind_by_majority(by_name)
+    return _kinds_by_majority(by_name)
 
 
-def _kind_of_one(leaf: Leaf) -> tuple[str | None, Leaf | None]:
-    """One key is enough where one trainer alone knows it."""
-    knowing = [
-        name
-        for name in tables.names()
-        if tables.table(name).trainer and any(key.key == leaf.key and not key.code for key in tables.table(name).keys)
-    ]
+def _kinds_of_one(leaf: Leaf) -> tuple[tuple[str, ...], Leaf | None]:
+    """One key is enough where it is a sign, or where one framework alone knows it."""
     for name in tables.names():
         if [leaf.key] in tables.signs(name).get("keys", ()):
-            return name, leaf
-    knowing.sort(key=tables.by_signs_only)
-    return (knowing[0], leaf) if knowing else (None, None)
+            return (name,), leaf
+    knowing = [name for name in _of_files() if leaf.key in tables.table(name).known]
+    turns = any(key.key == leaf.key and not key.code for name in knowing for key in tables.table(name).keys)
+    return (_unlike(knowing), leaf) if turns else ((), None)
 
 
-def _kind_by_majority(by_name: Mapping[str, Leaf]) -> tuple[str | None, Leaf | None]:
-    """No known set is there (a few lines of a file, say): the trainer that knows most of the keys, if it knows more than half and two."""
-    best, score, first = None, 1, None
-    for name in tables.names():
+def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    """No known set is there (a few lines of a file, say): who knows most of the keys, if it knows more than half and two."""
+    score, best = 1, dict[str, Leaf]()
+    for name in _of_files():
         tab = tables.table(name)
-        if not tab.trainer or tables.by_signs_only(name):
-            continue
-        known = [leaf for key, leaf in by_name.items() if key in tab.known]
+        known = [leaf for key, leaf in by_name.items() if key in tab.known] if not tables.by_signs_only(name) else []
         turning = [leaf for leaf in known if tab.named(leaf.key)]
-        if len(known) > score and 2 * len(known) > sum("." not in key for key in by_name) and turning:
-            best, score, first = name, len(known), turning[0]
-    return best, first
+        if len(known) < max(score, 2) or 2 * len(known) <= sum("." not in key for key in by_name) or not turning:
+            continue
+        best = {**(best if len(known) == score else {}), name: turning[0]}
+        score = len(known)
+    kinds = _unlike(list(best))
+    return kinds, best[kinds[0]] if kinds else None
+
+
+def _of_files() -> list[str]:
+    """What has keys in files: a launcher has options, a library the names of its classes."""
+    return [name for name in tables.names() if tables.signs(name).get("keys") or tables.table(name).trainer]
+
+
+def _unlike(names: list[str]) -> tuple[str, ...]:
+    """Without those that have the keys of another one of them: a dialect speaks as its elder does, an heir as whom it extends."""
+    elders = [name for name in names if not tables.by_signs_only(name)] or names
+    return tuple(name for name in elders if not any(base in elders for base in tables.bases(name)))
 
 
 def python_classes(text: str = "") -> frozenset[str]:

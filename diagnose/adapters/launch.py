@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from diagnose import shipped
 from diagnose.adapters.alternatives import settled
 from diagnose.adapters.flags import Flag, flags_of, named
+from diagnose.adapters.handed import handed_on
 from diagnose.adapters.shell_file import Command, Reader, Word
 from diagnose.adapters.shell_text import Chars, Written
-from diagnose.record import record
+from diagnose.record import record, replace
 
 __all__ = ["Flag", "Launch", "launches", "named", "of_command", "script"]
 
@@ -28,6 +28,7 @@ _SPREADS = frozenset({"srun", "mpirun", "mpiexec", "torchx", "pdsh", "ssh"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh"})
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*(?:\.exe)?$")
 _TORCHRUN = re.compile(r"(?:.*/)?torchrun$|torch\.distributed\.(?:run|launch)$")
+_OVERRIDE = re.compile(r"(?:\+{1,2}|~)?[A-Za-z_]\w*(?:\.\w+)+=")  # to a shell the name of a program, which nobody has
 _MODULE = ("-m", "--module")
 #: torchrun's options that take no value, whatever follows.
 _ALONE = frozenset({"standalone", "no_python", "run_path"})
@@ -77,7 +78,7 @@ def of_command(command: Command, text: str, depth: int = 0) -> list[Launch]:
         return [_moved(launch, peeled.inner, command, env, peeled.spread) for launch in inside]
     if not words:
         return [Launch("", (), "", (), (), env, command.start, command.start, command.start, maybe=command.maybe)] if env else []
-    if words[0].text.startswith("-"):
+    if words[0].text.startswith("-") or _OVERRIDE.match(words[0].text):
         flags, files = flags_of(words, text)
         return [Launch("", (), "", flags, files, env, command.start, words[0].start, words[-1].end, False, True, command.maybe)]
     runner = _runner(words)
@@ -96,7 +97,7 @@ def of_command(command: Command, text: str, depth: int = 0) -> list[Launch]:
     return [Launch(launcher, own, program, flags, files, env, command.start, rest[0].start, end, peeled.spread, False, command.maybe)]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Peeled:
     """A command without what stands around it: `inner` is the text where it is one that another shell reads."""
 
@@ -113,9 +114,10 @@ def _peeled(command: Command) -> _Peeled:
         words, head = made.words, made.words[0].text
         if head == "ray" and "submit" in [word.text for word in words[:4]]:
             dashes = next((i for i, word in enumerate(words) if word.text == "--"), None)
+            made.env |= handed_on(words[:dashes])
             made.words, made.ray = words[(dashes + 1 if dashes is not None else len(words)) :], True
         elif head in _SPREADS or head in _CARRIERS:
-            made.env |= _handed_on(words)
+            made.env |= handed_on(words)
             made.words, made.spread = _past_options(words[1:]), made.spread or head in _SPREADS
         elif (inner := _text_of(words)) is not None:
             made.inner = inner
@@ -124,7 +126,7 @@ def _peeled(command: Command) -> _Peeled:
             made.env[assigned[1]] = Word(head[assigned.end() :], word.start + assigned.end(), word.end, word.sure)
             made.words = words[1:]
         elif head in _WRAPPERS or (head.startswith("-") and len(words) < len(command.words)):  # options of the wrapper just taken off
-            made.words = words[1:]
+            made.words = words[2 if head in shipped.table("programs")["valued"] else 1 :]
         else:
             break
     return made
@@ -189,15 +191,6 @@ def _moved(launch: Launch, chars: Chars, outer: Command, env: dict[str, Word], s
 
 
 # -- launchers
-
-
-def _handed_on(words: Sequence[Word]) -> dict[str, Word]:
-    """Variables that a container is given: `-e X=1`, `--env X=1`."""
-    env = {}
-    for word in words[1:]:
-        if assigned := re.match(r"(?:--env=|-e=)?([A-Z_][A-Z0-9_]*)=", word.text):
-            env[assigned[1]] = Word(word.text[assigned.end() :], word.start + assigned.end(), word.end, word.sure)
-    return env
 
 
 def _past_options(words: list[Word]) -> list[Word]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diagnose.adapters import layers, parts
 from diagnose.adapters.leaf import MAX_BYTES
 from diagnose.adapters.opened import Opened, opened
-from diagnose.adapters.parts import Started
 from diagnose.adapters.settings import ConfigSource
+from diagnose.adapters.started import Started
 from diagnose.adapters.translate import Part, name_of
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
+from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell_file import Word
@@ -24,7 +24,7 @@ _CONFIG = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 _MOST = 8
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Missing:
     """What was named and not given: DeepSpeed files, the trainer's own file, the launcher's."""
 
@@ -43,7 +43,8 @@ def looked_up(found: Sequence[Opened]) -> list[Opened]:
     """Files beside a given one that it names and that nobody gave: regular files of its folder only, a few, none of them large."""
     more: list[Opened] = []
     given = {base(one.source.called or one.source.name) for one in found}
-    for one in found:
+    pending = [*found]
+    for one in pending:  # what is found may name more in its turn
         folder = one.source.folder
         for path in _names(one) if folder is not None else ():
             if base(path) in given or len(more) >= _MOST or folder is None:
@@ -51,13 +52,15 @@ def looked_up(found: Sequence[Opened]) -> list[Opened]:
             data = _bytes(folder, path)
             if data is not None:
                 given.add(base(path))
-                more.append(opened(ConfigSource(str(Path(one.source.name).parent / path), data)))
+                more.append(opened(ConfigSource(str(Path(one.source.name).parent / path), data, folder=(folder / path).parent)))
+                pending.append(more[-1])
     return more
 
 
 def _names(one: Opened) -> list[str]:
     """Every config that a file names by a key or on a command line."""
     names = [leaf.text or "" for part in parts.of_file(one) for leaf in parts.named_files(part)]
+    names += [name if name.endswith(_CONFIG) else f"{name}.yaml" for part in parts.of_file(one) for name, _ in layers.bases(part)]
     for launch in one.launches:
         names += [word.text for word in launch.files if word.text.endswith(_CONFIG)]
         names += [

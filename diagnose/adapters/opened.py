@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from diagnose.adapters import json_file, tables, yaml_file
+from diagnose.adapters import json_file, yaml_file
 from diagnose.adapters.forms import form_of
 from diagnose.adapters.kinds import FORMS, forced, kind_of_classes, kind_of_keys, python_classes
 from diagnose.adapters.leaf import MAX_BYTES, MAX_SCRIPT, Leaf, Remark, Unreadable
 from diagnose.adapters.settings import ConfigSource, Form
 from diagnose.facts import Input, Notice, Witness
 from diagnose.phrases import Text, phrase, same
+from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.adapters import toml_file
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Opened", "decoded", "kind_of_keys", "opened", "python_classes"]
 
+#: A line that is shown with its fault is cut here.
+SHOWN = 500
+
 
 #: What could be a list of words in YAML or JSON: the containers of a manifest.
 _MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Opened:
     """A config that was read (or was not: then `kind` is unknown and `notices` says why)."""
 
@@ -59,10 +62,12 @@ def opened(source: ConfigSource) -> Opened:
     def refused(code: str, what: Text, line: int = 0, column: int = 0) -> Opened:
         where = phrase("adapters.at", what=what, line=line, column=column) if line else what
         message = phrase("adapters.in_file", file=same(source.name), what=where)
-        return Opened(
-            source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, Witness(source.name, line, column)),)
-        )
+        said = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
+        place = Witness(source.name, line, column, said[:SHOWN])
+        return Opened(source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, place),))
 
+    if trouble == "too_large":
+        return refused(trouble, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
     if trouble:
         return refused(trouble, phrase(f"adapters.{trouble}"))
     try:
@@ -102,7 +107,7 @@ def _read(source: ConfigSource, text: str) -> Opened:
     blank = Input(source.name, "unknown", 0, 0, "")
     form = FORMS.get(kind or "") or form_of(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
     if form in ("python", "shell") and len(text) > MAX_SCRIPT:
-        raise Unreadable("too_large", phrase("adapters.too_large"))
+        raise Unreadable("too_large", phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_SCRIPT:,}"))
     if form == "python":
         return _script(source, blank, kind, text)
     if form == "shell":
@@ -117,8 +122,9 @@ def _read(source: ConfigSource, text: str) -> Opened:
     if model is not None:
         found = "model"
     if found is None:
-        tried = ", ".join(name for name in tables.names() if tables.signs(name).get("keys"))
-        message = phrase("adapters.in_file", file=same(source.name), what=phrase("adapters.unknown_kind", tried=tried))
+        from diagnose.adapters import tried  # for this sentence alone
+
+        message = phrase("adapters.in_file", file=same(source.name), what=tried.sentence(leaves))
         notices.append(Notice("error", "config.unknown_kind", message, Witness(source.name)))
     return Opened(source, blank, form, found or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
 

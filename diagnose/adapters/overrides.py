@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from diagnose.adapters.leaf import Leaf
+from diagnose.record import replace
 
 #: Levels and values of one override; what goes beyond is left as the plain text that it is.
 _DEEPEST = 16

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
-import warnings
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 
-from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, MAX_SCRIPT, Leaf, Places, Unreadable
-from diagnose.adapters.script_calls import called, holds_model, late, literal, loads_model, model_names, moves, scalar
+from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
+from diagnose.adapters.script_calls import called, late, literal, loads_model, parsed, scalar
 from diagnose.adapters.script_env import environment
+from diagnose.adapters.script_models import Models, mapped
 from diagnose.adapters.script_names import PARSERS, Names
+from diagnose.adapters.script_order import Order
 from diagnose.phrases import phrase
+from diagnose.record import field, record, replace
 
 #: Calls whose keyword arguments keep their name; those of a trainer's own configuration are spelled bare.
 NAMED = frozenset({"LoraConfig", "BitsAndBytesConfig", "DataLoader", "get_peft_model", "prepare_model_for_kbit_training"})
@@ -24,7 +26,7 @@ _PLAIN_TRAINERS = frozenset({"Trainer", "Seq2SeqTrainer"})
 LONGEST = 1024
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Script:
     """What a script shows. `classes` are the trainer classes that it calls, with their places; `env` what it writes to os.environ
     while that is still read, `too_late` what it writes there afterwards. `partial`: settings come from elsewhere as well, such as
@@ -36,7 +38,9 @@ class Script:
     too_late: list[Leaf] = field(default_factory=list)
     cuda_before_shard: bool | None = None
     args_after_model: bool | None = None
+    model_in_init: bool | None = None
     cuda_at: tuple[int, int] = (0, 0)
+    cuda_by: str = ""  # what moves it: to, cuda, device_map
     model_at: tuple[int, int] = (0, 0)
     literals: dict[str, object] = field(default_factory=dict)  # dict literals given as deepspeed=, fsdp_config=
     partial: bool = False
@@ -71,15 +75,14 @@ class Reader:
             (late(node) for node in ast.walk(tree) if isinstance(node, ast.Call)),
             key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0),
         )
-        models: set[str] | None = None
-        loaded = moved = argued = trained = None
+        order = Order(tree)
+        models = Models(tree, calls, order)
+        moved = next((call for call in models.loads if mapped(call)), None)
+        argued = trained = None
         for call in calls:
             name = called(call.func)
             if name == "from_pretrained" and loads_model(call.func):
-                loaded = loaded or call
-                self._model(call)
-                if isinstance(call.func, ast.Attribute) and (owner := called(call.func.value)) in args_classes:
-                    self.script.classes.setdefault(owner, self._at(call))  # a loader of the framework's own
+                self._loads(call, models.loads, args_classes)
             elif name in NAMED:
                 self._keywords(call, f"{name}.")
                 self._whole(call, name)
@@ -93,13 +96,13 @@ class Reader:
                 self._inherited(name, kind, asked=False)
             elif self._trains(call, name, args_classes):
                 trained = trained or call
-            elif moved is None and moves(call):
-                models = set(model_names(tree)) if models is None else models
-                moved = call if holds_model(call.func, models) else None
+            elif moved is None and models.is_moved(call):
+                moved = call
         self._set_later(args_classes)
         for leaf, effective in environment(tree, self._constant):
             (self.script.env if effective else self.script.too_late).append(leaf)
-        self._order(loaded, moved, argued, trained)
+        if models.loads:
+            self._order(order, models.loads[0], moved, argued, trained)
         return self.script
 
     def _trains(self, call: ast.Call, name: str, args_classes: frozenset[str]) -> bool:
@@ -118,18 +121,17 @@ class Reader:
         """The known class that a name is, itself or by derivation within the script; empty: none."""
         return next((base for base in self._names.bases(name) if base in classes), "")
 
-    def _order(self, loaded: ast.Call | None, moved: ast.Call | None, argued: ast.Call | None, trained: ast.Call | None) -> None:
+    def _order(self, order: Order, loaded: ast.Call, moved: ast.Call | None, argued: ast.Call | None, trained: ast.Call | None) -> None:
         """Loading before the arguments exist defeats sharding at load; moving before the trainer exists fills the card."""
-        if loaded is None:
-            return
         self.script.model_at = self._at(loaded)
+        self.script.model_in_init = order.in_init(loaded, "LightningModule")
         if trained is not None:
-            before = moved is not None and moved.lineno < trained.lineno
-            self.script.cuda_before_shard = before
-            if moved is not None and before:
+            self.script.cuda_before_shard = moved is not None and order.before(moved, trained)
+            if moved is not None and self.script.cuda_before_shard:
+                self.script.cuda_by = called(moved.func) if called(moved.func) in ("to", "cuda") else "device_map"
                 self.script.cuda_at = self._place(self._offset(moved.end_lineno or 0, moved.end_col_offset or 0) - 1)
         if argued is not None:
-            self.script.args_after_model = argued.lineno > loaded.lineno
+            self.script.args_after_model = order.before(loaded, argued)
 
     def _from_transformers(self, func: ast.expr) -> bool:
         """Other libraries have a Trainer as well."""
@@ -224,6 +226,13 @@ class Reader:
             start, end = self._span(call.func)[1] + 1, end - 1
         self._add(Leaf(key, "true", self.text[start:end], start, end, line, column, "map"))
 
+    def _loads(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
+        """A model that is loaded: its arguments where it is the one trained; a loader of the framework's own names the framework."""
+        if any(call is one for one in models):
+            self._model(call)
+        if isinstance(call.func, ast.Attribute) and (owner := called(call.func.value)) in args_classes:
+            self.script.classes.setdefault(owner, self._at(call))
+
     def _model(self, call: ast.Call) -> None:
         if call.args:
             self._leaf("from_pretrained.model", call.args[0], None)
@@ -278,22 +287,3 @@ class Reader:
         start, end = self._span(node)
         text = scalar(self._names.followed(node))
         return Leaf(key, text, self.text[start:end], start, end, *self._place(start), "scalar" if text is not None else "unsure")
-
-
-def parsed(text: str) -> ast.Module:
-    """The script's tree. Raises Unreadable with the place of its first fault."""
-    if len(text) > MAX_SCRIPT:
-        raise Unreadable("too_large", phrase("adapters.too_large"))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise Unreadable(
-            "not_python",
-            phrase("adapters.not_python", reason=(error.msg or "").replace("{", "(").replace("}", ")")),
-            error.lineno or 0,
-            error.offset or 0,
-        ) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable("not_python", phrase("adapters.not_python", reason=type(error).__name__)) from error

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from diagnose.adapters import tables
 from diagnose.adapters.opened import Opened
-from diagnose.adapters.parts import Started
 from diagnose.adapters.scheduled import scheduled
+from diagnose.adapters.started import Started
 from diagnose.facts import Fact, Notice, Witness
 from diagnose.phrases import phrase, same
 
@@ -118,7 +118,7 @@ def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
                 "script.cuda_before_shard",
                 script.cuda_before_shard,
                 "config",
-                Witness(one.source.name, *at, key="to" if script.cuda_before_shard else "from_pretrained"),
+                Witness(one.source.name, *at, key=script.cuda_by or "from_pretrained"),
             )
         if script.args_after_model is not None:
             yield Fact(
@@ -126,6 +126,10 @@ def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
                 script.args_after_model,
                 "config",
                 Witness(one.source.name, *script.model_at, key="from_pretrained"),
+            )
+        if script.model_in_init is not None:
+            yield Fact(
+                "script.model_in_init", script.model_in_init, "config", Witness(one.source.name, *script.model_at, key="from_pretrained")
             )
         metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
         if metric is not None:  # the trainer then keeps every prediction, not only the loss
@@ -170,7 +174,7 @@ def cut_off(begun: Sequence[Started]) -> tuple[list[Fact], list[Notice]]:
             before = start
         if not start.launch.orphan or before is None or before.name != start.name:
             continue
-        lost = [flag for flag in start.launch.flags if flag.key.startswith("--")]
+        lost = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
         facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.at, flag.key)) for flag in lost]
         if lost:
             keys = ", ".join(flag.key for flag in lost[:6]).replace("{", "(").replace("}", ")")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters import slurm
-from diagnose.adapters.parts import Started
+from diagnose.adapters.started import Started
 from diagnose.facts import Fact, Witness
 from diagnose.units import Size
 
@@ -14,7 +14,13 @@ _OWN = frozenset({"torchrun", "deepspeed", "accelerate"})
 
 
 def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
-    """Facts of the first script with `#SBATCH` lines."""
+    """Facts of the first manifest that starts a trainer, and of the first script with `#SBATCH` lines."""
+    written = [start for start in begun if start.trains and start.form == "shell"]
+    manifest = next((start for start in written if "resources" in start.text or "ReplicaSpecs" in start.text), None)
+    if manifest is not None:
+        from diagnose.adapters.manifest import limits
+
+        yield from limits(manifest)
     start = next((start for start in begun if start.form == "shell" and "#SBATCH" in start.text), None)
     if start is None:
         return
@@ -23,6 +29,11 @@ def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
     if limit is not None:
         mebibytes, at = limit
         yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _at(start, at, "#SBATCH --mem"))
+    cards = slurm.number(said, "gpus-per-node")
+    if cards and not any("CUDA_VISIBLE_DEVICES" in one.launch.env for one in begun):
+        at = said["gpus-per-node"][1]
+        option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, at) + 1 : at] else "gpus-per-node"
+        yield Fact("run.cuda_devices", cards, "config", _at(start, at, f"#SBATCH --{option}"))
     tasks = _tasks(said)
     trainer = next((one for one in begun if one.trains and one.name == start.name), None)
     if tasks is not None and trainer is not None and trainer.launch.spread and trainer.launch.launcher not in _OWN:

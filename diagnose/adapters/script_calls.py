@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import warnings
+
+from diagnose.adapters.leaf import MAX_SCRIPT, Unreadable
+from diagnose.phrases import phrase
 
 #: What of torch.cuda starts CUDA, after which its variables are read no more.
 _STARTS = frozenset(
@@ -22,6 +25,25 @@ _STARTS = frozenset(
         "manual_seed_all",
     }
 )
+
+
+def parsed(text: str) -> ast.Module:
+    """The script's tree. Raises Unreadable with the place of its first fault."""
+    if len(text) > MAX_SCRIPT:
+        raise Unreadable("too_large", phrase("adapters.too_large"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise Unreadable(
+            "not_python",
+            phrase("adapters.not_python", reason=(error.msg or "").replace("{", "(").replace("}", ")")),
+            error.lineno or 0,
+            error.offset or 0,
+        ) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable("not_python", phrase("adapters.not_python", reason=type(error).__name__)) from error
 
 
 def called(func: ast.expr) -> str:
@@ -101,22 +123,3 @@ def starts_cuda(call: ast.Call) -> bool:
     words = {word.arg: word.value for word in call.keywords}
     device = scalar(words["device"]) if "device" in words else None
     return bool(device and device.startswith("cuda"))
-
-
-def holds_model(func: ast.expr, models: set[str]) -> bool:
-    """Is what `.to` is called on a model that was loaded: the call itself, or a name bound to it?"""
-    owner = func.value if isinstance(func, ast.Attribute) else None
-    if isinstance(owner, ast.Call):
-        return any(
-            isinstance(node, ast.Call) and called(node.func) == "from_pretrained" and loads_model(node.func) for node in ast.walk(owner)
-        )
-    return isinstance(owner, ast.Name) and owner.id in models
-
-
-def model_names(tree: ast.AST) -> Iterator[str]:
-    """Names bound to a model that is loaded."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            inside = [call for call in ast.walk(node.value) if isinstance(call, ast.Call)]
-            if any(called(call.func) == "from_pretrained" and loads_model(call.func) for call in inside):
-                yield node.targets[0].id

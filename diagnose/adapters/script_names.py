@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from diagnose.adapters.script_calls import called, scalar
+from diagnose.record import field, record
 
 #: Parsers that fill dataclasses from a command line or a file.
 PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
@@ -16,7 +16,7 @@ _COMMANDS = frozenset({"Fire", "run"})
 _LONGEST_CHAIN = 8
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Found:
     """What an expression stands for. `option`: the script's own argument that it comes from; the value is then its default."""
 
@@ -24,7 +24,7 @@ class Found:
     option: str = ""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Changed:
     """`name.attribute = value`, and whether it stands in a branch or a loop."""
 
@@ -34,7 +34,7 @@ class Changed:
     sure: bool
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Names:
     """Read once from a whole tree; a name that is bound in more than one place stands for nothing."""
 

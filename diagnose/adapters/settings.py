@@ -61,7 +61,8 @@ class Entry:
 @record
 class Document:
     """A config as given. `framework` is the stem of a file of rules/frameworks. One that stands inside another file (written by a
-    script, say) begins at `shift` of the file's own text, `outer`; lines and columns are the file's."""
+    script, say) begins at `shift` of the file's own text, `outer`; lines and columns are the file's. `entry`: the program or class that
+    is given these settings."""
 
     name: str
     framework: str
@@ -70,6 +71,7 @@ class Document:
     entries: tuple[Entry, ...]
     outer: str = ""
     shift: int = 0
+    entry: str = ""
 
 
 @record

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from diagnose.adapters.shell_flow import State, merged
 from diagnose.adapters.shell_text import MAX_WORDS, Chars, Word
 from diagnose.adapters.shell_words import Words
+from diagnose.record import field, record
 
 _PATTERN = re.compile(r"\s*\(?[^)\n;]{0,200}\)")
 _UNSET = re.compile(r"(?:-z\s+|!\s+-n\s+)\"?\$\{?([A-Za-z_]\w*)")
@@ -18,7 +18,7 @@ _KEYWORDS = frozenset({"!", "time", "do", "in", "then", "function", "{", "}"})
 _OPENING = frozenset({"if", "while", "until", "for", "select", "case"})
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Block:
     """A branch or a loop that is open: what held before it, what its finished arms left."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import replace
 
 from diagnose.adapters.shell_names import Held
 from diagnose.adapters.shell_text import Chars, Word
+from diagnose.record import replace
 
 _ARGUMENT = re.compile(r"\$\{?[1-9@*]")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from diagnose.record import record
+from diagnose.record import field, record
 
 #: A script of more words than this is a program, not a launch; a variable that holds more text is a bomb.
 MAX_WORDS = 20_000
@@ -15,7 +14,7 @@ MAX_HELD = 50_000
 MAX_EXPANDED = 3_000_000
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Home:
     """Where a variable is given a literal value, and how often it is used. `source` is the home of the variable that it copies."""
 
@@ -31,7 +30,7 @@ class Home:
         return (self.source.settled() or self) if self.source is not None else self
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Chars:
     """Text with the place of each of its characters, `at` to `to`: what a variable holds, or a word."""
 
@@ -121,7 +120,7 @@ class Written:
     end: int
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Announced:
     """A here-document whose text follows the line."""
 

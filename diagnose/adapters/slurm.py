@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from diagnose.adapters.shell_text import Chars, Home
+from diagnose.parse.pattern import later
 
-_LINE = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
-_OPTION = re.compile(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
+_LINE = later(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_OPTION = later(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
-_GRES = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
+_GRES = later(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
 
 #: SLURM's variables and the option that each repeats.
 _SET = {

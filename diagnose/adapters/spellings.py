@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from diagnose.record import record
+from diagnose.record import field, record
 from diagnose.units import Version
 
 
@@ -91,8 +90,9 @@ class Table:
     name: str
     version: str
     keys: tuple[Key, ...]
-    known: frozenset[str]
-    unknown: str  # what the framework does with a key that it does not know: dropped, rejected, or anything (it may be the script's own)
+    unknown: (
+        str  # a key that it does not know: dropped, rejected, overrides (rejected as an override of its own program), anything (a script's)
+    )
     detect: Mapping[str, Any]
     entries: Mapping[str, Mapping[str, str]]  # entry points and classes, and the knobs that they settle
     stock: Mapping[str, Mapping[str, str]]  # files that the framework ships, by base name, and the folder they lie in
@@ -115,6 +115,13 @@ class Table:
     environment: str = "shell"  # the table of the variables that its programs run with
     variables: bool = False  # its keys are such variables
     bare_switches: bool = False  # its switches are options without a value
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every real key, read from its file when first asked for: most diagnoses need none."""
+        from diagnose.adapters import tables
+
+        return tables.known(self.name)
 
     def of(self, knob: str) -> list[Key]:
         """The keys and defaults of a knob, first the ones that win."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from diagnose import shipped
 from diagnose.adapters.spellings import Key, Need, Span, Table
 from diagnose.phrases import Text, phrase, same
+from diagnose.record import replace
 from diagnose.units import Version
 
 
@@ -26,7 +26,7 @@ def _made_index() -> dict[str, Any]:
     for name, raw in shipped.table("frameworks").items():
         own = raw.get("version", f"version.{name}")
         dated = sorted({entry.get("version", own) for knob, entries in raw.items() if "." in knob for entry in entries})
-        found[name] = {"rank": raw.get("rank", 1), "detect": raw.get("detect", {}), "releases": dated}
+        found[name] = {"rank": raw.get("rank", 1), "detect": raw.get("detect", {}), "releases": dated, "extends": raw.get("extends", "")}
     return found
 
 
@@ -55,6 +55,13 @@ def by_signs_only(name: str) -> bool:
 
 
 @cache
+def bases(name: str) -> tuple[str, ...]:
+    """The tables whose keys a framework inherits, the nearest first."""
+    base = _index()[name]["extends"]
+    return (base, *bases(base)) if base else ()
+
+
+@cache
 def releases() -> frozenset[str]:
     """Every fact that says which release a key is for."""
     return frozenset(name for entry in _index().values() for name in entry["releases"])
@@ -73,20 +80,16 @@ def table(name: str) -> Table:
     without = set(raw.get("without", ()))
     turned = {key.knob for key in own if key.key} | {key.knob for key in own if not key.key and key.given is None and not key.always}
     inherited = tuple(key for key in base.keys if key.knob not in turned and key.key not in without) if base else ()
-    known = {word for block in raw.get("known", ()) for word in str(block).split()}
-    known |= {key.key for key in own if key.key and not key.code} | {name for key in own for name, _ in factors(key.times)}
-    known |= set(base.known) if base else set()
     return Table(
         name=name,
         version=version,
         keys=own + inherited,
-        known=frozenset(known - without),
         unknown=raw.get("unknown", base.unknown if base else "anything"),
         detect=signs(name),
         entries={**(base.entries if base else {}), **raw.get("entries", {})},
         stock={**(base.stock if base else {}), **raw.get("stock", {})},
         stock_folder=raw.get("stock_folder", base.stock_folder if base else ""),
-        ignored=(*raw.get("ignored", ()), *(base.ignored if base else ())),
+        ignored=(*({"version": version, **rule} for rule in raw.get("ignored", ())), *(base.ignored if base else ())),
         file_key=raw.get("file_key", base.file_key if base else ""),
         config_keys=frozenset(raw.get("config_keys", base.config_keys if base else ())),
         trainer=raw.get("trainer", False),
@@ -103,6 +106,21 @@ def table(name: str) -> Table:
         variables=raw.get("variables", base.variables if base else False),
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
     )
+
+
+@cache
+def known(name: str) -> frozenset[str]:
+    """Every key of a framework that we know to be real, whether or not it turns a knob (rules/keys, read when first asked for)."""
+    tab, raw = table(name), shipped.table(f"frameworks/{name}")
+    try:
+        blocks = shipped.table(f"keys/{name}")
+    except FileNotFoundError:
+        blocks = []
+    words = {word for block in blocks for word in block["names"].split()}
+    words |= {key.key for key in tab.keys if key.key and not key.code} | {word for key in tab.keys for word, _ in factors(key.times)}
+    words |= tab.config_keys | ({tab.file_key} if tab.file_key else set())
+    words |= known(raw["extends"]) if "extends" in raw else frozenset()
+    return frozenset(words - set(raw.get("without", ())))
 
 
 def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iterator[Key]:

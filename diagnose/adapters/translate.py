@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from diagnose.adapters import tables
@@ -13,9 +12,9 @@ from diagnose.adapters.meaning import NOTHING, meaning
 from diagnose.adapters.settings import Entry, Form
 from diagnose.adapters.spellings import Key, Span, Table
 from diagnose.adapters.unknown import unknown_keys
-from diagnose.facts import Fact, Notice, Origin, Value, Witness, declared, typed
-from diagnose.phrases import Text, phrase
-from diagnose.record import record
+from diagnose.facts import Fact, Notice, Origin, Value, Witness, typed
+from diagnose.phrases import Text
+from diagnose.record import field, record
 
 __all__ = ["Part", "Translation", "automatic", "matches", "name_of", "on", "stands_with", "translate", "typed_default"]
 
@@ -72,7 +71,7 @@ class Part:
         return Witness(place.source, place.line, column, line[leaf.column - 1 :][:SHOWN], leaf.key)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Translation:
     """What one part says. `settled` are the knobs that a key of it sets, even to something unknown."""
 
@@ -92,14 +91,15 @@ def translate(part: Part, spans: Mapping[str, Span], hidden: int | None, beside:
     by_name = {name_of(leaf.key): leaf for leaf in part.leaves}
     around = by_name if part.merged is None else part.merged
     turns: dict[str, list[str]] = {}
-    vain = {one.leaf.key: one for one in in_vain(part.table, spans.get(part.table.version, Span()), by_name, beside or around)}
+    vain = {one.leaf.key: one for one in in_vain(part.table, spans, by_name, beside or around)}
     meant: dict[str, str] = {}
+    wrong: dict[str, Leaf] = {}
     for knob in part.table.knobs:
         for key in part.table.of(knob):
             leaf = by_name.get(key.key) if key.key else None
             if leaf is None or not stands_with(key, around) or not key.reads(part.table.deciding(part.entry) or part.about):
                 continue
-            value = _value(part, key, leaf, around, hidden, told)
+            value = _value(part, key, leaf, around, hidden, wrong)
             if value is NOTHING:
                 continue
             if leaf.key in vain and vain[leaf.key].takes(knob):
@@ -112,9 +112,15 @@ def translate(part: Part, spans: Mapping[str, Span], hidden: int | None, beside:
                     origin: Origin = "default" if leaf.option else part.origin
                     fact = Fact(knob, value, origin, part.witness_of(leaf, _note(key, leaf, around, hidden)))  # type: ignore[arg-type]
                     (told.winning if key.wins else told.facts).append(fact)
+    if wrong:
+        from diagnose.adapters import mistyped  # a value that nothing understands is rare
+
+        told.notices += mistyped.notices(part, wrong.values())
     told.facts += _entry_facts(part, told.settled)
     told.entries = [
-        Entry(leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(turns.get(leaf.key, ())), leaf.used)
+        Entry(
+            leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(dict.fromkeys(turns.get(leaf.key, ()))), leaf.used
+        )
         for leaf in part.leaves
     ]
     told.facts += _within(part, by_name, told.settled)
@@ -152,15 +158,17 @@ def _in_force(part: Part, key: Key, spans: Mapping[str, Span]) -> bool:
     return (part.table.unknown != "dropped" and len(lines) == 1) or key.covers(spans.get(key.version, Span())) is not False
 
 
-def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, told: Translation) -> Value | object:
+def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, wrong: dict[str, Leaf]) -> Value | object:
     if key.auto and (leaf.text or "").strip('"') == "auto":
         return automatic(key, hidden)
     try:
         value = meaning(key, leaf)
     except ValueError:
-        words = ", ".join(dict.fromkeys((key.values or {}).keys())) if key.values else _kind(key.knob)
-        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:80], wanted=words)
-        told.notices.append(Notice("warning", "config.wrong_value", message, part.witness_of(leaf)))
+        from diagnose.adapters.mistyped import understood
+
+        if understood(part.table, leaf):
+            return NOTHING
+        wrong[leaf.key] = leaf
         return None
     return _scaled(key, _with_more(key, value, by_name), by_name)
 
@@ -170,11 +178,6 @@ def _with_more(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> 
     if not key.also or not isinstance(value, str):
         return value
     return ",".join([value, *(words for other, words in key.also.items() if on(by_name.get(other)))])
-
-
-def _kind(knob: str) -> str:
-    entry = declared(knob)
-    return entry.kind if entry else "text"
 
 
 def automatic(key: Key, hidden: int | None) -> int | None:
@@ -255,16 +258,24 @@ def _within(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) -> Itera
         if part.table.file_key.startswith(f"{key.within}.") and part.table.file_key in by_name:
             continue  # the block names a file of its own, which speaks for the keys that it lacks
         settled.add(key.knob)
-        yield Fact(key.knob, typed_default(key), part.origin, part.witness_of(block, f"{block.key} without {_inside(key)}"))
+        absent = _inside(part.table, key)
+        note = f"{block.key} without {absent}" if absent else f"default of {block.key}"
+        yield Fact(key.knob, typed_default(key), part.origin, part.witness_of(block, note))
 
 
-def _inside(key: Key) -> str:
-    """The first name of a key below the block that it belongs to."""
-    return key.key.removeprefix(f"{key.within}.").partition(".")[0] or key.knob
+def _inside(tab: Table, key: Key) -> str:
+    """The first name below its block of the key that is absent; of a default without a key, of the knob's first one in the block."""
+    spelt = [other.key for other in (key, *tab.of(key.knob)) if other.key.startswith(f"{key.within}.")]
+    return spelt[0].removeprefix(f"{key.within}.").partition(".")[0] if spelt else ""
 
 
 def typed_default(key: Key) -> Value:
     return typed(key.knob, key.default or "") if key.default != "none" else "none"
+
+
+def spelt(tab: Table, knob: str) -> str:
+    """How the framework's users write a knob: the first of its keys; the knob's own name where it has none."""
+    return next((key.key for key in tab.of(knob) if key.key), knob)
 
 
 def _ignored(part: Part, one: Vain, meant: str | None, told: Translation) -> None:
@@ -276,5 +287,10 @@ def _ignored(part: Part, one: Vain, meant: str | None, told: Translation) -> Non
     told.notices.append(Notice("warning", "config.ignored_key", Text(one.rule["en"], one.rule["zh"]), witness))
     knob = meant or one.rule.get("wants")
     if knob:
-        said = {"wanted_knob": knob, "wanted_key": one.real or knob, "reader": tables.called(part.table.name).zh, "wanted_value": one.held}
+        said = {
+            "wanted_knob": knob,
+            "wanted_key": one.real or spelt(part.table, knob),
+            "reader": tables.called(part.table.name).zh,
+            "wanted_value": one.held,
+        }
         told.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in said.items()]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from diagnose.adapters.leaf import Leaf, Places
 from diagnose.adapters.opened import Opened, opened
 from diagnose.adapters.settings import ConfigSource
 from diagnose.adapters.shell_text import Written
+from diagnose.record import replace
 
 _ENDINGS = (".json", ".yaml", ".yml", ".toml")
 _MOST = 8

@@ -1,0 +1,105 @@
+"""What the commands of a script or a log start: a trainer, a rollout server, or nothing of interest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from diagnose import shipped
+from diagnose.adapters import tables
+from diagnose.adapters.leaf import YES, Places
+from diagnose.adapters.settings import Form
+from diagnose.adapters.spellings import Table
+from diagnose.facts import Origin, Witness
+from diagnose.record import record
+
+if TYPE_CHECKING:
+    from diagnose.adapters.launch import Launch
+
+
+@record
+class Started:
+    """A launch and what it starts: the trainer's table (None: none that we know), a rollout server, or nothing of interest."""
+
+    launch: Launch
+    table: Table | None
+    place: Places
+    name: str
+    text: str
+    form: Form
+    origin: Origin = "config"
+    witness: Witness | None = None
+    runs: str = ""  # the framework of the script that it starts, where that was given
+
+    @property
+    def is_plain(self) -> bool:
+        """Does the program take the framework's arguments and (nearly) no others? A script of one's own has its own defaults."""
+        if self.table is None or any(word in self.launch.program for word in self.table.detect.get("commands", ())):
+            return True
+        known = sum(flag.name in self.table.known for flag in self.launch.flags)
+        return 4 * known >= 3 * len(self.launch.flags)
+
+    @property
+    def is_server(self) -> bool:
+        return self.table is not None and self.table.name == "vllm"
+
+    @property
+    def trains(self) -> bool:
+        return not self.is_server and (self.table is not None or bool(self.launch.launcher) or self.launch.program.endswith(".py"))
+
+
+def started(
+    launches: Iterable[Launch],
+    text: str,
+    name: str,
+    form: Form,
+    hint: str | None,
+    origin: Origin = "config",
+    witness: Witness | None = None,
+) -> list[Started]:
+    """What the commands of one text start; `hint` is the framework that the log names."""
+    place = Places(text)
+    return [Started(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
+
+
+def table_of(launch: Launch, hint: str | None) -> Table | None:
+    """The framework that a command starts: by its program, else by its options."""
+    if launch.orphan or not (launch.program.strip() or launch.launcher == "list"):
+        return None
+    if launch.program and launch.program.split()[0] in shipped.table("programs")["others"] and launch.launcher != "ray":
+        return None
+    flags = {flag.name for flag in launch.flags}
+    server = tables.table("vllm")
+    if any(word in launch.program for word in server.detect["commands"]):
+        return server
+    trainers = [tables.table(name) for name in tables.names() if tables.table(name).trainer]
+    for tab in trainers:
+        if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
+            return tab
+    if not launch.launcher and not launch.program.endswith((".py", ".sh")):
+        return None
+    script = launch.program.rpartition("/")[2]
+    for tab in trainers:  # a script of the framework's own that others call theirs too, by the variables that it reads
+        if any(name in launch.env for name in tab.detect.get("scripts", {}).get(script, ())):
+            return tab
+    for tab in trainers:
+        if any(all(flag in flags for flag in sought) for sought in tab.detect.get("flags", ())):
+            return _hinted(tab, hint)
+    return None
+
+
+def _switched(tab: Table, launch: Launch) -> Iterator[str]:
+    """Commands that are this framework's where a variable is on: the same program starts another engine."""
+    for variable, commands in tab.detect.get("switched", {}).items():
+        word = launch.env.get(variable)
+        if word is not None and word.text.strip("\"'").lower() in YES:
+            yield from commands
+
+
+def _hinted(tab: Table, hint: str | None) -> Table:
+    """transformers' options are those of every trainer that extends it; the log may say which it is."""
+    if hint in tables.names() and tab.name == "transformers":
+        other = tables.table(hint or "")
+        if other.trainer and "per_device_train_batch_size" in other.known:
+            return other
+    return tab
