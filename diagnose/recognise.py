@@ -13,7 +13,7 @@ from diagnose.units import Size
 
 #: Where the model that is trained may be named, best first; then the other roles' own.
 TRAINED = ("model.path", "actor.model")
-ROLES = {"critic.model": "critic.shape", "reward.model": "reward.shape"}
+ROLES = {"critic.model": "critic.shape", "reward.model": "reward.shape", "teacher.model": "teacher.shape"}
 
 #: How the names of published weights say that they are quantised already.
 QUANTISED = (

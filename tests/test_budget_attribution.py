@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from diagnose import shipped
 from diagnose.budget import Attribution, attribute, ledgers
-from diagnose.budget.allocator import block, nameless, prints_as, window
+from diagnose.budget.allocator import CUDA, OWN, block, nameless, prints_as, window
 from diagnose.budget.formula import formula
 from diagnose.budget.tensors import CONDITIONS, tensors
 from diagnose.facts import names
@@ -44,18 +44,19 @@ def found(facts: dict[str, Any], failure: Event) -> tuple[Attribution, ...]:
 )
 def test_block_of_a_tensor(tensor: int, family: str, asked: int) -> None:
     """The rounding of CUDACachingAllocator.cpp; Ascend adds 32 bytes first; MPS asks for what it needs."""
-    assert block(tensor, family) == asked
+    assert block(tensor, OWN.get(family, CUDA)) == asked
 
 
 @given(st.integers(21 * MIB, 2**38), st.sampled_from(["torch_cuda", "torch_npu"]))
 def test_window_holds_what_prints_alike(tensor: int, family: str) -> None:
     """A tensor lies in the window of its own request, and the ends of the window print as it."""
-    requested = size(torch_prints(block(tensor, family)))
-    low, high = window(requested, family)
+    kind = OWN.get(family, CUDA)
+    requested = size(torch_prints(block(tensor, kind)))
+    low, high = window(requested, kind)
     assert low <= tensor <= high
-    assert prints_as(high, requested, family)
-    assert prints_as(low, requested, family)
-    assert not nameless(requested, family)
+    assert prints_as(high, requested, kind)
+    assert prints_as(low, requested, kind)
+    assert not nameless(requested, kind)
 
 
 def test_section_19_worked_checks() -> None:

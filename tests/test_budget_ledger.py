@@ -88,16 +88,17 @@ def test_states_on_the_host_are_priced_there() -> None:
     assert ledger.host.total.bytes / GIB == pytest.approx(47.9, abs=0.05)
 
 
-def test_deepseek_v2_lite_stops_in_the_25th_layer() -> None:
-    """24 layers of MLA and experts are stored when the scores of the next do not fit; the whole forward would take 93.7 GiB."""
+def test_deepseek_v2_lite_stops_in_the_24th_layer() -> None:
+    """23 layers of MLA and experts are stored when the scores of the next do not fit (24 would exceed what was allocated by
+    1.4 GiB, since the router keeps an fp32 copy of its input); the whole forward would take 95.6 GiB."""
     facts = book(DEEPSEEK)
     ledger = role(facts)
-    assert gib(ledger, "forward_end") == pytest.approx(76.58, abs=0.3)
-    assert gib(ledger, "forward_end", "attention_scores") == pytest.approx(37.0, abs=0.01)
-    assert any("24 layers" in term.name.en for term in ledger.moments[2].terms)
-    assert gib(ledger) == pytest.approx(93.73, abs=0.3)
+    assert gib(ledger, "forward_end") == pytest.approx(75.15, abs=0.3)
+    assert gib(ledger, "forward_end", "attention_scores") == pytest.approx(35.5, abs=0.01)
+    assert any("23 layers" in term.name.en for term in ledger.moments[2].terms)
+    assert gib(ledger) == pytest.approx(95.63, abs=0.3)
     assert after(facts, {"train.gradient_checkpointing": "enabled"}) == pytest.approx(13.13, abs=0.2)
-    assert after(facts, {"train.micro_batch_size": 1}) == pytest.approx(25.61, abs=0.2)
+    assert after(facts, {"train.micro_batch_size": 1}) == pytest.approx(26.13, abs=0.2)
 
 
 def test_trl_3172_stores_six_layers() -> None:
@@ -215,19 +216,44 @@ def test_usable_is_read_off_the_failure() -> None:
     assert planned.low < planned.bytes < planned.high < 31.74 * GIB
 
 
-def test_section_19_torchtune() -> None:
-    """A published row: Llama-3.2-3B full, two packed rows of 4096, pure bf16 AdamW, no checkpointing peaks at 60.0 GiB."""
-    row: dict[str, Any] = {
-        "model": "meta-llama/Llama-3.2-3B-Instruct",
-        "train.framework": "torchtune",
-        "train.precision": "pure_bf16",
-        "parallel.world": 1,
-        "train.micro_batch_size": 2,
-        "train.max_seq_len": 4096,
-        "train.packing": "enabled",
-        "train.gradient_checkpointing": "disabled",
-        "model.attention": "sdpa",
-        "train.optimizer": "adamw_fused",
-        "version.transformers": "4.48.3",
-    }
-    assert gib(role(book(row))) == pytest.approx(60.0, rel=0.1)
+LLAMA_3B: dict[str, Any] = {
+    "model": "meta-llama/Llama-3.2-3B-Instruct",
+    "train.framework": "torchtune",
+    "train.precision": "pure_bf16",
+    "parallel.world": 1,
+    "train.micro_batch_size": 2,
+    "train.max_seq_len": 4096,
+    "train.packing": "enabled",
+    "train.gradient_checkpointing": "disabled",
+    "model.attention": "sdpa",
+    "train.optimizer": "adamw_fused",
+}
+LLAMA_2: dict[str, Any] = {
+    "train.framework": "litgpt",
+    "train.precision": "pure_bf16",
+    "train.load_dtype": "bf16",
+    "train.finetuning": "lora",
+    "lora.rank": 8,
+    "lora.targets": "q_proj,v_proj",
+    "parallel.world": 1,
+    "train.max_seq_len": 1304,
+    "train.gradient_checkpointing": "disabled",
+    "train.loss_kernel": "chunked",
+    "train.loss_chunk_rows": 128,
+    "model.attention": "sdpa",
+}
+
+
+@pytest.mark.parametrize(
+    ("job", "published", "within"),
+    [
+        (LLAMA_3B, 60.0, 0.02),
+        (LLAMA_3B | {"train.gradient_checkpointing": "enabled", "train.loss_kernel": "chunked", "train.compile": "enabled"}, 24.9, 0.02),
+        (LLAMA_2 | {"model": "meta-llama/Llama-2-7b-hf", "train.micro_batch_size": 1}, 19.84, 0.1),
+        (LLAMA_2 | {"model": "meta-llama/Llama-2-13b-hf", "train.micro_batch_size": 1}, 35.50, 0.1),
+    ],
+)
+def test_published_peaks(job: dict[str, Any], published: float, within: float) -> None:
+    """Full training of Llama 3.2 3B (torchtune's table of its memory optimisations: two packed rows, without and with checkpointing and
+    chunked loss) and LoRA of Llama 2 without checkpointing (LitGPT's resource tables), in GiB of max_memory_allocated."""
+    assert gib(role(book(job))) == pytest.approx(published, rel=within)

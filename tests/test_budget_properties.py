@@ -53,8 +53,26 @@ def arithmetic(text: str) -> float:
     return value(ast.parse(text, mode="eval").body)
 
 
+#: A trainer that shares its card with an engine that sleeps while it trains.
+GRPO: dict[str, Any] = {
+    "train.stage": "grpo",
+    "train.finetuning": "lora",
+    "lora.rank": 8,
+    "train.precision": "bf16",
+    "train.micro_batch_size": 1,
+    "rollout.prompt_len": 512,
+    "rollout.completion_len": 512,
+    "rollout.engine": "vllm",
+    "rollout.placement": "colocated",
+    "rollout.sleep": "enabled",
+    "rollout.gpu_memory_utilization": 0.5,
+    "hardware.capacity": "80 GiB",
+}
+
+
 def terms(facts: FactBook) -> list[Term]:
-    found = [term for ledger in ledgers(facts) for moment in ledger.moments for term in moment.terms]
+    """Of every moment of every role, on the cards and on the host."""
+    found = [term for ledger in ledgers(facts) for moment in (*ledger.moments, *ledger.host.moments) for term in moment.terms]
     return found + [term for ledger in ledgers(facts) for term in ledger.host.terms]
 
 
@@ -209,3 +227,62 @@ def test_absurd_values_raise_nothing(absurd: dict[str, Any]) -> None:
     """Values that cannot be are somebody else's to complain about; the ledger survives them."""
     for reference in (LLAMAFACTORY_6800, TRL_3172, OPENRLHF_392):
         assert ledgers(book(reference | absurd))
+
+
+@ANY_JOB
+@given(jobs())
+def test_wider_elements_never_need_less(knobs: dict[str, Any]) -> None:
+    """Four bytes per value instead of two: neither the peak of full training nor what lies there between two steps gets smaller.
+    Two peaks may, because 16 bits make copies there that fp32 shares: inputs of fp32 adapters, and eager attention's softmax."""
+    plain = knobs | {"train.finetuning": "full", "model.attention": "sdpa"}
+    narrow, wide = (first(book(plain | {"train.precision": word})) for word in ("pure_bf16", "fp32"))
+    assert max(moment.total.bytes for moment in wide.moments) >= max(moment.total.bytes for moment in narrow.moments)
+    loaded = [first(book(knobs | {"train.precision": "bf16", "train.load_dtype": word})) for word in ("bf16", "fp32")]
+    few, many = (ledger.moment("init") for ledger in loaded)
+    assert few is not None
+    assert many is not None
+    assert many.total.bytes >= few.total.bytes
+
+
+@ANY_JOB
+@given(jobs())
+def test_terms_are_bytes(knobs: dict[str, Any]) -> None:
+    """Sums add bytes and nothing else: every size is a whole number of them, and no term is a count, a share or a GiB."""
+    for term in terms(book(knobs)):
+        for end in (term.size.low, term.size.bytes, term.size.high):
+            assert type(end) is int
+    for ledger in ledgers(book(knobs)):
+        for moment in (*ledger.moments, *ledger.host.moments):
+            assert moment.total.high == sum(term.size.high for term in moment.terms)
+
+
+def test_an_engine_asleep_keeps_its_expert_buffers() -> None:
+    """As long as the tokens that it schedules at once: TRL asks for 4096; a dense model has none."""
+    knobs = GRPO | {"train.framework": "trl", "model": "Qwen/Qwen3-30B-A3B"}
+    init = first(book(knobs)).moment("init")
+    assert init is not None
+    assert init.only("engine_workspace").bytes == 2 * 4096 * 8 * (2048 + 2048)
+    dense = first(book(GRPO | {"model": "Qwen/Qwen2.5-7B"})).moment("init")
+    assert dense is not None
+    assert dense.only("engine_workspace").bytes == 0
+
+
+def test_fsdp_gathers_adapters_in_16_bits() -> None:
+    """They read what the base reads; PEFT's copies are those of fp32 adapters (seen under FSDP 1 and 2 with torch 2.11)."""
+    plain = {"model": "Qwen/Qwen2.5-7B", "train.finetuning": "lora", "lora.rank": 8, "train.precision": "bf16", "train.micro_batch_size": 1}
+    plain |= {"train.max_seq_len": 1024, "train.load_dtype": "bf16", "model.attention": "flash_attention_2", "parallel.world": 2}
+    kept = []
+    for sharding in ("none", "full_shard"):
+        end = first(book(plain | {"fsdp.sharding": sharding})).moment("forward_end")
+        assert end is not None
+        kept.append(end.only("layers").bytes)
+    assert kept[1] < kept[0]
+
+
+def test_a_prepared_head_is_copied_once() -> None:
+    """Autocast computes an fp32 head in 16 bits: 2*V*h from its forward to its backward, gone when layers are in backward."""
+    knobs = {"model": "Qwen/Qwen2.5-7B", "train.finetuning": "lora", "lora.rank": 8, "train.precision": "bf16", "model.quantization": "nf4"}
+    knobs |= {"train.micro_batch_size": 1, "train.max_seq_len": 1024, "train.gradient_checkpointing": "enabled", "train.framework": "trl"}
+    moments = {moment.name: moment.only("autocast_head").bytes for moment in first(book(knobs)).moments}
+    assert moments["loss_call"] == moments["loss_backward"] == 2 * 152064 * 3584
+    assert moments["layer_backward"] == 0

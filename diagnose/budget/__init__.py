@@ -6,6 +6,7 @@ from diagnose.budget.attribute import attribute
 from diagnose.budget.derived import facts
 from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term
 from diagnose.budget.ledgers import ledgers
+from diagnose.budget.told import another, compared
 from diagnose.facts import FactBook
 from diagnose.parse.event import Event
 
@@ -26,4 +27,4 @@ def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tup
     return drawn, named
 
 
-__all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "attribute", "facts", "ledgers"]
+__all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "another", "attribute", "compared", "facts", "ledgers"]

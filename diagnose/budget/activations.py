@@ -1,165 +1,115 @@
-"""What the decoder layers keep for backward, per token and layer, and what recomputing one layer takes.
-
-The widths are those of docs/memory.md: saved tensors of a pre-norm decoder layer as transformers writes it.
-"""
+"""What the decoder layers and the stem keep for backward, and what recomputing one layer takes; the widths are those of layer.py."""
 
 from __future__ import annotations
 
-from diagnose.budget.formula import Span
+from diagnose.budget.chunks import fused
+from diagnose.budget.formula import Number, Span, term
+from diagnose.budget.known import table
+from diagnose.budget.layer import Layer, additive_masks, layer, recomputes
 from diagnose.budget.ledger import Term
+from diagnose.budget.mixture import adapts_experts, merged_experts
+from diagnose.budget.mode import autocasts, double, padded, surely_padded, upcast, wide
 from diagnose.budget.setup import Setup
-from diagnose.record import record
-from diagnose.units import Version
+from diagnose.budget.weights import prepared
 
 SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
 
+AUTOCAST = "torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast"
 
-@record
-class Layer:
-    """Bytes per token that one layer keeps (`dense`, and `sparse` for a mixture of experts), as texts in letters;
-    `scores`: bytes of attention scores and masks per layer, "" where the kernel keeps none."""
-
-    dense: str
-    sparse: str
-    scores: str
-    transient: str
-    score_transient: str
-    before_mlp: str
-
-
-def layer(job: Setup) -> Layer:
-    attention, lora = _attention(job), job.trainable.lora
-    norms = _norms(job)
-    eager = job.attention == "eager"
-    shared = _inputs(job) if lora else ""
-    mlp = _mlp(job)
-    dense = " + ".join(part for part in (norms, attention, mlp, shared) if part)
-    sparse = " + ".join(part for part in (norms, attention, _experts(job), shared) if part) if job.model and job.model.experts else ""
-    transient = "4*f + 2*h" if job.model is None or job.model.gated else "2*f + 2*h"
-    if sparse:
-        transient = "4*k_e*f_e + 4*f_s + 2*h + 12*h*k_e"
-    scores = "6*B*a*s*s" if eager else _masks(job)
-    before = " + ".join(part for part in (norms, attention, shared) if part)
-    return Layer(dense, sparse, scores, transient, "8*B*a*s*s" if eager else "", before)
-
-
-def _double(job: Setup) -> bool:
-    """fp32 training: every 16-bit width doubles."""
-    compute = job.precision.compute
-    return (compute.low if isinstance(compute, Span) else compute) == 4
-
-
-def _norms(job: Setup) -> str:
-    """fp32 copy of the input, normalised value, and the input of the linears that follow."""
-    count = job.model.norms if job.model else 2
-    kind = job.model.norm_kind if job.model else "rms"
-    if job.trainable.lora:
-        each = 2 if job.fused else 4
-        return f"{count * each}*h"
-    if _double(job):
-        return f"{count * 8 + 8}*h"
-    if job.fused:
-        return f"{count * 2 + 4}*h"
-    if job.precision.autocast:
-        return f"{count * 8 + 10}*h"
-    if kind == "layernorm":
-        return "8*h"
-    return f"{count * (8 if kind == 'rms_wide' else 6) + 4}*h"
-
-
-def _attention(job: Setup) -> str:
-    if job.model and job.model.latent:
-        return _latent(job)
-    width = 2 if _double(job) else 1
-    query, key = _copies(job)
-    extra = ""
-    if job.model and job.model.qk_norm != "none":
-        each = 8 if job.model.norm_kind == "rms_wide" else 6
-        extra = f" + {each}*q + {each}*k"
-    return (f"{query * width}*q + {key * width}*k" if key else f"{query * width}*q") + extra
-
-
-def _copies(job: Setup) -> tuple[int, int]:
-    """Bytes per query and key width by implementation and release: repeated keys, contiguous copies."""
-    release = job.book.version("version.transformers")
-    if job.attention in ("flash_attention_2", "flash_attention_3", "flex", "xformers", "unsloth"):
-        return 4, 4
-    if job.attention == "eager" or release is None or release < Version("4.48"):
-        return 8, 0
-    if release < Version("4.53"):
-        return 10, 0
-    return (8, 0) if _padded(job) else (6, 4) if release < Version("4.56") else (4, 4)
-
-
-def _latent(job: Setup) -> str:
-    """Compressed and expanded queries, keys and values of MLA; values stay a view of the whole expansion."""
-    parts = ["8*r_kv", "4*a*(d_n + d_r)", "2*a*(d_n + d_v)", "2*a*d_v"]
-    if job.model and job.model.latent and job.model.latent.q_rank:
-        parts.insert(0, "8*r_q")
-    return " + ".join(parts)
-
-
-def _mlp(job: Setup) -> str:
-    gated = job.model is None or job.model.gated
-    width = 2 if _double(job) else 1
-    if job.trainable.lora:  # the product is kept as adapter input where down_proj carries one
-        return f"{(4 if job.fused else 6) * width}*f" if gated else f"{2 * width}*f"
-    if not gated:
-        return f"{4 * width}*f"
-    return f"{(6 if job.fused else 8) * width}*f"
-
-
-def _experts(job: Setup) -> str:
-    return "8*k_e*f_e + 8*f_s + 2*k_e*2*h" if job.model and job.model.experts and job.model.experts.shared else "8*k_e*f_e + 2*k_e*2*h"
-
-
-def _inputs(job: Setup) -> str:
-    """Inputs of the adapters: a cast copy each, and with dropout a one-byte mask."""
-    wide, out, down = job.trainable.inputs
-    widths = [f"{wide}*h"] * (wide > 0) + ["q"] * out + (["f"] if not (job.model and job.model.experts) else ["k_e*f_e"]) * down
-    if not widths:
-        return ""
-    if job.trainable.dropout:
-        return f"3*({' + '.join(widths)})"
-    if job.sharding.zero:  # 16-bit adapters share their inputs with the frozen linears
-        return "4*h" + (" + 2*f" if down and not (job.model and job.model.experts) else "")
-    return f"{2 if job.precision.compute == 2 else 4}*({' + '.join(widths)})"
-
-
-def _padded(job: Setup) -> bool:
-    rows = job.values.get("B")
-    return not job.book.switch("train.packing") and isinstance(rows, int) and rows > 1
-
-
-def _masks(job: Setup) -> str:
-    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it."""
-    release = job.book.version("version.transformers")
-    keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and _padded(job)
-    return "2*B*s*s" if keeps else ""
+__all__ = ["SAVED", "Layer", "layer", "layers", "recomputed", "recomputes", "shared_mask", "stem", "stored"]
 
 
 def shared_mask(job: Setup) -> list[Term]:
     """One additive mask for all layers (SDPA before 4.53, with padding); beside eager scores it is nothing."""
-    if job.attention != "sdpa" or _masks(job) or not _padded(job) or not job.knows("B", "s"):
+    if job.attention != "sdpa" or additive_masks(job) or not padded(job) or not job.knows("B", "s"):
         return []
-    return [job.term("mask", "activations", "2*B*s*s", source="transformers _prepare_4d_causal_attention_mask")]
+    low = "" if surely_padded(job) else "0*B*s*s"
+    return [job.term("mask", "activations", "2*B*s*s", low=low, source="transformers _prepare_4d_causal_attention_mask")]
 
 
 def stem(job: Setup) -> list[Term]:
-    """Embedding output, final norm in fp32 and 16 bits, input of the head."""
+    """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
     if not job.knows("h", "T"):
         return []
-    return [job.term("stem", "activations", "8*h*T", source=SAVED)]
+    return [job.term("stem", "activations", f"{_final(job)}*h*T", source=SAVED), *prepared_head(job)]
+
+
+def prepared_head(job: Setup) -> list[Term]:
+    """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
+    if not prepared(job) or not job.trainable.lora or not autocasts(job) or wide(job) or not job.knows("V", "h"):
+        return []  # wide: among the copies of all weights
+    if job.framework in table()["quantizes_head"] or job.role.headless or fused(job):  # losses that make the logits read it themselves
+        return []
+    return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
+
+
+#: Losses that form the logits anew in backward keep the head's input for it, even where the head is frozen.
+RECOMPUTED_LOGITS = ("chunked", "cut_cross_entropy")
+
+
+def _final(job: Setup) -> int:
+    """Bytes per token and width: the norm's copy of its input, its product, the input of the head."""
+    kind = job.model.norm_kind if job.model else "rms"
+    bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
+    if job.trainable.lora:
+        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS
+        return (double(job) + 1) * 2 * again + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
+    if kind == "layernorm":
+        return 8 if double(job) else 6 if wide(job) or bare else 4
+    return 12 if double(job) else 10 if wide(job) or kind == "rms_wide" else 8
+
+
+def copied(job: Setup) -> list[Term]:
+    """16-bit copies of fp32 weights that autograd keeps under autocast until each layer's backward; with checkpointing only the
+    head's, which is not recomputed."""
+    if not wide(job) or not job.role.trained or not job.knows("V", "h") or job.model is None:
+        return []
+    if not recomputes(job):
+        return [_copies(job, "2*P_c")]
+    return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
+
+
+def cached(job: Setup) -> list[Term]:
+    """With checkpointing autocast's cache holds the copies of weights that learn until the outermost region ends, through the loss."""
+    if not wide(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
+        return []
+    return [_copies(job, "2*(P_c - V*h)")]
+
+
+def _copies(job: Setup, symbols: str) -> Term:
+    """The matrices that linears read; grouped products of experts and embeddings are not cast."""
+    model = job.model
+    assert model is not None
+    experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
+    linears = model.text_params - model.embedding_params - model.head_params - experts
+    values: dict[str, Number] = {**job.values, "P_c": -(-linears // job.sharding.model_parallel) + model.V * model.h}
+    return term("autocast_copies", "weights", symbols, values, source=AUTOCAST)
+
+
+def adapted_experts(job: Setup, count: str) -> list[Term]:
+    """Expert weights with their adapter's part added, whole in 16 bits, which autograd keeps for `count` layers where PEFT wraps
+    the one tensor of all experts. Releases of PEFT that cannot wrap it leave the experts alone: the lower end."""
+    if not job.knows("h", "f_e", "E") or not adapts_experts(job) or not merged_experts(job):
+        return []
+    each = 4 if double(job) else 2
+    symbols = f"{count}*{each}*3*h*f_e*E"
+    return [job.term("expert_copies", "weights", symbols, low="0", source="PEFT tuners/lora/layer.py ParamWrapper")]
+
+
+#: Outputs that the policy of torchtitan and torchtune keeps inside a layer, beside its input and that of the MLP: of attention, and of
+#: every second product of matrices (query, value, gate). The layer's own are not computed again.
+SECOND = "4*q + 2*k + 2*f"
+SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training/_activation_checkpointing.py"
 
 
 def checkpoints(job: Setup) -> list[Term]:
     """One hidden state per layer; fp32 where the residual stream is fp32."""
-    each = 4 if job.precision.autocast or _double(job) else 2
+    each = 4 if wide(job) or double(job) or upcast(job) else 2
     if job.checkpointing == "offload" or job.book.switch("train.activation_offload"):
         return [job.term("checkpoints_offloaded", "activations", f"2*{each}*h*T", source="two layers in flight, the rest on the host")]
     if job.checkpointing == "selective":
-        symbols = "(2*h + 4*q + 4*k + 4*f)*L*T"
-        return [job.term("checkpoints_selective", "activations", symbols, source="outputs of matrix products and attention")]
+        high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
+        return [job.term("checkpoints_selective", "activations", f"(4*h + {SECOND})*L*T", high=high, source=SELECTIVE)]
     return [job.term("checkpoints", "activations", f"{each}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
 
 
@@ -167,9 +117,9 @@ def stored(job: Setup) -> list[Term]:
     """What all layers keep until backward."""
     if not job.role.trained or not job.knows("h", "L", "T"):
         return []
-    if job.checkpointing not in ("disabled", "none", "false") or job.book.switch("train.activation_offload"):
-        return [*shared_mask(job), *checkpoints(job)]
-    return [*shared_mask(job), *layers(job, dense="L_d" if job.knows("L_d") else "", count="L")]
+    if recomputes(job):
+        return [*shared_mask(job), *checkpoints(job), *copied(job)]
+    return [*shared_mask(job), *copied(job), *layers(job, dense="L_d" if job.values.get("L_d") else "", count="L")]
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
@@ -180,13 +130,17 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
         if dense and dense != "0":
             terms.append(job.term("layers_dense", "activations", f"{dense}*({made.dense})*T", source=SAVED, layers=_said(job, dense)))
         sparse = f"({count} - {dense})" if dense and dense != "0" else count
+        terms += adapted_experts(job, sparse)
         terms.append(job.term("layers_sparse", "activations", f"{sparse}*({made.sparse})*T", source=SAVED, layers=_said(job, count, dense)))
     else:
         terms.append(job.term("layers", "activations", f"{count}*({made.dense})*T", source=SAVED, layers=_said(job, count)))
-    if made.scores and job.knows("B", "a", "s"):
+    scores = made.scores if job.checkpointing != "selective" else ""  # computed again where the rest is kept
+    if scores and job.knows("B", "a", "s"):
         key = "scores" if job.attention == "eager" else "masks"
         group = "attention_scores" if job.attention == "eager" else "activations"
-        terms.append(job.term(key, group, f"{count}*{made.scores}", source=SAVED, layers=_said(job, count)))
+        open_mask = key == "masks" and not surely_padded(job)
+        low = f"0*{made.scores}" if open_mask else ""
+        terms.append(job.term(key, group, f"{count}*{made.scores}", low=low, source=SAVED, layers=_said(job, count)))
     return terms
 
 
@@ -206,14 +160,19 @@ def recomputed(job: Setup) -> list[Term]:
         return []
     made = layer(job)
     saves = made.sparse or made.dense
-    again = job.checkpointing not in ("disabled", "none", "false") or bool(job.book.switch("train.activation_offload"))
-    if not again:
+    if not recomputes(job):
         return [job.term("layer_transient", "activations", f"({made.transient})*T", source=SAVED)]
-    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient})*T", source=SAVED)]
+    there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
+    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
+    if made.sparse:
+        terms += adapted_experts(job, "1")
+    if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):
+        terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
     if not made.scores or not job.knows("B", "a", "s"):
         return terms
     if not made.score_transient:
-        return [*terms, job.term("masks", "activations", made.scores, source=SAVED, layers=1)]
+        low = "" if surely_padded(job) else f"0*{made.scores}"
+        return [*terms, job.term("masks", "activations", made.scores, low=low, source=SAVED, layers=1)]
     # The gradients of the MLP are gone when those of the scores exist: together they are the upper end.
     both = f"{made.scores} + {made.score_transient}"
     return [*terms, job.term("scores_backward", "attention_scores", both, low=made.scores, source=SAVED)]

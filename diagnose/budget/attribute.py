@@ -2,82 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import ceil, isqrt
-
 from diagnose import catalogue
-from diagnose.budget.allocator import block, nameless, prints_as, window
+from diagnose.budget.allocator import allocators, block, nameless
+from diagnose.budget.candidate import Candidate, Query, exact, query
+from diagnose.budget.chunks import chunk_rows
+from diagnose.budget.coincidence import alike
 from diagnose.budget.failure import scores
-from diagnose.budget.formula import Number, Span, formula
+from diagnose.budget.formula import Number, formula
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Attribution, Ledger
-from diagnose.budget.moments import evaluating, scoring
+from diagnose.budget.passes import evaluating, scoring
+from diagnose.budget.precision import WIDTH
 from diagnose.budget.roles import roles
 from diagnose.budget.setup import Setup, setup
+from diagnose.budget.solve import padded, patches, solved
 from diagnose.budget.tensors import Tensor, possible, tensors
+from diagnose.budget.told import narrowed, told
 from diagnose.facts import FactBook
 from diagnose.parse.event import Event
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import record
-from diagnose.units import Size
+from diagnose.record import replace
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
-
-#: A pickled list may be this much larger than its tensors: texts and the pickle's own frame.
-PICKLED = 0.1
-
-
-@record
-class Candidate:
-    """A tensor in numbers. `solved`: its length is what the request implies; `span`: the token counts that print alike;
-    `vocabulary`: another vocabulary than this model's."""
-
-    tensor: Tensor
-    symbols: str
-    values: dict[str, Number]
-    bytes: int
-    solved: bool = False
-    span: tuple[int, int] = (0, 0)
-    vocabulary: int = 0
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of the forward, where the formula has them."""
-        letters = formula(self.symbols).names
-        if self.tensor.solve == "any" or "G" in letters or not {"T", "B"} & set(letters) or "T" not in self.values:
-            return None
-        return int(self.values["T"])  # type: ignore[arg-type]
 
 
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
     """The tensors whose block prints as the request, best first: frame and phase fit, then exact products of what is known,
     then lengths solved from the request. None for 2.00 and 20.00 MiB, which stand for any small tensor."""
-    if event.requested is None or nameless(event.requested, event.family) or not event.family.startswith("torch"):
+    if event.requested is None or not event.family.startswith("torch"):
         return ()
-    job = _job(book, ledgers, event)
+    requested = event.requested
+    kinds = [kind for kind in allocators(book, event) if told(book, requested, kind) or not nameless(requested, kind)]
+    job = _job(book, ledgers, event) if kinds else None
     if job is None:
         return ()
-    requested, family = event.requested, event.family
+    answers: list[list[Attribution]] = []
     values = {**_asked(job, event).values, **_more(job)}
-    chosen = [tensor for tensor in tensors() if possible(tensor, job)]
-    exact = [made for tensor in chosen for made in _exact(tensor, values, requested, family)]
-    if not exact and not event.frames and (other := scoring(job)) is not None:  # nothing says which forward it was
-        exact = [made for tensor in chosen for made in _exact(tensor, {**values, **other.values}, requested, family)]
-    if not any(made.tensor.agrees(event) for made in exact):
-        solved = [made for tensor in chosen for made in _solved(tensor, values, requested, family, event)]
-        solved += [made for tensor in chosen if tensor.solve == "n" for made in _patches(tensor, values, requested, family, event)]
-        if event.frames and not any(made.tensor.agrees(event) for made in solved):  # a cap that is not enforced
+    chosen = [tensor for tensor in tensors() if possible(tensor, job, event)]
+    for kind in kinds:
+        asked = narrowed(query(event, requested, kind, _widths(job, event)), book)
+        answers.append([_attribution(made, asked, index, count) for made, count in _found(job, chosen, values, asked)])
+    best = max(answers, key=_weight)
+    return tuple(best)
+
+
+def _weight(found: list[Attribution]) -> tuple[bool, bool, bool]:
+    """What speaks for an allocator: a tensor that the traceback shows and the settings give, then one that it shows, then any."""
+    best = found[0] if found else None
+    shown = best is not None and best.agrees
+    return (shown and best is not None and not best.solved and not best.against, shown, best is not None)
+
+
+def _found(job: Setup, chosen: list[Tensor], values: dict[str, Number], asked: Query) -> list[tuple[Candidate, int]]:
+    """The candidates worth telling, best first, each with the number of other readings of the request."""
+    found = _matching(job, chosen, values, asked)
+    if not found:
+        return []
+    fitting = [tensor for tensor in chosen if asked.fits(tensor)]
+    found += _twins(found, fitting, asked)
+    count = alike(found, values, asked)
+    found += _vocabularies(found, job, asked)
+    there = [made for made in found if asked.fits(made.tensor)] or found
+    return [(made, max(0, count - (not made.tensor.at_least))) for made in there[:MOST]]
+
+
+def _matching(job: Setup, chosen: list[Tensor], values: dict[str, Number], asked: Query) -> list[Candidate]:
+    """Products of what is set; where frame and phase speak for none of them, lengths solved from the request beside them."""
+    found = [made for tensor in chosen for made in exact(tensor, values, asked)]
+    if not found and not asked.event.frames and (other := scoring(job)) is not None:  # nothing says which forward it was
+        found = [made for tensor in chosen for made in exact(tensor, {**values, **other.values}, asked)]
+    if not any(asked.agrees(made.tensor) and not made.against for made in found):
+        lengths = [made for tensor in chosen for made in solved(tensor, values, asked)]
+        lengths += [made for tensor in chosen if tensor.solve == "n" for made in patches(tensor, values, asked)]
+        lengths += [made for tensor in chosen if tensor.solve == "p" for made in padded(tensor, values, asked)]
+        if asked.event.frames and not any(asked.agrees(made.tensor) for made in (*lengths, *found)):  # a cap that is not enforced
             free = {name: value for name, value in values.items() if name != "s"}
-            longer = [made for tensor in chosen for made in _solved(tensor, free, requested, family, event) if tensor.agrees(event)]
-            solved = longer or solved
-        exact += _beside(solved, exact, event)
-    found = sorted(exact, key=lambda made: _order(made, event))
-    found += _twins(found, [tensor for tensor in chosen if tensor.phase_fits(event.phase)], requested, family)
-    alike = sum(not made.tensor.at_least for made in found)
-    found += _vocabularies(found, job, requested, family)
-    fitting = [made for made in found if made.tensor.phase_fits(event.phase)] or found
-    return tuple(_attribution(made, event, index, alike) for made in fitting[:MOST])
+            longer = [made for tensor in chosen if asked.agrees(tensor) for made in solved(tensor, free, asked)]
+            lengths = longer or lengths
+        found += _beside(lengths, found, asked)
+    return sorted(found, key=lambda made: _order(made, asked))
 
 
 def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup | None:
@@ -88,12 +92,31 @@ def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup | N
     return setup(book, role) if role.name != "engine" else None
 
 
-def _beside(solved: list[Candidate], exact: list[Candidate], event: Event) -> list[Candidate]:
+#: Phases in which weights are as wide as they were loaded, whatever an engine makes of them afterwards.
+LOADING = ("model_load", "init")
+
+
+def _widths(job: Setup, event: Event) -> dict[str, int]:
+    """Bytes per element of what follows the run's precision, where the settings say. Left out where both widths occur: autocast
+    casts weights and gradients to and fro, FSDP and an accumulation in fp32 keep gradients of another width than backward makes."""
+    book, held = job.book, job.precision
+    said = book.fact("train.precision")
+    if said is None or said.origin == "default" or book.word("model.quantization") not in (None, "none"):
+        return {}
+    loaded = WIDTH.get(book.word("train.load_dtype") or "")
+    each = {"compute": held.compute, "weight": loaded if event.phase in LOADING else None if held.autocast else held.weight}
+    plain = job.sharding.scheme in ("single", "ddp", "zero1", "zero2", "zero3") and "zero.grad_accum_dtype" not in book
+    if plain and not held.autocast and not job.trainable.lora:
+        each["gradient"] = held.gradient
+    return {name: width for name, width in each.items() if isinstance(width, int) and width in (2, 4)}
+
+
+def _beside(lengths: list[Candidate], found: list[Candidate], asked: Query) -> list[Candidate]:
     """The solved lengths worth saying: those that the traceback shows with their kin, else any, where no product of what is
     known prints alike. A length can be found for every tensor, so that alone it says nothing."""
-    shown = {made.tensor.group for made in solved if made.tensor.agrees(event)}
-    there = {made.tensor.key for made in exact}
-    return [made for made in solved if made.tensor.key not in there and (made.tensor.group in shown or (not shown and not exact))]
+    shown = {made.tensor.group for made in lengths if asked.agrees(made.tensor)}
+    there = {made.tensor.key for made in found if not made.against}
+    return [made for made in lengths if made.tensor.key not in there and (made.tensor.group in shown or (not shown and not found))]
 
 
 def _asked(job: Setup, event: Event) -> Setup:
@@ -103,10 +126,11 @@ def _asked(job: Setup, event: Event) -> Setup:
     return scoring(job) or job if scores(job.book) else job
 
 
-def _order(made: Candidate, event: Event) -> tuple[bool, bool, bool, bool]:
-    """What frame and phase speak for first; where no frame does, a whole product before one that leaves a token out."""
-    shifted = not event.frames and "(s - 1)" in made.symbols
-    return (not made.tensor.agrees(event), made.solved, not made.tensor.phase_fits(event.phase), shifted)
+def _order(made: Candidate, asked: Query) -> tuple[bool, bool, bool, bool, bool]:
+    """What frame and phase speak for first, then what has the width that the settings give; where no frame speaks, a whole product
+    before one that leaves a token out."""
+    shifted = not asked.event.frames and "(s - 1)" in made.symbols
+    return (not asked.agrees(made.tensor), made.against is True, made.solved, not asked.fits(made.tensor), shifted)
 
 
 def _more(job: Setup) -> dict[str, Number]:
@@ -116,6 +140,8 @@ def _more(job: Setup) -> dict[str, Number]:
         "R": job.book.count("zero.reduce_bucket") or defaults["reduce_bucket"],
         "S": job.book.count("zero.sub_group") or defaults["sub_group"],
     }
+    if job.knows("T", "V", "h") and isinstance(job.values["T"], int):
+        more["R_c"] = chunk_rows(job)
     pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
     if tower is not None:
         more |= {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
@@ -132,50 +158,25 @@ def _more(job: Setup) -> dict[str, Number]:
     return more
 
 
-def _value(symbols: str, values: dict[str, Number]) -> int | None:
-    """The bytes of a formula; None where a letter is unknown or known only as a range."""
-    made = formula(symbols)
-    if any(name not in values or isinstance(values[name], Span) for name in made.names):
-        return None
-    number = made.evaluate(values)
-    return None if isinstance(number, Span) else ceil(number)
-
-
-def _exact(tensor: Tensor, values: dict[str, Number], requested: Size, family: str) -> list[Candidate]:
-    """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
-    for symbols in tensor.bytes:
-        size = _value(symbols, values)
-        if size is None or size <= 0:
-            continue
-        if tensor.at_least:
-            if size <= requested.high and requested.low <= size * (1 + PICKLED):
-                return [Candidate(tensor, symbols, values, size)]
-        elif prints_as(size, requested, family):
-            return [Candidate(tensor, symbols, values, size)]
-    return []
-
-
-def _vocabularies(found: list[Candidate], job: Setup, requested: Size, family: str) -> list[Candidate]:
+def _vocabularies(found: list[Candidate], job: Setup, asked: Query) -> list[Candidate]:
     """The best one's kin with another vocabulary of the same family of models, where that prints alike: a tokenizer may have
     fewer entries than the head has rows."""
-    best = found[0] if found else None
-    if best is None or job.model is None or "V" not in formula(best.symbols).names:
+    best = found[0]
+    if job.model is None or "V" not in formula(best.symbols).names:
         return []
     kin: list[Candidate] = []
     for rows in catalogue.vocabularies(job.model.family) - {job.model.V}:
         values: dict[str, Number] = {**best.values, "V": rows}
-        alike = [
-            made for symbols in best.tensor.bytes for made in _exact(replace(best.tensor, bytes=(symbols,)), values, requested, family)
-        ]
-        kin += sorted(alike, key=lambda made: -made.bytes)[:1]
+        others = [made for symbols in best.tensor.bytes for made in exact(replace(best.tensor, bytes=(symbols,)), values, asked)]
+        kin += sorted(others, key=lambda made: -made.bytes)[:1]
     return [replace(made, vocabulary=int(made.values["V"])) for made in kin]  # type: ignore[arg-type]
 
 
-def _twins(found: list[Candidate], chosen: list[Tensor], requested: Size, family: str) -> list[Candidate]:
+def _twins(found: list[Candidate], chosen: list[Tensor], asked: Query) -> list[Candidate]:
     """Tensors of the best one's kind that print alike at half or twice its length: another width per element."""
-    best = found[0] if found else None
-    length = best.values.get("s") if best else None
-    if best is None or best.tokens is None or not isinstance(length, int):
+    best = found[0]
+    length = best.values.get("s")
+    if best.tokens is None or not isinstance(length, int):
         return []
     there = {made.tensor.key for made in found}
     twins: list[Candidate] = []
@@ -185,76 +186,13 @@ def _twins(found: list[Candidate], chosen: list[Tensor], requested: Size, family
         for other in (2 * length, length // 2):
             rows = int(best.values["B"])  # type: ignore[arg-type]
             values: dict[str, Number] = {**best.values, "s": other, "T": rows * other}
-            twins += [replace(made, solved=True, span=(rows * other, rows * other)) for made in _exact(tensor, values, requested, family)][
-                :1
-            ]
+            span = (rows * other, rows * other)
+            twins += [replace(made, solved=True, span=span) for made in exact(tensor, values, asked)][:1]
     return twins
 
 
-def _solved(tensor: Tensor, values: dict[str, Number], requested: Size, family: str, event: Event) -> list[Candidate]:
-    """The tensor at the length that the request implies, at most the cap; only where frame or phase speak for it."""
-    if tensor.solve in ("", "n") or not tensor.phase_fits(event.phase) or not isinstance(values.get("B"), int):
-        return []
-    rows, cap = int(values["B"]), values.get("s")  # type: ignore[arg-type]
-    if tensor.solve == "any":  # accumulated over batches: neither rows nor cap bound it
-        rows, cap = 1, None
-    low, high = window(requested, family)
-    for symbols in tensor.bytes:
-        if not {"T", "s"} & set(formula(symbols).names) or "G" in formula(symbols).names:
-            continue
-        each = _value(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
-        if not each:
-            continue
-        first, last = _lengths(symbols, each, rows, low, high)
-        last = min(last, int(cap)) if isinstance(cap, int) else last
-        if first <= last and first > 0:
-            length = _roundest(first, last)
-            settled: dict[str, Number] = {**values, "B": rows, "s": length, "T": rows * length}
-            size = _value(symbols, settled)
-            if size is not None and prints_as(size, requested, family):
-                span = (-(-low // each), high // each) if "T" in symbols else (rows * first, rows * last)
-                return [Candidate(tensor, symbols if tensor.solve == "any" else symbols.replace("T", "B*s"), settled, size, True, span)]
-    return []
-
-
-def _patches(tensor: Tensor, values: dict[str, Number], requested: Size, family: str, event: Event) -> list[Candidate]:
-    """Patches by patches at the number of patches that the request implies, where it is more than the decoder's scores can be."""
-    decoder = _value("4*B*a*s*s", values)
-    if not tensor.agrees(event) or (decoder is not None and decoder >= requested.low):
-        return []
-    low, high = window(requested, family)
-    for symbols in tensor.bytes:
-        each = _value(symbols, {**values, "n_v": 1})
-        if not each:
-            continue
-        first, last = _lengths("s*s", each, 1, low, high)
-        if 0 < first <= last:
-            settled: dict[str, Number] = {**values, "n_v": _roundest(first, last)}
-            return [Candidate(tensor, symbols, settled, _value(symbols, settled) or 0, True, (first, last))]
-    return []
-
-
-def _lengths(symbols: str, each: int, rows: int, low: int, high: int) -> tuple[int, int]:
-    """Row lengths whose tensor lies between two byte counts; `each` is the tensor of one token (of one token per row)."""
-    if "T" in symbols:
-        return -(-low // (each * rows)), high // (each * rows)
-    if "s*s" in symbols:
-        root = isqrt(-(-low // each))
-        return (root if root * root * each >= low else root + 1), isqrt(high // each)
-    shift = 1 if "(s - 1)" in symbols else 0
-    return -(-low // each) + shift, high // each + shift
-
-
-def _roundest(first: int, last: int) -> int:
-    """The length divisible by the highest power of two: batches are padded to multiples of 8 or 64, caps are round."""
-    power = 1
-    while -(-first // (2 * power)) * 2 * power <= last:
-        power *= 2
-    return -(-first // power) * power
-
-
-def _attribution(made: Candidate, event: Event, index: int, alike: int) -> Attribution:
-    agrees = made.tensor.agrees(event)
+def _attribution(made: Candidate, asked: Query, index: int, others: int) -> Attribution:
+    told = made.solved and (made.tokens is not None or made.tensor.solve == "p")
     return Attribution(
         event=index,
         key=f"ledger.{made.tensor.key}",
@@ -263,14 +201,17 @@ def _attribution(made: Candidate, event: Event, index: int, alike: int) -> Attri
         formula=made.symbols,
         numbers=formula(made.symbols).figures(made.values),
         bytes=made.bytes,
-        block_bytes=block(made.bytes, event.family),
+        block_bytes=block(made.bytes, asked.kind),
         exact=not made.tensor.at_least,
-        coincidence=max(0, alike - (not made.tensor.at_least)),
-        agrees=agrees,
+        coincidence=others,
+        agrees=asked.agrees(made.tensor),
         at_least=made.tensor.at_least,
         tokens=made.tokens,
         solved=made.solved,
-        span=made.span if made.solved and made.tokens is not None and made.span[0] < made.span[1] else None,
+        span=made.span if told and made.span[0] < made.span[1] else None,
+        padded=made.tensor.solve == "p",
+        width=made.tensor.width(made.symbols),
+        against=made.against,
     )
 
 
@@ -282,7 +223,7 @@ def _named(made: Candidate) -> Text:
         return phrase("ledger.tensor_vocabulary", tensor=name, vocabulary=same(f"{made.vocabulary:,}"))
     if made.solved and made.tensor.solve == "n":
         return phrase("ledger.tensor_patches", tensor=name, low=same(f"{made.span[0]:,}"), high=same(f"{made.span[1]:,}"))
-    if made.solved and made.tensor.solve == "any":
+    if made.solved and made.tensor.solve in ("any", "p"):
         return phrase("ledger.tensor_tokens", tensor=name, low=same(f"{made.span[0]:,}"), high=same(f"{made.span[1]:,}"))
     if made.tokens is None or not isinstance(rows, int) or not isinstance(length, int) or "G" in formula(made.symbols).names:
         return name

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from diagnose.budget import states
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO
+from diagnose.units import Version
 
 #: From this prefetch size on the coordinator keeps gathering until the limit of live parameters: DeepSpeed's default.
 EAGER_PREFETCH = 50_000_000
@@ -88,28 +90,80 @@ def _root(job: Setup) -> str:
 
 
 def _fsdp_units(job: Setup) -> list[Term]:
-    """Two units in flight, and the root unit from its forward to its backward."""
+    """Two units in flight, and the root unit from its forward to its backward. FSDP2 copies a unit out of its all-gather buffer, so that
+    a third may exist for a moment."""
     ends = _root(job)
-    units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", source="torch FSDP: two units with implicit prefetch")
+    third = "3*2*P_layer" if job.book.count("fsdp.version") == 2 else ""
+    units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
     if not ends:
         return [units, job.term("fsdp_embedding", "comm_buffers", "2*V*h", low="0", source="torch FSDP: a unit of its own")]
     return [units, job.term("fsdp_root", "comm_buffers", f"2*{ends}", low="0", source="torch FSDP: the root unit stays gathered")]
 
 
+def whole_gradients(job: Setup) -> list[Term]:
+    """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them."""
+    rule = table()["without_sync"]
+    waits = states.accumulates(job) or job.framework in rule["always"]
+    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or job.framework not in rule["whole"] or not job.knows("P", "Pt"):
+        return []
+    flat = "P" if not job.trainable.lora or job.framework in rule["together"] else "Pt"
+    each = "2" if flat == "P" else "4"
+    reduced = _reduced_each_time(job, rule["deaf"])
+    if reduced:
+        return []
+    source = "torch FSDP no_sync: unsharded gradients (accelerate sync_each_batch)"
+    least = f"{each}*{flat}/N" if reduced is None and job.knows("N") else ""
+    return [job.term("gradients_whole", "gradients", f"{each}*{flat}", low=least, source=source)]
+
+
+def _reduced_each_time(job: Setup, deaf: dict[str, str]) -> bool | None:
+    """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
+    if not job.book.switch("fsdp.sync_each_batch"):
+        return False
+    release = job.book.version("version.transformers")
+    return None if release is None else not Version(deaf["since"]) <= release < Version(deaf["until"])
+
+
 def root_gradients(job: Setup) -> list[Term]:
-    """The root unit's gradients at the end of backward: whole in 16 bits, and the one fp32 block in which they are reduced."""
+    """The root unit's gradients at the end of backward: whole in 16 bits, and the one block in which they are reduced."""
     ends = _root(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not ends or job.trainable.lora or not job.knows("V", "h"):
         return []
-    source = "torch FSDP: post-backward of the root unit"
+    source, (least, each) = "torch FSDP: post-backward of the root unit", _reduced_in(job)
     return [
         job.term("fsdp_root_gradient", "comm_buffers", f"2*{ends}", source=source),
-        job.term("fsdp_root_reduce", "comm_buffers", f"4*{ends}", source=source),
+        job.term("fsdp_root_reduce", "comm_buffers", f"{each}*{ends}", low=f"{least}*{ends}", source=source),
     ]
+
+
+def _reduced_in(job: Setup) -> tuple[int, int]:
+    """(least, figure): bytes per gradient in the reduction: as said, in fp32 where the framework asks for it, else in the precision of the
+    parameters, as accelerate's policy has it; fp32 where nobody knows."""
+    said = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
+    if said:
+        return said, said
+    if job.framework in table()["reduces_in_16_bits"]:
+        return 2, 2
+    return (4, 4) if job.framework in table()["reduces_in_fp32"] else (2, 4)
+
+
+def exchanged(job: Setup) -> list[Term]:
+    """Tokens or heads on their way between ranks that share a sequence: a ring has the neighbour's keys and values twice, an exchange of
+    heads (Ulysses) queries, keys, values and outputs as sent and as received. Sequence parallel ranks gather a layer's input whole."""
+    made: list[Term] = []
+    if job.sharding.context > 1 and job.knows("q", "k", "T"):
+        source = "ring attention: the neighbour's keys and values; DeepSpeed sequence/layer.py: all-to-all"
+        made.append(job.term("exchanged", "comm_buffers", "8*k*T", high="2*(4*q + 4*k)*T", source=source))
+    if job.knows("T_l", "h"):
+        made.append(
+            job.term("sequence_gathered", "comm_buffers", "2*h*T_l", source="Megatron core/tensor_parallel/layers.py: gathered input")
+        )
+    return made
 
 
 def backward_units(job: Setup) -> list[Term]:
     """Whole gradients of the layer in hand under ZeRO-3 and FSDP, before they are reduced."""
     if job.sharding.scheme not in ("zero3", "fsdp", "fsdp_grad") or not job.knows("P_layer") or job.trainable.lora:
         return []
-    return [job.term("layer_gradients", "comm_buffers", "2*P_layer", source=ZERO)]
+    source = ZERO if job.sharding.zero else "torch FSDP: gradients of the unit in hand, before reduce-scatter"
+    return [job.term("layer_gradients", "comm_buffers", "2*P_layer", source=source)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from diagnose.budget import failure
+from diagnose.budget.against import against
+from diagnose.budget.implied import implied
 from diagnose.budget.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.lengths import lengths
+from diagnose.budget.noticed import of_ledger, of_settings
 from diagnose.budget.states import shardable
 from diagnose.budget.trainable import tuning
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.host_oom import LIMITED
+from diagnose.record import replace
 from diagnose.units import Size, Version
 
 #: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
@@ -40,9 +42,17 @@ SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.",
 def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Everything that rules ask and no single reading says, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
-    made = [*_of_message(book), *_of_attribution(attributions, book), *lengths(book, attributions), *_missed(book), *_of_tuning(book)]
+    made = [
+        *_of_message(book),
+        *_of_attribution(attributions, book),
+        *lengths(book, attributions),
+        *implied(book, attributions),
+        *_missed(book),
+        *_of_tuning(book),
+        *of_settings(book),
+    ]
     if ledger is not None:
-        made += [*_of_ledger(book, ledger), *_of_host(ledgers)]
+        made += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
     return made
 
 
@@ -217,7 +227,7 @@ def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
         enough = moment.total.high >= (1 - MEETS) * seen.low
         return [fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
-    made_late = moment.only("gradients", "gradients_sharded").low  # they appear in the course of backward
+    made_late = moment.only("gradients", "gradients_sharded", "gradients_whole").low  # they appear in the course of backward
     if moment.of(*FIXED).low - made_late > seen.high * (1 + MEETS / 10):
         return [fact("ledger.verdict", "above", told)]
     if not ledger.complete:

@@ -1,9 +1,9 @@
-"""Models beside the trained one, the rollout engine, its samples, and the vision tower."""
+"""Models beside the trained one, the rollout engine, and its samples."""
 
 from __future__ import annotations
 
 from diagnose.budget.formula import Number, term
-from diagnose.budget.known import below, table
+from diagnose.budget.known import below, table, within
 from diagnose.budget.ledger import Term
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO, letter
@@ -34,6 +34,17 @@ def reward(job: Setup) -> list[Term]:
     return [term("reward", "extra_models", "2*P_r", values, source="reward model, no gradients")]
 
 
+def teacher(job: Setup) -> list[Term]:
+    """The model that a student learns from, whole on every card or sharded as the student is."""
+    other = job.book.shape("teacher.shape")
+    if job.stage != "gkd" or other is None or (not job.sharding.whole_weights and not job.knows("N")):
+        return []
+    values: dict[str, Number] = {**job.values, "P_t": other.params}
+    if job.sharding.whole_weights:
+        return [term("teacher", "extra_models", "2*P_t", values, source="teacher model, no gradients")]
+    return [term("teacher", "extra_models", "2*P_t/N", values, high="2*P_t", source="teacher model, no gradients")]
+
+
 def samples(job: Setup) -> list[Term]:
     """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
     limit = table()["samples_on_card"].get(job.framework)
@@ -55,10 +66,10 @@ def samples(job: Setup) -> list[Term]:
     ]
 
 
-TOWER = "vision tower: LayerNorm blocks with a plain MLP"
-
-#: What a sleeping engine leaves on the card: measured after vLLM's sleep level 1 (docs/memory.md).
-RESIDUE = Size.between(966_367_642, 1_503_238_554)
+def residue() -> Size:
+    """What a sleeping engine leaves on the card beside its context."""
+    low, high = table()["outside"]["asleep"]
+    return Size.between(low * 2**20, high * 2**20, 705 * 2**20)
 
 
 def capacity(job: Setup) -> Size | None:
@@ -73,10 +84,30 @@ def engine(job: Setup, *, awake: bool) -> list[Term]:
     if job.role.name != "train" or not shared or share is None or whole is None:
         return []
     if not awake and book.switch("rollout.sleep"):
-        bounds = {"low": str(RESIDUE.low), "high": str(RESIDUE.high)}
-        return [term("engine_residue", "rollout_engine", str(RESIDUE.bytes), {}, source="measured after sleep level 1", **bounds)]
+        left = residue()
+        bounds = {"low": str(left.low), "high": str(left.high)}
+        made = term("engine_residue", "rollout_engine", str(left.bytes), {}, source="measured after sleep level 1", **bounds)
+        return [made, *_workspaces(job)]
     values: dict[str, Number] = {"u": share, "C": whole.bytes}
-    return [term("engine", "rollout_engine", "u*C", values, source="vLLM gpu_memory_utilization")]
+    high = f"u*C + {table()['outside']['graphs'] * 2**20}"
+    return [term("engine", "rollout_engine", "u*C", values, high=high, source="vLLM gpu_memory_utilization; CUDA graphs beside it")]
+
+
+def _workspaces(job: Setup) -> list[Term]:
+    """The buffers in which an engine computes experts, as large as the tokens that it schedules at once; sleep frees none of them."""
+    book = job.book
+    if (book.word("rollout.engine") or "none") != "vllm" or not job.knows("k_e", "f_e", "h"):
+        return []
+    rule = table()["engine_tokens"]
+    rows, length = book.count("rollout.max_num_seqs"), book.count("rollout.max_model_len") or job.values.get("s")
+    if rows is None:  # no more than a round has
+        rows = (book.count("rollout.num_generations") or 1) * (book.count("rollout.batch") or 1)
+    whole = job.framework in rule["whole_rows"] and isinstance(length, int)
+    tokens = rows * length if whole and isinstance(length, int) else rule["tokens"].get(job.framework, rule["tokens"]["other"])
+    values: dict[str, Number] = {**job.values, "n_b": tokens}
+    symbols = "2*n_b*k_e*(max(f_e, h) + max(2*f_e, h))"
+    settled = whole or job.framework in rule["tokens"]
+    return [term("engine_workspace", "rollout_engine", symbols, values, low="" if settled else "0", source=rule["source"])]
 
 
 def _beside(job: Setup) -> bool:
@@ -94,7 +125,8 @@ def freed_by_sleep(job: Setup) -> Size | None:
     if not _beside(job) or not book.switch("rollout.sleep") or asleep_at_failure or whole is None or share is None:
         return None
     taken = book.size("log.engine_in_use") or whole.times(share)
-    return Size(max(0, taken.low - RESIDUE.high), taken.high - RESIDUE.low, max(0, taken.bytes - RESIDUE.bytes))
+    left = residue()
+    return Size(max(0, taken.low - left.high), taken.high - left.low, max(0, taken.bytes - left.bytes))
 
 
 def moved_share(job: Setup) -> Size | None:
@@ -129,55 +161,12 @@ def own_generation(job: Setup) -> list[Term]:
         return []
     rows = job.book.count("rollout.micro_batch")
     values: dict[str, Number] = {**job.values, "b_r": rows} if rows else {**job.values, "b_r": job.values["b"]}
-    return [term("kv_cache", "kv_cache", "2*2*L*k*b_r*s", values, source="transformers DynamicCache")]
-
-
-def _patches(job: Setup) -> dict[str, Number] | None:
-    """The letters of the vision tower with the patches of one row; None where there is none or the images are unknown."""
-    tower = job.model.vision if job.model else None
-    pixels = job.book.count("data.image_pixels")
-    if tower is None or pixels is None or not job.knows("B") or job.role.name not in ("train", "actor"):
-        return None
-    images = job.book.count("data.images_per_sample") or 1
-    own: dict[str, Number] = {"n_v": pixels // tower.patch**2 * images, "h_v": tower.hidden, "f_v": tower.width, "L_v": tower.depth}
-    return {**job.values, **own, "a_v": tower.heads, "p": tower.patch, "i_v": images}
-
-
-def _flattened(job: Setup) -> bool:
-    """Whether the tower puts all patches of the batch in one row and tells images apart by a mask of patches by patches,
-    which SDPA turns from boolean into the computing precision."""
-    towers, limit = table()["flattened_towers"], table()["flattened_until"]
-    kind = job.model.vision.kind if job.model and job.model.vision else ""
-    release = job.book.version("version.transformers")
-    return kind in towers and job.attention == "sdpa" and release is not None and below(limit, release)
-
-
-def pixels(job: Setup) -> list[Term]:
-    """Pixel values of the batch; how many images a row has is an upper bound."""
-    values = _patches(job)
-    if values is None:
-        return []
-    return [term("pixels", "mm_inputs", "B*n_v*3*p*p*4", values, source="processor output in fp32")]
-
-
-def tower_kept(job: Setup) -> list[Term]:
-    """What a tower that learns keeps of the images until backward; a frozen one keeps nothing."""
-    values = _patches(job)
-    learns = job.trainable.count is not None and job.trainable.params == job.trainable.count and not job.trainable.lora
-    if values is None or not learns:
-        return []
-    return [term("vision_tower", "mm_inputs", "B*n_v*L_v*(16*h_v + 4*f_v)", values, source=TOWER)]
-
-
-def tower_working(job: Setup) -> list[Term]:
-    """One layer of the tower at work, with its scores where attention is eager."""
-    values = _patches(job)
-    if values is None:
-        return []
-    made = [term("vision_layer", "mm_inputs", "B*n_v*(16*h_v + 4*f_v)", values, source=TOWER)]
-    if _flattened(job):
-        made.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=TOWER))
-        made.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=TOWER))
-    if job.attention == "eager":
-        made.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=TOWER))
+    made = [
+        term("kv_cache", "kv_cache", "2*2*L*k*b_r*s", values, source="transformers DynamicCache"),
+        term("kv_copy", "kv_cache", "2*2*k*b_r*s", values, low="0", source="transformers cache_utils.py: torch.cat of one layer"),
+    ]
+    if job.knows("V"):
+        whole = within("<4.45", job.book.version("version.transformers"))  # all positions of the prompt, in 16 bits and fp32
+        high = "6*b_r*s*V" if whole else ""
+        made.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
     return made

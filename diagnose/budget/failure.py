@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from diagnose.budget import activations, logits
 from diagnose.budget.allocator import prints_as
-from diagnose.budget.known import Block
 from diagnose.budget.ledger import Term, total
+from diagnose.budget.losses import Block
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import accumulation
 from diagnose.facts import FactBook
+from diagnose.record import replace
 from diagnose.units import Size
 
 #: The phase that a log shows to the moment that it belongs to.
@@ -92,7 +92,7 @@ def before_loss_block(job: Setup) -> list[Term]:
     asked = job.book.fact("train.loss_kernel")
     if asked is not None and asked.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused(job):
         return logits.at_call(job)
-    blocks = [block for block in job.loss.call if logits.exists(job, block)]
+    blocks = [block for block in logits.of(job, job.loss.call) if block.bytes]
     failed = _failed_block(job, blocks)
     return logits.terms(job, blocks[:failed])
 

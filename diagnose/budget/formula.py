@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, floor
 from typing import TypeAlias
 
@@ -166,10 +166,31 @@ def _called(work: Callable[..., float], parts: list[Number]) -> Number:
 def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
     """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
     `said` fills the placeholders of its name."""
+    used = _letters(symbols, low, high)
+    return _made(key, group, symbols, source, low, high, tuple(said.items()), *[values[name] for name in used])
+
+
+@cache
+def _letters(*symbols: str) -> tuple[str, ...]:
+    """The names in some formulas, each once."""
+    return tuple(dict.fromkeys(name for text in symbols if text for name in formula(text).names))
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _made(
+    key: str, group: str, symbols: str, source: str, low: str, high: str, said: tuple[tuple[str, object], ...], *used: Number
+) -> Term:
+    """The same formula of the same numbers is the same term: where one knob turns, most terms of a ledger stay as they are."""
+    values = dict(zip(_letters(symbols, low, high), used, strict=True))
     made = formula(symbols)
     result = _span(made.evaluate(values))
     least = _span(formula(low).evaluate(values)).low if low else result.low
     most = _span(formula(high).evaluate(values)).high if high else result.high
     middle = round(result.mid)
     size = Size(min(floor(least), middle), max(ceil(most), middle), middle)
-    return Term(key, phrase(f"ledger.{key}", **said), group, size, symbols, made.figures(values), source)
+    return Term(key, phrase(f"ledger.{key}", **dict(said)), group, size, symbols, made.figures(values), source)
+
+
+def forget() -> None:
+    """Make every term anew: for measuring."""
+    _made.cache_clear()

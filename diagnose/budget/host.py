@@ -1,36 +1,66 @@
-"""Host memory of one node: what is offloaded there."""
+"""Host memory of one node: what the job keeps there while it trains, and what it takes there while it loads, saves or evaluates.
+
+The processes themselves (interpreter, CUDA libraries, data loader workers) are not counted: nothing in a configuration says
+how large they are.
+"""
 
 from __future__ import annotations
 
-from diagnose.budget.formula import Number, term
-from diagnose.budget.ledger import Host, Term
+from diagnose.budget.formula import Number, Span, term
+from diagnose.budget.known import table
+from diagnose.budget.ledger import Host, Moment, Term
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO, letter
 
+#: torch's allocator of pinned host memory rounds every block up to a power of two (aten/src/ATen/core/CachingHostAllocator.h),
+#: so that a pinned tensor takes up to twice its bytes.
+PINNED = 2
+
 
 def host(job: Setup) -> Host:
-    """Offloaded states of all ranks of a node, without pinned copies and staging buffers."""
+    """What all ranks of one node together keep and take."""
     if not job.knows("P"):
         return Host()
+    values = _of_node(job)
+    stays = tuple(_kept(job, values))
+    made = (_loading(job, values, stays), _saving(job, values, stays))
+    return Host(
+        stays, tuple(moment for moment in made if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
+    )
+
+
+def _of_node(job: Setup) -> dict[str, Number]:
+    """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine."""
     nodes = max(1, job.book.count("parallel.nodes") or 1)
-    values: dict[str, Number] = {**job.values, "nodes": nodes}
-    per = "/nodes" if nodes > 1 else ""
+    here = max(1, job.sharding.cards // nodes)
+    return {**job.values, "nodes": nodes, "n_r": here, "n_e": max(1, here // max(1, job.book.count("rollout.tensor_parallel") or 1))}
+
+
+def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """From the first step to the last."""
+    per = "/nodes" if values["nodes"] != 1 else ""
     made: list[Term] = []
     if job.role.offloaded:
         made.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
     elif job.sharding.offload_param:
-        made.append(term("host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values, source=ZERO))
+        made.append(_pinned(job, "host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values))
     if job.role.trained and job.sharding.offload_optimizer and job.knows("Pt"):
         each = letter(job.precision.gradient, "g")
-        made.append(term("host_gradients", "gradients", f"{each}*Pt{per}", values, source=ZERO))
-        made.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
+        made.append(_pinned(job, "host_gradients", "gradients", f"{each}*Pt{per}", values))
+        made.append(_pinned(job, "host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values))
     made += _between_phases(job, values, per) if job.role.trained else []
     if job.reference == "offload":
         made.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
     if job.checkpointing == "offload" and job.role.trained and job.knows("h", "L", "T"):
-        values["n_r"] = max(1, job.sharding.cards // nodes)
-        made.append(term("host_checkpoints", "activations", "2*h*L*T*n_r", values, source="pinned hidden states"))
-    return Host(tuple(made))
+        symbols = "2*h*L*T*n_r"
+        source = "pinned hidden states"
+        made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{PINNED}*{symbols}"))
+    return [*made, *_asleep(job, values), *_object_store(job, values)]
+
+
+def _pinned(job: Setup, key: str, group: str, symbols: str, values: dict[str, Number]) -> Term:
+    """A term that the engine may pin, as its configuration may ask for."""
+    return term(key, group, symbols, values, source=ZERO, high=f"{PINNED}*{symbols}" if job.sharding.zero else "")
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
@@ -42,3 +72,58 @@ def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Ter
     if away in ("optimizer", "all") and not job.sharding.offload_optimizer and job.knows("Pt"):
         made.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
     return made
+
+
+def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """Weights of engines that sleep: level 1 keeps a copy in host memory, level 2 throws them away."""
+    book = job.book
+    shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
+    engine = (book.word("rollout.engine") or "none") == "vllm" or (job.role.name == "actor" and book.count("rollout.engines") is not None)
+    if job.role.name not in ("train", "actor") or not (shares and engine and book.switch("rollout.sleep")):
+        return []
+    low = "0" if "rollout.sleep_level" not in book else ""
+    if book.count("rollout.sleep_level") == 2:
+        return []
+    return [term("host_engine", "rollout_engine", "2*P*n_e", values, source="vLLM sleep mode level 1: pinned copy of the weights", low=low)]
+
+
+def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
+    ram = job.book.size("host.ram")
+    if ram is None or job.framework not in table()["on_ray"] or job.role.name not in ("train", "actor"):
+        return []
+    return [
+        term(
+            "host_objects", "samples", "0*H", {**values, "H": ram.bytes}, high="0.3*H", source="ray: object_store_memory, 30 % of the node"
+        )
+    ]
+
+
+def _loading(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """Every rank reads the whole model where no engine shards it while it is read; how many ranks do is a width where it is not said."""
+    if job.sharding.cards < 2 or job.sharding.whole_weights or job.role.offloaded:
+        return None
+    sharded = job.book.switch("zero.init") if job.sharding.scheme == "zero3" else job.book.switch("fsdp.cpu_efficient_loading")
+    if sharded:
+        return None
+    each = _read_width(job)
+    symbols = f"{each}*P*n_r" if sharded is False else f"{each}*P"
+    made = term("host_loading", "weights", symbols, values, source="from_pretrained on every rank", high=f"{each}*P*n_r")
+    return Moment("load", (*stays, made))
+
+
+def _read_width(job: Setup) -> str:
+    load = job.book.word("train.load_dtype")
+    return {"fp32": "4", "bf16": "2", "fp16": "2"}.get(load or "", "2")
+
+
+def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """A whole copy on the rank that writes it."""
+    if job.sharding.whole_weights or not job.role.trained or job.book.switch("save.gather_full") is False:
+        return None
+    each = letter(job.precision.weight, "w") if not isinstance(job.precision.weight, Span) else "2"
+    symbols = f"{each}*Pt" if job.trainable.lora else f"{each}*P"
+    low = "0" if job.book.switch("save.gather_full") is None else ""
+    if "Pt" in symbols and not job.knows("Pt"):
+        return None
+    return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source="full state dict on the first rank", low=low)))

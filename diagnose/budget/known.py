@@ -18,11 +18,23 @@ def table() -> dict[str, Any]:
 
 @record
 class Optimizer:
-    """State of one optimizer per trained parameter: `slots` tensors in its precision, or `flat` bytes."""
+    """State of one optimizer per trained parameter: `slots` tensors in its precision, or `flat` bytes (`least` in older releases).
+
+    `rest`: slots of embedding, head and vectors where only matrices have `slots`; `layered`: steps inside the backward pass;
+    `paged`: in managed memory; `projected`: states of the gradient's projection on a few dimensions; `factored`: a row and a column
+    per matrix; `blocks`: one block of layers at a time, with an fp32 copy; `exempts`: integrations may keep embeddings in 32 bits.
+    """
 
     slots: int | None
     flat: float
+    least: float
     layered: bool
+    paged: bool
+    rest: int | None
+    projected: bool
+    factored: bool
+    blocks: bool
+    exempts: bool
     source: str
 
 
@@ -31,60 +43,11 @@ def optimizer(word: str) -> Optimizer | None:
     entry = table()["optimizers"].get(word)
     if entry is None:
         return None
-    return Optimizer(entry.get("slots"), float(entry.get("flat", 0)), bool(entry.get("layered", False)), entry["source"])
-
-
-@record
-class Block:
-    """One tensor of logits shape that the loss holds."""
-
-    name: str
-    bytes: int
-    shifted: bool = False
-    many: bool = False
-    fleeting: bool = False
-
-
-@record
-class Loss:
-    """The blocks that a loss holds, in the order of allocation."""
-
-    name: str
-    call: tuple[Block, ...]
-    backward: tuple[Block, ...]
-    kept: tuple[Block, ...]
-    reference: tuple[Block, ...]
-    completion: bool
-    source: str
-
-
-@cache
-def _losses() -> tuple[tuple[dict[str, Any], Loss], ...]:
-    return tuple((entry["when"], _loss(entry)) for entry in table()["losses"])
-
-
-def _loss(entry: dict[str, Any]) -> Loss:
-    def blocks(key: str) -> tuple[Block, ...]:
-        return tuple(Block(**{("name" if name == "block" else name): value for name, value in each.items()}) for each in entry.get(key, ()))
-
-    parts = blocks("call"), blocks("backward"), blocks("kept"), blocks("reference")
-    return Loss(entry["name"], *parts, entry.get("completion", False), entry["source"])
-
-
-def loss_of(framework: str, stage: str, family: str, own: Version | None, transformers: Version | None) -> Loss:
-    """The loss of this job: the first entry of the table that fits. `own` is the framework's version."""
-    own_loss = family in table()["own_loss"] and below(table()["own_loss"][family], transformers)
-    for when, loss in _losses():
-        fits = (
-            (framework in when.get("framework", (framework,)))
-            and (stage in when.get("stage", (stage,)))
-            and (not when.get("own_loss") or own_loss)
-            and below(when.get("version", ""), own)
-            and ("transformers" not in when or (transformers is not None and below(when["transformers"], transformers)))
-        )
-        if fits:
-            return loss
-    raise AssertionError("the last entry of rules/ledger.yaml losses holds always")
+    flat = float(entry.get("flat", 0))
+    marks = {name: bool(entry.get(name, False)) for name in ("layered", "paged", "projected", "factored", "blocks", "exempts")}
+    return Optimizer(
+        slots=entry.get("slots"), flat=flat, least=float(entry.get("least", flat)), rest=entry.get("rest"), source=entry["source"], **marks
+    )
 
 
 def below(limit: str, version: Version | None) -> bool:
@@ -95,3 +58,17 @@ def below(limit: str, version: Version | None) -> bool:
     if not match:
         return True
     return version < Version(match[1])
+
+
+def within(span: str, version: Version | None) -> bool:
+    """Whether a release may lie in a span such as ">=4.53 <4.56"; an unknown one may."""
+    return version is None or all(version >= bound if lower else version < bound for lower, bound in _bounds(span))
+
+
+@cache
+def _bounds(span: str) -> tuple[tuple[bool, Version], ...]:
+    """The bounds of a span, each whether it is the lower one. Raises ValueError for a text that is none."""
+    found = [re.fullmatch(r"(>=|<)(\d\S*)", part) for part in span.split()]
+    if not found or not all(found):
+        raise ValueError(f"not a span of releases: {span}")
+    return tuple((match[1] == ">=", Version(match[2])) for match in found if match)

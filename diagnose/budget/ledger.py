@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from diagnose.phrases import Text
-from diagnose.record import record
+from diagnose.record import field, record
 from diagnose.units import Size
 
 
@@ -57,13 +55,21 @@ class Moment:
 
 @record
 class Host:
-    """Host memory of the node that this role takes, in the same form as a moment; `ram` is what the node has, if known."""
+    """Host memory of one node that this role takes: `terms` stay there while it trains, `moments` are those that take more; `ram` is
+    what the node has, if known."""
 
     terms: tuple[Term, ...] = ()
+    moments: tuple[Moment, ...] = ()
+    ram: Size | None = None
 
     @property
     def total(self) -> Size:
+        """What stays there while it trains."""
         return total([term.size for term in self.terms])
+
+    def at(self, name: str) -> Size:
+        """What is there at a moment; what stays where the moment takes nothing more."""
+        return next((moment.total for moment in self.moments if moment.name == name), self.total)
 
 
 @record
@@ -118,9 +124,12 @@ class Attribution:
     bytes: int  # before the allocator rounds
     block_bytes: int  # after
     exact: bool  # prints as the request; never for 2.00 and 20.00 MiB
-    coincidence: int  # other candidates of this run that print alike
+    coincidence: int  # other tensors, and other products of this run's dimensions with small multiples, that print alike
     agrees: bool  # frame and phase fit
     at_least: bool = False  # the formula is a lower bound (pickled samples)
     tokens: int | None = None  # tokens of the forward pass that the formula counts with
     solved: bool = False  # its length is what the request implies, so that by itself it proves nothing
     span: tuple[int, int] | None = None  # the tokens that print alike, where its length is solved and more than one does
+    width: int | None = None  # bytes per element, where they follow the run's precision
+    padded: bool = False  # `span` counts the tokens of packed sequences, each padded to the longest
+    against: bool | None = None  # whether the settings give such a tensor elements of another width; None: they do not say

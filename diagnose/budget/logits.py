@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose.budget.formula import Span, formula, term
-from diagnose.budget.known import Block
+from diagnose.budget.chunks import fused, kernel
+from diagnose.budget.formula import Span, formula
 from diagnose.budget.ledger import Term
+from diagnose.budget.losses import Block
 from diagnose.budget.setup import Setup
 
-#: Chunks of torchtune's and XTuner's chunked cross entropy.
-CHUNKS = 8
+__all__ = ["at_backward", "at_call", "block_bytes", "exists", "fused", "in_evaluation", "kernel", "of", "terms"]
+
+#: A model that caps its logits keeps the tanh of them (16 bits) until backward.
+CAPPED = Block("soft_cap", 2, 2, 2)
 
 
-def fused(job: Setup) -> str:
-    """The kernel that spares the logits here; supervised losses only: preference and RL losses need the logits."""
-    kernel = job.book.word("train.loss_kernel") or "none"
-    return kernel if kernel != "none" and job.stage in ("sft", "pt") else ""
+def of(job: Setup, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks of a loss that this job has."""
+    found = [block for block in blocks if exists(job, block)]
+    return [CAPPED, *found] if found and job.model is not None and job.model.softcap else found
 
 
 def shape(job: Setup, block: Block) -> str:
@@ -25,13 +28,13 @@ def shape(job: Setup, block: Block) -> str:
         return "B*G*V"
     if block.shifted and job.sharding.context == 1 and _whole(job):
         return "B*(s - 1)*V"
-    return "T*V"
+    return "T_l*V" if job.knows("T_l") else "T*V"  # sequence parallel ranks gather the tokens before the head
 
 
 def _whole(job: Setup) -> bool:
     """Whether T is B*s: no token budget cut it."""
     rows, length, tokens = (job.values.get(name) for name in ("B", "s", "T"))
-    return isinstance(rows, int) and isinstance(length, int) and tokens == rows * length
+    return isinstance(rows, int) and isinstance(length, int) and job.values.get("T_l", tokens) == rows * length
 
 
 def exists(job: Setup, block: Block) -> bool:
@@ -49,17 +52,17 @@ def block_bytes(job: Setup, block: Block) -> int:
 
 
 def terms(job: Setup, blocks: Sequence[Block]) -> list[Term]:
+    """A term for every block; as wide as the releases that the job may run on differ."""
     if not job.knows("T", "V", "B", "s") or job.role.headless:
         return []
-    made: list[Term] = []
-    for block in blocks:
-        if exists(job, block):
-            symbols = f"{block.bytes}*{shape(job, block)}"
-            if block.fleeting:  # alive for a moment in eager PyTorch: the upper end, sums are made without it
-                made.append(job.term(f"fleeting_{block.name}", "logits", f"0*{shape(job, block)}", high=symbols, source=job.loss.source))
-            else:
-                made.append(job.term(block.name, "logits", symbols, source=job.loss.source))
-    return made
+    return [_term(job, block) for block in of(job, blocks)]
+
+
+def _term(job: Setup, block: Block) -> Term:
+    tokens = shape(job, block)
+    low = f"{block.least}*{tokens}" if block.least != block.bytes else ""
+    high = f"{block.most}*{tokens}" if block.most != block.bytes else ""
+    return job.term(block.name, "logits", f"{block.bytes}*{tokens}", low=low, high=high, source=job.loss.source)
 
 
 def at_call(job: Setup) -> list[Term]:
@@ -74,29 +77,4 @@ def in_evaluation(job: Setup) -> list[Term]:
 
 def at_backward(job: Setup) -> list[Term]:
     """What is alive at the start of backward."""
-    if fused(job):
-        return kernel(job)
-    fleeting = [block for block in job.loss.backward if block.fleeting]
-    return terms(job, [*job.loss.call, *fleeting] if fleeting else job.loss.backward)
-
-
-def kernel(job: Setup) -> list[Term]:
-    """A loss that never holds all logits."""
-    if not job.knows("T", "V", "h"):
-        return []
-    head = "" if job.trainable.lora else " + 2*V*h"
-    which = fused(job)
-    if which == "cut_cross_entropy":
-        return [job.term("loss_fused", "logits", f"2*h*T{head}", source="Cut Cross-Entropy")]
-    if which == "chunked":
-        return [job.term("loss_chunked", "logits", f"10*(T/{CHUNKS})*V", source="torchtune CEWithChunkedOutputLoss")]
-    rows = _chunk_rows(job)
-    values = {**job.values, "R": rows}
-    return [term("loss_fused", "logits", f"6*R*V + 2*h*T{head}", values, source="Liger ops/fused_linear_cross_entropy.py")]
-
-
-def _chunk_rows(job: Setup) -> int:
-    """Liger's rule: the next power of two of T / ceil(V/h)."""
-    tokens, vocabulary, width = (job.values[name] for name in ("T", "V", "h"))
-    count, parts = (tokens.mid if isinstance(tokens, Span) else tokens), -(-vocabulary // width)  # type: ignore[operator]
-    return int(1 << (max(1, int(-(-count // parts))) - 1).bit_length())
+    return kernel(job, backward=True) if fused(job) else terms(job, job.loss.backward)

@@ -7,7 +7,7 @@ from diagnose.budget.known import table
 from diagnose.budget.roles import Role
 from diagnose.budget.sharding import Sharding
 from diagnose.facts import FactBook
-from diagnose.record import record
+from diagnose.record import record, replace
 
 WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
 
@@ -18,7 +18,8 @@ ACCUMULATION = {"fp32": 4, "bf16": 2, "fp16": 2}
 @record
 class Precision:
     """`weight`, `gradient`, `compute`: bytes per element; `master`: an fp32 copy beside 16-bit weights; `autocast`: fp32
-    weights computed with in 16 bits; `slot`: bytes of one optimizer tensor per parameter."""
+    weights computed with in 16 bits; `slot`: bytes of one optimizer tensor per parameter, `states`: the same where somebody says
+    it; `master_width`: bytes of the master copy."""
 
     weight: Number
     gradient: Number
@@ -27,9 +28,20 @@ class Precision:
     master: bool
     autocast: bool
     unknown: tuple[str, ...] = ()
+    states: int | None = None
+    master_width: int = 4
 
 
 def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
+    """Bytes per element of one role. What is said of the optimizer's states and of the master copy outranks what engines make of them
+    (DeepSpeed's bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
+    found = _precision(book, role, shards, framework)
+    states = WIDTH.get(book.word("train.states_dtype") or "")
+    copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
+    return replace(found, slot=states or found.slot, states=states, master_width=copy)
+
+
+def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
     word = book.word("train.precision") or book.word("train.compute_dtype")
     load = book.word("train.load_dtype")
     unknown = () if word or not role.trained else ("train.precision",)

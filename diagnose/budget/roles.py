@@ -24,6 +24,8 @@ class Role:
 def roles(book: FactBook) -> tuple[Role, ...]:
     """The roles of this job, the one that failed first."""
     policy = book.shape("model.shape")
+    if _only_serves(book):
+        return (_server(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
     apart = ("actor.gpus", "critic.gpus", "reward.gpus", "ref.gpus", "rollout.engines")
     if book.word("train.stage") not in table()["rollouts"] or not any(book.count(name) for name in apart[:4]):
@@ -42,3 +44,15 @@ def roles(book: FactBook) -> tuple[Role, ...]:
         found.append(Role("engine", policy, cards, trained=False))
     failed = book.word("log.role")
     return tuple(sorted(found, key=lambda role: role.name != failed))
+
+
+def _only_serves(book: FactBook) -> bool:
+    """Whether an inference engine ran out that stands in no training job: nothing is known of a trainer."""
+    trainer = ("train.", "zero.", "fsdp.", "actor.")
+    return book.word("log.family") in ("vllm_kv", "sglang_kv") and not any(fact.name.startswith(trainer) for fact in book)
+
+
+def _server(book: FactBook, model: Model | None) -> Role:
+    """The engine alone. Its weights are priced only where the log says that they are loaded in 16 bits."""
+    plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
+    return Role("engine", model if plain else None, book.count("rollout.tensor_parallel"), trained=False)

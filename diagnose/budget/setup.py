@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from diagnose.budget import batch, sharding
+from diagnose.budget import batch, sharding, split
 from diagnose.budget.formula import Number, Span, term
-from diagnose.budget.known import Loss, loss_of, table
+from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
+from diagnose.budget.losses import Loss, loss_of, losses
 from diagnose.budget.precision import Precision, precision
 from diagnose.budget.roles import Role
 from diagnose.budget.trainable import Trainable, trainable
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.record import record
+from diagnose.record import record, replace
+from diagnose.truth import Truth
 
 
 @record
@@ -57,8 +59,8 @@ class Setup:
 def setup(book: FactBook, role: Role) -> Setup:
     """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
     unknown: list[str] = []
-    model = role.model
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
+    model = _built(role.model, framework)
     shards = sharding.sharding(book, role)
     held = precision(book, role, shards, framework)
     learnt = trainable(book, role, framework)
@@ -67,23 +69,29 @@ def setup(book: FactBook, role: Role) -> Setup:
     rows = batch.batch(book, role, stage)
     kernel = book.word("train.loss_kernel") or "none"
     own = book.version(f"version.{framework}") if framework else None
-    loss = loss_of(framework, stage, model.family if model else "", own, book.version("version.transformers"))
+    converted = _converted(book, framework, shards)
+    loss = loss_of(framework, stage, model.family if model else "", own, book.version("version.transformers"), converted)
     values: dict[str, Number] = {}
     if model is not None:
-        values |= _letters(model, shards)
+        values |= split.letters(model, shards)
     params = learnt.params
     if params is not None:
-        values["P"] = -(-params // shards.model_parallel)
+        values["P"] = split.on_card(model, params, shards)
     else:
         unknown.append("model.shape")
     if learnt.count is not None:
-        values["Pt"] = -(-learnt.count // shards.model_parallel)
+        every = learnt.count == params  # adapters and single layers are divided evenly
+        values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
     values |= {"w": held.weight, "g": held.gradient}
-    if shards.ranks:
-        values["N"] = shards.ranks
+    over = shards.group if params is None or learnt.lora else split.ranks_of_states(model, params, shards)
+    if over:
+        values["N"] = over
     if learnt.lora:
-        values["r"] = learnt.rank
+        values |= {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
     values |= rows.letters
+    if shards.sequence and "T" in rows.letters:
+        whole = rows.letters["T"]
+        values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
     return Setup(
         book=book,
         role=role,
@@ -103,6 +111,16 @@ def setup(book: FactBook, role: Role) -> Setup:
     )
 
 
+def _built(model: Model | None, framework: str) -> Model | None:
+    """The model as the framework builds it: those with layers of their own call torch's GELU where transformers writes it out, and some
+    have queries, keys and values in one matrix."""
+    if model is None:
+        return None
+    if model.act == "written" and framework in table()["fused_gelu"]:
+        model = replace(model, act="fused")
+    return replace(model, fused_qkv=True) if framework in table()["views_of_qkv"] and not model.latent else model
+
+
 #: Phases in which the weights may not be there yet.
 _BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
 
@@ -116,28 +134,12 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     return here and half and allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 
-def _letters(model: Model, shards: sharding.Sharding) -> dict[str, Number]:
-    """The dimensions that one card computes with: tensor parallel divides widths, pipeline parallel layers."""
-    t, pp = shards.tensor, shards.pipeline
-    values: dict[str, Number] = {
-        "h": model.h,
-        "V": -(-model.V // t),
-        "f": -(-model.f // t),
-        "L": -(-model.L // pp),
-        "a": -(-model.a // t),
-        "q": -(-model.q // t),
-        "k": -(-model.k // t),
-        "d": model.d,
-        "P_layer": -(-model.layer_params() // t),
-    }
-    if model.experts:
-        moe = model.experts
-        values |= {"E": moe.count, "k_e": moe.per_token, "L_d": min(moe.dense_layers, model.L)}
-        values |= {"f_e": -(-moe.width // t), "f_s": -(-moe.shared // t)}
-    if model.latent:
-        low = model.latent
-        values |= {"r_q": low.q_rank, "r_kv": low.kv_rank, "d_r": low.rope_dim, "d_n": low.nope_dim, "d_v": low.v_dim}
-    return values
+def _converted(book: FactBook, framework: str, shards: sharding.Sharding) -> Truth:
+    """Whether accelerate converts what the model returns to fp32: under its 16-bit autocast, which DeepSpeed goes without."""
+    if framework not in losses()["outputs_in_fp32"] or shards.zero:
+        return False
+    word = book.word("train.precision")
+    return None if word is None else word in ("bf16", "fp16")
 
 
 def _open(book: FactBook, role: Role) -> list[str]:

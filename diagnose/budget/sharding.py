@@ -7,15 +7,22 @@ from typing import Literal
 from diagnose.budget.known import table
 from diagnose.budget.roles import Role
 from diagnose.facts import FactBook
-from diagnose.record import record
+from diagnose.record import record, replace
 
 Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]
+
+#: The degrees by which a model is divided, as facts parallel.*.
+DEGREES = ("tensor", "pipeline", "context", "expert")
+
+#: Cards of a node of the data centre, where nobody says.
+CARDS_OF_A_NODE = 8
 
 
 @record
 class Sharding:
-    """`ranks`: over how many the states are divided (None: unknown); `hands_on`: DeepSpeed gets its configuration
-    unchanged, so that its own defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
+    """`ranks`: data parallel ranks (None: unknown); `group`: over how many of them states are divided, fewer where the model is sharded
+    within a node only; `sequence`: the tensor parallel ranks divide the tokens between their layers, too; `hands_on`: DeepSpeed gets
+    its configuration unchanged, so that its own defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
 
     scheme: Scheme
     ranks: int | None
@@ -23,6 +30,9 @@ class Sharding:
     tensor: int = 1
     pipeline: int = 1
     context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    group: int | None = None
     offload_optimizer: bool = False
     offload_param: bool = False
     hands_on: bool = False
@@ -31,6 +41,10 @@ class Sharding:
     @property
     def model_parallel(self) -> int:
         return self.tensor * self.pipeline
+
+    def without_experts(self) -> Sharding:
+        """The same with every expert on every rank."""
+        return replace(self, expert=1)
 
     @property
     def zero(self) -> bool:
@@ -43,12 +57,13 @@ class Sharding:
 
 
 def sharding(book: FactBook, role: Role) -> Sharding:
-    tensor, pipeline, context = (max(1, book.count(f"parallel.{name}") or 1) for name in ("tensor", "pipeline", "context"))
+    tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
     cards = role.cards
     scheme = _scheme(book, cards)
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:
         ranks = 1
+    group, open_group = _group(book, scheme, ranks)
     wrapped_away = scheme.startswith("fsdp") and book.switch("fsdp.offload") is True
     return Sharding(
         scheme=scheme,
@@ -57,11 +72,30 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         tensor=tensor,
         pipeline=pipeline,
         context=context,
+        expert=expert,
+        sequence=tensor > 1 and book.switch("parallel.sequence") is True,
+        group=group,
         offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
         offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
         hands_on=book.word("train.framework") in table()["deepspeed_direct"],
-        unknown=("parallel.world",) if ranks is None else (),
+        unknown=("parallel.world",) if ranks is None else open_group,
     )
+
+
+def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:
+    """(ranks over which states are divided, the fact that would tell). torch's HYBRID_SHARD shards within a node and copies between
+    nodes; a mesh may say another degree. A node is taken to have eight cards where nobody says how many nodes there are."""
+    if ranks is None or scheme not in ("fsdp", "fsdp_grad"):
+        return ranks, ()
+    said = book.count("fsdp.shard_degree")
+    if said and said > 0:
+        return min(said, ranks), ()
+    if book.word("fsdp.sharding") != "hybrid_shard":
+        return ranks, ()
+    nodes = book.count("parallel.nodes")
+    if nodes:
+        return max(1, ranks // nodes), ()
+    return min(CARDS_OF_A_NODE, ranks), ("parallel.nodes",) if ranks > CARDS_OF_A_NODE else ()
 
 
 def _away(book: FactBook, name: str) -> bool:

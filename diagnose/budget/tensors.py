@@ -7,10 +7,13 @@ from collections.abc import Callable
 from functools import cache
 
 from diagnose import shipped
-from diagnose.budget.known import table
+from diagnose.budget.known import table, within
 from diagnose.budget.setup import Setup
 from diagnose.parse.event import Event
 from diagnose.record import record
+
+#: What `e`, the width of an element, stands for: 16 bits, then fp32.
+WIDTHS = ("2", "4")
 
 
 @record
@@ -26,6 +29,13 @@ class Tensor:
     when: tuple[str, ...]
     solve: str
     at_least: bool
+    follows: str
+    only: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def width(self, symbols: str) -> int | None:
+        """Bytes per element in one of the formulas, where they follow the run's precision: its first number, two or four."""
+        first = symbols.partition("*")[0]
+        return int(first) if self.follows and first in WIDTHS else None
 
     def phase_fits(self, phase: str) -> bool:
         return phase == "unknown" or phase in self.phases
@@ -48,19 +58,27 @@ def _found(patterns: tuple[str, ...], lines: list[str]) -> bool:
     return any(re.search(pattern, line) for pattern in patterns for line in lines)
 
 
+def _spelt(formulas: list[str]) -> tuple[str, ...]:
+    """The formulas with every width that `e` stands for, all of the first width before those of the next."""
+    there = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
+    return tuple(dict.fromkeys(symbols for each in there for symbols in each))
+
+
 @cache
 def tensors() -> tuple[Tensor, ...]:
     return tuple(
         Tensor(
             entry["key"],
             entry["group"],
-            tuple(entry["bytes"]),
+            _spelt(entry["bytes"]),
             tuple(entry["phases"]),
             tuple(entry.get("at", ())),
             tuple(entry.get("within", ())),
             tuple(entry.get("when", ())),
             entry.get("solve", ""),
             bool(entry.get("at_least", False)),
+            entry.get("follows", ""),
+            tuple((name, tuple(words) if isinstance(words, list) else (str(words),)) for name, words in entry.get("only", {}).items()),
         )
         for entry in shipped.table("tensors")
     )
@@ -70,6 +88,12 @@ def _stated(job: Setup) -> bool:
     """Whether somebody says which attention ran; a default does not."""
     said = job.book.fact("model.attention")
     return said is not None and said.origin != "default"
+
+
+def _in_one(job: Setup, which: str) -> bool:
+    """Whether linears that read the same input are one matrix."""
+    family = job.model.family if job.model else ""
+    return family in table()["in_one"][which] or job.framework in table()["in_one"]["trainers"]
 
 
 #: The conditions of `when`. Unknown attention may be eager.
@@ -86,9 +110,35 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "fused": lambda job: job.attention != "eager",
     "experts": lambda job: job.model is not None and job.model.experts is not None,
     "vision": lambda job: job.model is not None and job.model.vision is not None,
+    "latent": lambda job: job.model is not None and job.model.latent is not None,
+    "ddp": lambda job: job.sharding.scheme == "ddp",
+    "context": lambda job: job.sharding.context > 1,
+    "fused_qkv": lambda job: _in_one(job, "qkv"),
+    "gate_up": lambda job: _in_one(job, "gate_up") and job.model is not None and job.model.gated,
     "quantized": lambda job: job.book.word("model.quantization") not in (None, "none"),
 }
 
 
-def possible(tensor: Tensor, job: Setup) -> bool:
-    return all(CONDITIONS[name](job) for name in tensor.when)
+#: What `only` may narrow down, and how a run says it.
+_SAID: dict[str, Callable[[Setup], str | None]] = {
+    "framework": lambda job: job.framework or None,
+    "stage": lambda job: job.book.word("train.stage"),
+    "family": lambda job: job.model.family if job.model else None,
+    "optimizer": lambda job: job.book.word("train.optimizer"),
+    "engine": lambda job: job.book.word("rollout.engine"),
+}
+
+
+def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
+    """Whether this run may have such a tensor. Of what nobody says, an unknown release stands in the way of none; the rest must be shown
+    by the traceback."""
+    return all(CONDITIONS[name](job) for name in tensor.when) and all(
+        _allowed(tensor, name, words, job, event) for name, words in tensor.only
+    )
+
+
+def _allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
+    if name in _SAID:
+        said = _SAID[name](job)
+        return tensor.frame_fits(event) if said is None else said in words
+    return any(within(span, job.book.version(f"version.{name}")) for span in words)

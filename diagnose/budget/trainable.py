@@ -21,7 +21,8 @@ ADAPTERS_AT_MOST = 0.3
 class Trainable:
     """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
 
-    `inputs` counts, for the wrapped linears of one layer, how many read the hidden state, the attention output and the MLP product.
+    `saved` counts those of whole modules trained beside adapters, which are part of `count`. `inputs` counts, for the wrapped
+    linears of one layer, how many read the hidden state, the attention output and the MLP product.
     """
 
     params: int | None
@@ -29,7 +30,7 @@ class Trainable:
     lora: bool
     rank: int = 0
     dropout: bool = False
-    saved: bool = False
+    saved: int = 0
     inputs: tuple[int, int, int] = (0, 0, 0)
     unknown: tuple[str, ...] = ()
 
@@ -46,6 +47,9 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
         return _adapters(book, model, params, printed)
     if printed and params and printed >= ADAPTERS_AT_MOST * params:
         return Trainable(params, min(printed, params), False)
+    layers = book.count("train.trainable_layers")
+    if book.word("train.finetuning") == "freeze" and printed is None and layers and model is not None:
+        return Trainable(params, layers * model.layer_params(), False)
     if book.word("train.finetuning") == "freeze":
         return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
     frozen = model.vision.params if model and model.vision and _tower_frozen(book, framework) else 0
@@ -74,15 +78,20 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     rank = book.count("lora.rank")
     targets = book.word("lora.targets") or ""
     small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
-    saved = bool(book.word("lora.modules_to_save"))
+    saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
     inputs = _inputs(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
         count = adapter_params(model, rank or DEFAULT_RANK, targets)
-        if saved:
-            count += 2 * model.V * model.h
+        count += saved
     unknown = () if rank is not None or small else ("lora.rank",)
     return Trainable(params, count, True, rank or DEFAULT_RANK, (book.ratio("lora.dropout") or 0) > 0, saved, inputs, unknown)
+
+
+def saved_params(model: Model, names: str) -> int:
+    """Parameters of the modules that are trained whole beside the adapters: embedding and head; heads of a few outputs are nothing."""
+    words = set(re.findall(r"[a-z]+", names.lower()))
+    return model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
 
 
 _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
@@ -107,9 +116,26 @@ def _inputs(targets: str) -> tuple[int, int, int]:
 
 def adapter_params(model: Model, rank: int, targets: str) -> int:
     """r*(in + out) over the wrapped linears of all layers; experts are counted one by one."""
+    ends = _ends(model)
+    names = [name for name in wrapped(targets) if model.gated or name != "gate"]
+    return model.L * rank * sum((ends[name][0] + ends[name][1]) * ends[name][2] for name in names)
+
+
+def projected_sides(model: Model) -> tuple[int, int]:
+    """The sums of the shorter and of the longer sides of all linears in all layers."""
+    sides = [
+        (min(wide, out) * count, max(wide, out) * count)
+        for name, (wide, out, count) in _ends(model).items()
+        if name != "gate" or model.gated
+    ]
+    return model.L * sum(short for short, _ in sides), model.L * sum(long for _, long in sides)
+
+
+def _ends(model: Model) -> dict[str, tuple[int, int, int]]:
+    """Inputs, outputs and number of every linear of one layer."""
     experts = model.experts.count if model.experts else 1
     width = model.experts.width if model.experts else model.f
-    ends = {
+    return {
         "q": (model.h, model.q, 1),
         "k": (model.h, model.k, 1),
         "v": (model.h, model.k, 1),
@@ -118,5 +144,3 @@ def adapter_params(model: Model, rank: int, targets: str) -> int:
         "up": (model.h, width, experts),
         "down": (width, model.h, experts),
     }
-    names = [name for name in wrapped(targets) if model.gated or name != "gate"]
-    return model.L * rank * sum((ends[name][0] + ends[name][1]) * ends[name][2] for name in names)

@@ -73,6 +73,17 @@ def cards_of_capacity(capacity: Size) -> list[Card]:
     return [_card(entry) for entry in entries]
 
 
+@cache
+def sizes_sold() -> list[tuple[int, Size]]:
+    """The classes of cards, GB as sold, each with the least that a card of it prints as its total; the smallest class first."""
+    found: dict[int, Size] = {}
+    for entry in _entries():
+        for size in _card(entry).capacities:
+            held = found.get(entry["marketing_gb"])
+            found[entry["marketing_gb"]] = size if held is None or size.bytes < held.bytes else held
+    return sorted(found.items())
+
+
 def _words(name: str) -> frozenset[str]:
     """The words of a name that tell cards apart: {"a100", "80gb"}."""
     text = re.sub(r"(rtx|rx|ascend|\d{4})(?=910|\d{4}|ti\b|d\b|xtx?\b)", r"\1 ", re.sub(_MEMORY, r"\1gb ", name.lower()))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from diagnose.catalogue.shape import Experts, Latent, Model, Vision
+from diagnose.record import replace
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
 NORMS = {"rms": ("rms", 1), "rms_wide": ("rms_wide", 1), "layernorm": ("layernorm", 2), "layernorm_bare": ("layernorm", 0)}
+#: Traits of an entry's arch that are there or not.
+SWITCHES = (
+    *("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks"),
+    *("parallel", "fused_qkv", "fused_gate_up", "partial_rotary", "attention_dropout", "native_softmax", "softcap"),
+)
 
 
 def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
@@ -38,7 +43,11 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
         positions=arch.get("learned_positions", 0),
         final_norm=arch.get("final_norm", True),
         head_bias=arch.get("lm_head_bias", False),
-        **{name: arch.get(name, False) for name in ("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks")},
+        norms_after=arch.get("norms_after", 0),
+        rotary=arch.get("rotary", True),
+        act=arch.get("act", "fused"),
+        dropouts=arch.get("dropouts", 0),
+        **{name: arch.get(name, False) for name in SWITCHES},
         experts=_experts(family.get("moe", {}) | entry["moe"]) if "moe" in entry else None,
         latent=_latent(entry["mla"]) if "mla" in entry else None,
         vision=_vision(family.get("vision", {}) | entry["vision"]) if "vision" in entry else None,
@@ -47,7 +56,7 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
 
 
 def _experts(moe: Mapping[str, Any]) -> Experts:
-    flags = {name: moe.get(name, False) for name in ("router_bias", "expert_bias", "shared_gate")}
+    flags = {name: moe.get(name, False) for name in ("router_bias", "expert_bias", "shared_gate", "router_fp32", "routed_fp32")}
     shared, dense = moe.get("shared_intermediate_size", 0), moe.get("first_k_dense", 0)
     return Experts(moe["experts"], moe["experts_per_token"], moe["moe_intermediate_size"], shared, dense, **flags)
 

@@ -150,10 +150,44 @@ def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any
         arch |= {"qkv_bias": bias, "o_bias": bias}
     if isinstance(text.get("mlp_bias"), bool):
         arch["mlp_bias"] = text["mlp_bias"]
+    arch |= _measures(text)
     narrow = _number(text, "word_embed_proj_dim")
     if narrow and narrow != _number(text, "hidden_size"):
         arch |= {"embed_dim": narrow, "final_norm": False}  # OPT-350m: projected in and out, normalised after each layer
     return arch
+
+
+#: Activations that transformers writes in several python operators, or whose result is all that backward needs.
+_ACTS = {
+    **dict.fromkeys(("gelu_new", "gelu_fast", "quick_gelu"), "written"),
+    **dict.fromkeys(("gelu", "gelu_pytorch_tanh"), "fused"),
+    "relu": "relu",
+}
+_RESIDUAL_DROPOUT = ("resid_pdrop", "residual_dropout", "hidden_dropout", "dropout")
+_ATTENTION_DROPOUT = ("attn_pdrop", "attention_dropout")
+
+
+def _measures(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Traits that change what a layer keeps for backward, where the config speaks of them."""
+    found: dict[str, Any] = {}
+    act = text.get("activation_function") or text.get("hidden_act")
+    if isinstance(act, str) and act in _ACTS:
+        found["act"] = _ACTS[act]
+    residual, scores = (_drops(text, keys) for keys in (_RESIDUAL_DROPOUT, _ATTENTION_DROPOUT))
+    found |= {} if residual is None else {"dropouts": 2 if residual else 0}
+    found |= {} if scores is None else {"attention_dropout": scores}
+    if "attn_logit_softcapping" in text:
+        found["softcap"] = text["attn_logit_softcapping"] is not None
+    if isinstance(text.get("parallel_attn"), bool):  # Falcon: attention and MLP side by side, in the first design behind one norm
+        side_by_side, two = text["parallel_attn"], text.get("new_decoder_architecture") is True
+        found |= {"parallel": side_by_side, "norms_per_layer": 1 if side_by_side and not two else 2}
+    return found
+
+
+def _drops(text: Mapping[str, Any], keys: Iterable[str]) -> bool | None:
+    """Whether a dropout of these names is above zero; None where the config names none."""
+    said = [text[key] for key in keys if isinstance(text.get(key), (int, float))]
+    return said[0] > 0 if said else None
 
 
 def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, int]:

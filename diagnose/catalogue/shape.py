@@ -7,7 +7,8 @@ from diagnose.record import record
 
 @record
 class Experts:
-    """A mixture-of-experts block. `shared` is the width of the shared expert (0: none), `dense_layers` how many first layers are dense."""
+    """A mixture-of-experts block. `shared` is the width of the shared expert (0: none), `dense_layers` how many first layers are dense.
+    `router_fp32`: the router reads an fp32 copy of its input; `routed_fp32`: routing weights multiply the experts' outputs in fp32."""
 
     count: int
     per_token: int
@@ -17,6 +18,8 @@ class Experts:
     router_bias: bool = False
     expert_bias: bool = False
     shared_gate: bool = False
+    router_fp32: bool = False
+    routed_fp32: bool = False
 
     def params(self, h: int) -> int:
         """Router, experts and shared expert of one layer of hidden size `h`."""
@@ -70,8 +73,13 @@ class Model:
     """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
 
     `norm_kind` is rms, rms_wide (product in fp32: Gemma, OLMo-2) or layernorm; `norm_vectors` how many vectors of width h
-    one norm holds; `qk_norm` none, head or full. `embed` is the width of the embedding where it is not h, `positions` the
-    rows of a learned position table. `params` counts everything once (tied heads once), `text_params` without the vision tower.
+    one norm holds; `qk_norm` none, head or full. `norms_after` of the `norms` stand behind attention and MLP; `parallel`: attention
+    and MLP read the same residual. `fused_qkv`, `fused_gate_up`: one linear makes them; `rotary`: queries and keys are rotated,
+    `partial_rotary`: by concatenating a rotated and a plain part. `act` of a plain MLP: fused (one operator), written (in python
+    operators) or relu. `dropouts`: of the residual stream per layer, as published; `attention_dropout` likewise; `native_softmax`:
+    eager scores are not turned into fp32; `softcap`: they are capped by a tanh. `embed` is the width of the embedding where it is
+    not h, `positions` the rows of a learned position table. `params` counts everything once (tied heads once), `text_params`
+    without the vision tower.
     """
 
     id: str
@@ -103,6 +111,17 @@ class Model:
     final_norm: bool = True
     head_bias: bool = False
     sinks: bool = False
+    norms_after: int = 0
+    parallel: bool = False
+    fused_qkv: bool = False
+    fused_gate_up: bool = False
+    rotary: bool = True
+    partial_rotary: bool = False
+    act: str = "fused"
+    dropouts: int = 0
+    attention_dropout: bool = False
+    native_softmax: bool = False
+    softcap: bool = False
 
     @property
     def q(self) -> int:

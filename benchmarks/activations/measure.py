@@ -1,0 +1,310 @@
+"""Bytes that real models save for backward, counted without a card: models of transformers on fake CUDA tensors.
+
+Runs in an environment of its own (README.md) and writes measured.json; compare.py sets it against the formulas of the ledger.
+"""
+
+# ruff: noqa: SLF001 - operators and storages are reached by the names that torch gives them
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch  # type: ignore[import-not-found, unused-ignore]
+import transformers  # type: ignore[import-not-found, unused-ignore]
+from torch._subclasses.fake_tensor import FakeTensorMode  # type: ignore[import-not-found, unused-ignore]
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from activations.architectures import ARCHITECTURES, config  # noqa: E402
+
+#: Tokens per forward: no width of any model is a multiple of them, so a tensor without such a side is a copy of weights.
+TOKENS = 992
+
+#: The linears of attention, under every name that the models below have for them.
+ATTENTION = r".*(attn|attention)\.(q|k|v|o|qkv|kv_a_proj_with_mqa|kv_b|q_a|q_b|query_key_value|dense|c_attn|c_proj|out)(_proj)?"
+
+#: How a model is trained: rows, attention, weights, autocast, adapters, dropout of the adapters, checkpointing.
+SETUPS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "full padded": {"rows": 2},
+    "full flash": {"attention": "by_token"},
+    "full eager": {"attention": "eager"},
+    "full autocast": {"weights": "float32", "autocast": True},
+    "full fp32 eager": {"weights": "float32", "attention": "eager"},
+    "lora bf16": {"adapters": "bfloat16"},
+    "lora autocast": {"adapters": "float32", "autocast": True},
+    "lora dropout autocast": {"adapters": "float32", "autocast": True, "dropout": 0.05},
+    "lora fp32 adapters": {"adapters": "float32"},
+    "lora attention autocast": {"adapters": "float32", "autocast": True, "targets": ATTENTION},
+    "lora fp32 eager": {"adapters": "float32", "weights": "float32", "attention": "eager"},
+    "qlora autocast": {"adapters": "float32", "autocast": True, "quantised": True},
+    "qlora dropout autocast": {"adapters": "float32", "autocast": True, "quantised": True, "dropout": 0.05},
+    "qlora attention autocast": {"adapters": "float32", "autocast": True, "quantised": True, "targets": ATTENTION},
+    "qlora padded autocast": {"adapters": "float32", "autocast": True, "quantised": True, "rows": 2},
+    "qlora eager autocast": {"adapters": "float32", "autocast": True, "quantised": True, "attention": "eager"},
+    "qlora eager": {"adapters": "float32", "quantised": True, "attention": "eager"},
+    "qlora checkpointing": {"adapters": "float32", "autocast": True, "quantised": True, "checkpointing": "non-reentrant"},
+    "checkpointing": {"checkpointing": "non-reentrant"},
+    "checkpointing reentrant": {"checkpointing": "reentrant"},
+    "checkpointing autocast": {"checkpointing": "non-reentrant", "weights": "float32", "autocast": True},
+}
+
+#: The SDPA kernels that were called since this was last emptied.
+KERNELS: set[str] = set()
+
+
+def guard() -> None:
+    """Load the empty CUDA device guard, compiled once."""
+    root = Path(torch.__file__).parent
+    library = Path(tempfile.mkdtemp()) / "guard.so"
+    command = [
+        "g++",
+        "-shared",
+        "-fPIC",
+        "-std=c++20",
+        str(HERE / "guard.cpp"),
+        f"-I{root}/include",
+        f"-L{root}/lib",
+        "-lc10",
+        "-o",
+        str(library),
+    ]
+    subprocess.run(command, check=True)
+    ctypes.CDLL(str(library))
+
+
+def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **more: Any) -> Any:
+    """torch's SDPA as it dispatches on an Ampere or later card: flash without a mask, for equal head widths up to 256 in 16
+    bits; the memory-efficient kernel with a mask (in the query's precision) or unequal widths; else the math fallback.
+
+    (On fake tensors torch's own choice is always the math fallback, which no card takes here.)
+    """
+    scale, grouped = more.get("scale"), bool(more.get("enable_gqa"))
+    wide = max(query.shape[-1], value.shape[-1]) > 256
+    half = query.dtype in (torch.bfloat16, torch.float16)
+    if torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu"):
+        half = True
+        query, key, value = (tensor.to(torch.bfloat16) for tensor in (query, key, value))
+    if attn_mask is None and half and not wide and query.shape[-1] == key.shape[-1] == value.shape[-1]:
+        KERNELS.add("flash")
+        return torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
+    if not grouped and query.shape[1] == key.shape[1]:
+        KERNELS.add("efficient")
+        if attn_mask is not None:
+            mask = torch.zeros(attn_mask.shape, dtype=query.dtype, device=query.device) if attn_mask.dtype == torch.bool else attn_mask
+            attn_mask = mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+        return torch.ops.aten._scaled_dot_product_efficient_attention(
+            query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale
+        )[0]
+    KERNELS.add("math")
+    return REAL_ATTENTION(query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, **more)
+
+
+REAL_ATTENTION = torch.nn.functional.scaled_dot_product_attention
+
+
+def packaged(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **more: Any) -> tuple[Any, None]:
+    """What the flash-attn package keeps: it takes and gives (rows, tokens, heads, width), keys and values as they are."""
+    KERNELS.add("flash_attention_2")
+    by_token = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    found = torch.ops.aten._flash_attention_forward(
+        *by_token, None, None, query.shape[2], key.shape[2], more.get("dropout", 0.0), True, False, scale=more.get("scaling")
+    )
+    return found[0], None
+
+
+transformers.AttentionInterface.register("by_token", packaged)
+transformers.AttentionMaskInterface.register("by_token", lambda *_, **__: None)
+
+
+@contextlib.contextmanager
+def fake(device: str = "cuda") -> Iterator[None]:
+    """Inside, every tensor is a fake one, on a card that is not there unless said otherwise."""
+    before, dispatch = torch.get_default_dtype(), torch.nn.functional.scaled_dot_product_attention
+    torch.nn.functional.scaled_dot_product_attention = attention
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    torch.cuda.is_bf16_supported = lambda *_, **__: True
+    torch.cuda.get_device_capability = lambda *_, **__: (8, 0)
+    # Whether one row holds several sequences is read from values that fake tensors do not have: it holds one.
+    transformers.masking_utils.find_packed_sequence_indices = lambda position_ids: None
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.device(device):
+            yield
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = dispatch
+        torch.set_default_dtype(before)
+
+
+class Quantised(torch.nn.Linear):  # type: ignore[misc, unused-ignore]
+    """A frozen linear as bitsandbytes' Linear4bit computes it: input and bias in 16 bits, the output in the input's precision; nothing is
+    kept of the input (nn/modules.py Linear4bit.forward, autograd/_functions.py MatMul4Bit from 0.43.2 on)."""
+
+    def forward(self, given: Any) -> Any:
+        bias = None if self.bias is None else self.bias.to(torch.bfloat16)
+        return torch.nn.functional.linear(given.to(torch.bfloat16), self.weight, bias).to(given.dtype)
+
+
+def quantised(model: Any) -> Any:
+    """The model as PEFT's prepare_model_for_kbit_training leaves it: linears of the layers in few bits, all else in fp32."""
+    head = model.get_output_embeddings()
+    for parent in list(model.modules()):
+        for name, module in list(parent.named_children()):
+            if isinstance(module, transformers.pytorch_utils.Conv1D):  # GPT-2's linears lie on their side
+                setattr(parent, name, Quantised(*module.weight.shape))
+            elif type(module) is torch.nn.Linear and module is not head:
+                module.__class__ = Quantised
+    made: dict[int, Any] = {}
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            if not (isinstance(module, Quantised) and name == "weight"):
+                fresh = made.setdefault(id(parameter), torch.nn.Parameter(parameter.detach().float(), requires_grad=False))
+                setattr(module, name, fresh)
+    return model
+
+
+def build(name: str, layers: int, setup: dict[str, Any]) -> Any:
+    """The causal language model, in training mode."""
+    torch.set_default_dtype(getattr(torch, setup.get("weights", "bfloat16")))
+    entry = config(name, layers)
+    kind = entry["model_type"]
+    asked = transformers.AutoConfig.for_model(kind, **{key: value for key, value in entry.items() if key != "model_type"})
+    asked._attn_implementation = setup.get("attention", "sdpa")
+    made = transformers.AutoModelForCausalLM.from_config(asked, dtype=torch.get_default_dtype())
+    made.config.use_cache = False
+    if setup.get("quantised"):
+        made = quantised(made)
+    if "adapters" in setup:
+        made = adapted(made, setup)
+    mode = setup.get("checkpointing")
+    if mode:
+        made.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": mode == "reentrant"})
+        if mode == "reentrant" or "adapters" in setup:
+            made.enable_input_require_grads()
+    return made.train()
+
+
+def adapted(model: Any, setup: dict[str, Any]) -> Any:
+    """The model with adapters of rank 16 on all linears, or on those of attention."""
+    from peft import LoraConfig, get_peft_model  # type: ignore[import-not-found, unused-ignore]
+
+    # Adapters are made on the right device in the wanted precision: a move would exchange fake parameters.
+    torch.nn.Module.to = lambda module, *_, **__: module
+    torch.set_default_dtype(getattr(torch, setup["adapters"]))
+    dropout, targets = setup.get("dropout", 0.0), setup.get("targets", "all-linear")
+    asked = LoraConfig(r=16, lora_alpha=16, lora_dropout=dropout, target_modules=targets, task_type="CAUSAL_LM")
+    return get_peft_model(model, asked, autocast_adapter_dtype=False)
+
+
+def saved(
+    name: str, layers: int, setup: dict[str, Any], *, loss: bool = False
+) -> tuple[dict[str, int], list[tuple[int, tuple[int, ...], str]]]:
+    """Bytes saved for backward by one forward, storages counted once, parameters not: of activations, and of copies of weights."""
+    with fake():
+        model = build(name, layers, setup)
+        own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+        kept: dict[int, Any] = {}
+
+        def pack(tensor: Any) -> Any:
+            storage = tensor.untyped_storage()
+            if storage._cdata not in own:
+                kept.setdefault(storage._cdata, tensor)
+            return tensor
+
+        rows = setup.get("rows", 1)
+        ids = torch.zeros(rows, TOKENS // rows, dtype=torch.long, device="cuda")
+        given = {"input_ids": ids, "use_cache": False}
+        if rows > 1:
+            given["attention_mask"] = torch.ones(rows, TOKENS // rows, dtype=torch.long, device="cuda")
+        if loss:
+            given["labels"] = ids
+        cast = torch.autocast("cuda", torch.bfloat16) if setup.get("autocast") else contextlib.nullcontext()
+        with cast, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            model(**given)
+        every = [
+            (tensor.untyped_storage().nbytes(), tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")) for tensor in kept.values()
+        ]
+    length = TOKENS // setup.get("rows", 1)
+    weights = sum(size for size, shape, _ in every if all(side % length for side in shape))
+    return {"activations": sum(size for size, _, _ in every) - weights, "weights": weights}, every
+
+
+def row(name: str, setup_name: str) -> dict[str, Any]:
+    """One layer's share (three layers less two) and the stem (two layers less two layers' share)."""
+    setup = SETUPS[setup_name]
+    KERNELS.clear()
+    two, _ = saved(name, 2, setup)
+    three, _ = saved(name, 3, setup)
+    layer = {key: three[key] - two[key] for key in two}
+    return {
+        "model": name,
+        "setup": setup_name,
+        "kernel": "+".join(sorted(KERNELS)) or "eager",
+        "layer": layer["activations"],
+        "layer_weights": layer["weights"],
+        "stem": two["activations"] - 2 * layer["activations"],
+    }
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__)
+    ask.add_argument("--model", action="append", help="only these")
+    ask.add_argument("--setup", action="append", help="only these")
+    ask.add_argument("--list", action="store_true", help="print the saved tensors of a third layer")
+    ask.add_argument("--out", type=Path, default=None, help="merge the rows into this file")
+    asked = ask.parse_args()
+    guard()
+    transformers.logging.set_verbosity_error()
+    for name in asked.model or ARCHITECTURES:
+        for setup_name in asked.setup or SETUPS:
+            start = time.perf_counter()
+            try:
+                made = row(name, setup_name)
+            except Exception as error:  # an architecture without this kernel, or an operator that fake tensors refuse: said in the table
+                made = {"model": name, "setup": setup_name, "refused": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+            print(
+                json.dumps(made), f"{time.perf_counter() - start:.1f}s", round(made.get("layer", 0) / TOKENS), file=sys.stderr, flush=True
+            )
+            if asked.list and "layer" in made:
+                third(name, SETUPS[setup_name])
+            if asked.out:
+                merge(asked.out, made)
+            gc.collect()
+
+
+def third(name: str, setup: dict[str, Any]) -> None:
+    """What the third layer adds, in bytes per token."""
+    from collections import Counter
+
+    fewer, more = (Counter(saved(name, layers, setup)[1]) for layers in (2, 3))
+    for (size, shape, kind), count in sorted((more - fewer).items(), reverse=True):
+        print(f"  {count} x {size / TOKENS:10.1f} {shape} {kind}")
+
+
+def merge(where: Path, made: dict[str, Any]) -> None:
+    """Put a row into the file in place of the one of the same model and setup."""
+    known: dict[str, Any] = json.loads(where.read_text()) if where.exists() else {"rows": []}
+    known["versions"] = {name: version(name) for name in ("torch", "transformers", "peft")}
+    known["tokens"] = TOKENS
+    rows = {(each["model"], each["setup"]): each for each in known["rows"]} | {(made["model"], made["setup"]): made}
+    order = [(model, setup) for model in ARCHITECTURES for setup in SETUPS]
+    known["rows"] = sorted(rows.values(), key=lambda each: order.index((each["model"], each["setup"])))
+    text = ",\n".join("  " + json.dumps(each) for each in known["rows"])
+    head = json.dumps({"versions": known["versions"], "tokens": TOKENS})[:-1]
+    where.write_text(f'{head}, "rows": [\n{text}\n]}}\n')
+
+
+if __name__ == "__main__":
+    main()

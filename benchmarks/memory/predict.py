@@ -1,0 +1,116 @@
+"""What the program says a row needs: the peak of the trained role's ledger, and what lies outside torch's counters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memory import ops
+from memory.rows import Refused, Row, block, card_of, check, read
+
+from diagnose import budget
+from diagnose.budget import outside
+from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.facts import FactBook
+from diagnose.units import Size
+
+GIB = 2**30
+
+#: Terms of an engine in the same process: it has a pool of its own, outside torch's counters.
+NOT_TORCH = "rollout_engine"
+
+
+class Prediction(NamedTuple):
+    """Bytes that compare with the figure of the row; `refused` with the reason where there are none."""
+
+    low: int = 0
+    bytes: int = 0
+    high: int = 0
+    peak_moment: str | None = None
+    refused: str | None = None
+    moments: tuple[Moment, ...] = ()
+    left_out: tuple[str, ...] = ()
+    readings: int = 1
+
+
+def predict(row: Row) -> Prediction:
+    """Never raises: what goes wrong is a refusal."""
+    try:
+        return _predict(row)
+    except Refused as reason:
+        return Prediction(refused=str(reason))
+    except Exception as trouble:
+        return Prediction(refused=f"the program failed: {type(trouble).__name__}: {trouble}"[:200])
+
+
+def _predict(row: Row) -> Prediction:
+    check(row)
+    kind = row.get("kind")
+    if kind == "op":
+        size, moment = ops.predict(row)
+        return _of(size, moment)
+    if kind == "overhead":
+        return _overhead(row)
+    reading = read(row)
+    found = [_one(row, book, budget.ledgers(book)[0]) for book in reading.books]
+    first = found[0]
+    return first._replace(
+        low=min(each.low for each in found),
+        high=max(each.high for each in found),
+        left_out=reading.left_out,
+        readings=len(found),
+    )
+
+
+def _of(size: Size, moment: Moment) -> Prediction:
+    return Prediction(size.low, size.bytes, size.high, moment.name, moments=(moment,))
+
+
+def _one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
+    wanted = block(row, "facts").get("moment")
+    if not ledger.complete and wanted != "load":  # nothing but weights is needed then
+        raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
+    moments = [_measured(row, book, moment, ledger) for moment in ledger.moments if not _of_the_engine(row, moment)]
+    if wanted:
+        moments = [pair for pair in moments if pair[0].name == wanted]
+    if not moments:
+        raise Refused(f"no such moment: {wanted}")
+    peak, size = max(moments, key=lambda pair: pair[1].bytes)
+    low, high = max(size.low for _, size in moments), max(size.high for _, size in moments)
+    return Prediction(low, size.bytes, high, peak.name, moments=tuple(moment for moment, _ in moments))
+
+
+def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> tuple[Moment, Size]:
+    """A moment as the row's counter sees it."""
+    inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
+    if row.get("compare") == "allocated":
+        return moment, inside
+    reserved = _reserved(row, book, inside)
+    if row.get("compare") == "reserved":
+        return moment, reserved
+    return moment, total([reserved, moment.of(NOT_TORCH), outside.context(book), outside.modules(), outside.communicators(ledger.gpus)])
+
+
+def _of_the_engine(row: Row, moment: Moment) -> bool:
+    """Generation of an engine that sleeps while its trainer works: what it takes then is a share that was set, no need."""
+    knobs = block(row, "knobs")
+    return moment.name == "generate" and bool(knobs.get("rollout.sleep")) and knobs.get("rollout.placement") == "colocated"
+
+
+def _reserved(row: Row, book: FactBook, inside: Size) -> Size:
+    """With what the allocator keeps. Where rows differ in length, blocks of shorter rows serve no longer ones and go back to the card only
+    when it is full (c10/cuda/CUDACachingAllocator.cpp release_cached_blocks): the card itself is the upper end."""
+    varying = block(row, "knobs").get("train.packing") is False and row.get("lengths") != "exact"
+    made = inside + outside.kept(inside, varying=varying)
+    card = book.size("hardware.capacity") if varying else None
+    return made if card is None or card.high <= made.high else Size.between(made.low, card.high, made.bytes)
+
+
+def _overhead(row: Row) -> Prediction:
+    facts = block(row, "facts")
+    what = facts.get("overhead")
+    book = card_of(row)
+    context = outside.context(book, eager=facts.get("module_loading") == "eager")
+    if what not in ("cuda_context", "context_and_nccl"):
+        raise Refused(f"no such overhead: {what}")
+    size = context if what == "cuda_context" else context + outside.communicators(2)
+    return Prediction(size.low, size.bytes, size.high, "init")

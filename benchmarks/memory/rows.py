@@ -1,0 +1,243 @@
+"""A measured row to books of facts, in the words of the program (words.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+from memory.words import (
+    COUNTS,
+    FACTS,
+    FRAMEWORKS,
+    LINEARS,
+    MINOR,
+    OF_THE_FIGURE,
+    OF_TRANSFORMERS,
+    POSSIBLE,
+    POSSIBLE_FOR_ADAPTERS,
+    RELEASES,
+    SETTLED,
+    TUNING_IS_OPTIMIZER,
+    WORDS,
+)
+
+from diagnose import catalogue
+from diagnose.budget import known
+from diagnose.catalogue import Model
+from diagnose.complaints import Complaint
+from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
+from diagnose.recognise import recognise
+
+Row = Mapping[str, Any]
+
+GIVEN = Witness("given", text="measured row")
+
+#: No row is tried with more combinations of what is unknown.
+MOST_READINGS = 48
+
+
+class Refused(Exception):
+    """A row that cannot be modelled; its text is the reason, in one sentence."""
+
+
+def block(row: Row, name: str) -> dict[str, Any]:
+    """One of the row's mappings; empty where it is none."""
+    found = row.get(name)
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def check(row: Row) -> None:
+    """Raises Refused where a field has another form than rows have."""
+    for name in ("software", "knobs", "facts", "model_dims"):
+        if not isinstance(row.get(name) or {}, Mapping):
+            raise Refused(f"not a mapping: {name}")
+    if not isinstance(row.get("unknown") or [], list):
+        raise Refused("not a list: unknown")
+    if not all(isinstance(name, str) for name in row.get("unknown") or []):
+        raise Refused("not a list of names: unknown")
+    for name in ("train.micro_batch_size", "train.max_seq_len"):
+        count = block(row, "knobs").get(name)
+        if isinstance(count, (int, float)) and count < 1:
+            raise Refused(f"less than one: {name} {count}")
+    for name, size in block(row, "model_dims").items():
+        if name in COUNTS and size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise Refused(f"not a count: {name} {size}")
+
+
+class Reading(NamedTuple):
+    """Every book that a row may mean, the likeliest first, and the settings that none of them holds."""
+
+    books: tuple[FactBook, ...]
+    left_out: tuple[str, ...]
+
+
+def read(row: Row) -> Reading:
+    """Raises Refused."""
+    values: dict[str, Any] = {}
+    left_out: list[str] = []
+    settings = block(row, "knobs")
+    facts = block(row, "facts")
+    shape = _shape(row)
+    values |= dict(_knobs(settings, facts, shape))
+    for name, value in _facts(facts, settings):
+        if value is None:
+            left_out.append(name)
+        else:
+            values.setdefault(name, value)
+    values |= _software(row, facts) | _spread(facts)
+    if row.get("lengths") == "exact":  # the peak is that of rows of one length
+        values.setdefault("data.lengths_vary", False)
+    open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
+    if "version.transformers" not in values and values.get("train.framework", "") in OF_TRANSFORMERS:
+        open_knobs.append("version.transformers")
+    possible = POSSIBLE | {"version.transformers": RELEASES} | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
+    if lacking := [name for name in open_knobs if name not in possible]:
+        raise Refused(f"not known: {', '.join(lacking)}")
+    choices = islice(product(*(possible[name] for name in open_knobs)), MOST_READINGS)
+    books = tuple(_book(values | dict(zip(open_knobs, choice, strict=True)), shape, row) for choice in choices)
+    return Reading(books, tuple(left_out))
+
+
+def _shape(row: Row) -> Model:
+    """The model by its id, or from the dimensions that the row gives."""
+    known_as = row.get("model_id")
+    shape = catalogue.model(str(known_as or row.get("model") or ""))
+    if shape is not None:
+        return shape
+    dims = block(row, "model_dims")
+    needed = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+    lacking = [name for name in needed if not dims.get(name)]
+    if lacking and known_as:
+        raise Refused("the catalogue does not know the model")
+    if len(lacking) == len(needed):
+        raise Refused("the model's dimensions are not given")
+    if lacking:
+        raise Refused(f"the model's dimensions are not given whole: {', '.join(lacking)}")
+    try:
+        return catalogue.model_of_config({"model_type": "llama", **dims}, str(row.get("model") or "row"))
+    except Complaint as trouble:
+        raise Refused(f"the dimensions make no model: {trouble.to('en')}") from trouble
+
+
+def _knobs(settings: dict[str, Any], facts: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
+    """Knobs in the program's words. Raises Refused for a word that it does not know."""
+    if settings.get("train.finetuning") in TUNING_IS_OPTIMIZER:
+        settings["train.optimizer"] = settings.get("train.optimizer") or settings["train.finetuning"]
+        settings["train.finetuning"] = "full"
+    if facts.get("adapter") and not settings.get("train.finetuning"):
+        raise Refused(f"no such way of training: {facts['adapter']}")
+    for name, value in settings.items():
+        if value is not None:
+            yield from _knob(name, value, facts, shape)
+
+
+def _knob(name: str, value: Any, facts: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
+    if name == "train.optimizer":
+        yield from _optimizer(str(value), facts)
+        return
+    if name == "lora.targets":
+        yield name, _targets(value, facts, shape)
+        return
+    if name == "model.freeze":
+        yield name, "none" if not value else ",".join(map(str, value)) if isinstance(value, list) else value
+        return
+    entry = declared(name)
+    if entry is None:
+        raise Refused(f"no such knob: {name}")
+    word = WORDS.get(name, {}).get(value, value) if not isinstance(value, list) else ",".join(map(str, value))
+    if entry.words and word not in entry.words:
+        raise Refused(f"no such {name}: {value}")
+    yield name, word
+
+
+def _optimizer(word: str, facts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    plain = word.removesuffix("_in_backward")
+    if plain != word:
+        if declared("train.optimizer_in_backward") is None:
+            raise Refused("no such knob: optimizer step inside the backward pass")
+        yield "train.optimizer_in_backward", True
+    plain = WORDS["train.optimizer"].get(plain, plain)
+    if plain == "adamw" and facts.get("optimizer_fused"):
+        plain = "adamw_fused"
+    if known.optimizer(plain) is None:
+        raise Refused(f"no such train.optimizer: {plain}")
+    yield "train.optimizer", plain
+
+
+def _targets(value: Any, facts: dict[str, Any], shape: Model) -> str:
+    """The linears that carry an adapter; of a mixture of experts only attention where the experts carry none."""
+    if value == "all_linear":
+        outside = shape.experts and facts.get("experts_adapted") is False
+        return "q_proj,k_proj,v_proj,o_proj" if outside else "all-linear"
+    names = value if isinstance(value, list) else [value]
+    return ",".join(part for name in names for part in LINEARS.get(str(name), (str(name),)))
+
+
+def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Facts as knobs of the program; with None those that are left out. Raises Refused for one that decides and has no knob."""
+    for name, value in facts.items():
+        if name in OF_THE_FIGURE or value is None:
+            continue
+        rule = FACTS.get(name, MINOR)
+        if name == "compute_dtype" and settings.get("train.precision"):
+            continue
+        if rule.to and declared(rule.to) is not None:
+            yield rule.to, value
+        elif value in rule.presumed:
+            continue
+        elif rule.minor:
+            yield name, None
+        else:
+            raise Refused(f"no such setting: {name} {value}")
+
+
+def _spread(facts: dict[str, Any]) -> dict[str, Any]:
+    """Layers laid over several cards by one process: stages of a pipeline with one micro batch, which the ledger divides evenly."""
+    return {"parallel.pipeline": facts["devices"]} if facts.get("engine") == "device_map" and facts.get("devices") else {}
+
+
+def _software(row: Row, facts: dict[str, Any]) -> dict[str, Any]:
+    """Framework and releases."""
+    software = block(row, "software")
+    values: dict[str, Any] = {}
+    framework = software.get("framework")
+    if not framework and facts.get("engine") == "megatron":
+        framework = "megatron"
+    if framework:
+        word = FRAMEWORKS.get(str(framework).lower(), str(framework).lower())
+        values["train.framework"] = word
+        if software.get("framework_version"):
+            values[f"version.{word}"] = software["framework_version"]
+        settled = SETTLED.get((word, str(software.get("framework_version") or "").partition(".")[0]))
+        if settled and not software.get("transformers"):
+            values["version.transformers"] = settled
+    for name, release in software.items():
+        if not name.startswith("framework") and release is not None:
+            values[f"version.{name}"] = release
+    return {name: value for name, value in values.items() if declared(name) is not None}
+
+
+def card_of(row: Row) -> FactBook:
+    """What the row says of its card."""
+    book = FactBook([Fact("hardware.gpu", str(row["gpu"]), "given", GIVEN)] if row.get("gpu") else [])
+    return book.learn(recognise(book))
+
+
+def _book(values: dict[str, Any], shape: Model, row: Row) -> FactBook:
+    """The facts as somebody who knows them would give them. Raises Refused for a value that its knob cannot hold."""
+    facts = [Fact("model.shape", shape, "given", GIVEN)]
+    if row.get("gpu"):
+        facts.append(Fact("hardware.gpu", str(row["gpu"]), "given", GIVEN))
+    for name, value in values.items():
+        if value is not None:
+            facts.append(Fact(name, _typed(name, value), "given", GIVEN))
+    book = FactBook(facts)
+    return book.learn(recognise(book))
+
+
+def _typed(name: str, value: Any) -> Value:
+    try:
+        return typed(name, str(value))
+    except Complaint as trouble:
+        raise Refused(f"not a value of {name}: {value}") from trouble

@@ -1,0 +1,147 @@
+"""The words of the row format beside those of the program, in tables.
+
+What the program has no word for is either left out, because it moves little, or refuses the row. A knob that is declared later is
+passed on from then on: the tables name the knob that each setting would be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+#: Frameworks that the program calls otherwise.
+FRAMEWORKS = {"ms-swift": "swift", "megatron-lm": "megatron", "llama-factory": "llamafactory", "huggingface": "transformers"}
+
+#: knob -> word of the row -> word of the program, where they differ.
+WORDS: dict[str, dict[Any, Any]] = {
+    "train.precision": {"bf16_autocast": "bf16", "fp16_autocast": "fp16", "pure_fp16": "pure_bf16"},  # two bytes each
+    "train.gradient_checkpointing": {"none": "disabled", "full": "enabled"},
+    "train.loss_kernel": {"eager": "none", "cce": "cut_cross_entropy"},
+    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw"},
+    "model.attention": {"flash": "flash_attention_2"},
+    "model.quantization": {"gptq4": "gptq", "awq4": "awq"},
+    "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
+    "rollout.offload_between_phases": {"trainer_weights": "params"},
+}
+
+#: Names of linears that the program does not read -> those that it does.
+LINEARS = {
+    "mlp": ("gate_proj", "up_proj", "down_proj"),
+    "attn.c_proj": ("o_proj",),
+    "w1": ("up_proj",),
+    "w2": ("gate_proj",),
+    "linear_qkv": ("qkv_proj",),
+    "W_pack": ("qkv_proj",),
+    "c_attn": ("qkv_proj",),
+    "query_key_value": ("qkv_proj",),
+    "dense_h_to_4h": ("gate_up_proj",),
+    "dense_4h_to_h": ("down_proj",),
+}
+
+#: Ways of training that the row calls a kind of tuning and the program an optimizer.
+TUNING_IS_OPTIMIZER = ("badam", "galore", "lomo")
+
+#: A knob that the row calls unknown -> what it may be, the likeliest first. A knob that is not here refuses the row.
+POSSIBLE: dict[str, tuple[Any, ...]] = {
+    "train.stage": ("sft",),
+    "train.precision": (None,),  # the ledger takes both ends of what the dtypes leave open
+    "train.loss_kernel": ("none", "liger"),
+    "model.attention": ("sdpa", "flash_attention_2", "eager"),
+    "train.gradient_checkpointing": ("enabled", "disabled"),
+    "train.packing": (False, True),
+    "train.ref_model": ("none", "copy"),
+    "rollout.completion_len": (None,),
+    "rollout.batch": (None,),
+    "rollout.engine": (None,),
+    "lora.targets": ("q_proj,v_proj", "all-linear"),
+    "train.optimizer": ("adamw", "adamw_8bit", "adafactor"),
+}
+
+#: The same for adapters only: they are so few that their size hardly counts.
+POSSIBLE_FOR_ADAPTERS: dict[str, tuple[Any, ...]] = {
+    "lora.rank": (8, 64),
+}
+
+
+class Rule(NamedTuple):
+    """What becomes of a setting that is no knob of the vocabulary: passed on as the knob `to` where that is declared; else
+    `presumed` values are what the ledger takes anyway, `minor` ones are left out, and any other refuses the row."""
+
+    to: str = ""
+    presumed: tuple[Any, ...] = ()
+    minor: bool = False
+
+
+MINOR = Rule(minor=True)
+FACTS: dict[str, Rule] = {
+    "weights_dtype": Rule("train.load_dtype"),
+    "compute_dtype": Rule("train.compute_dtype"),
+    "adapter_dtype": Rule("lora.dtype", ("fp32",), minor=True),
+    "master_dtype": Rule("train.master_dtype", ("fp32",)),
+    "master_gradient_dtype": Rule("zero.grad_accum_dtype"),
+    "states_dtype": Rule("train.states_dtype", minor=True),
+    "reduce_dtype": Rule("train.reduce_dtype", minor=True),
+    "logits_dtype": Rule("train.logits_dtype", ("fp32",), minor=True),
+    "modules_to_save_dtype": Rule("lora.saved_dtype", minor=True),
+    "float8": MINOR,
+    "engine": Rule("", ("none", "ddp", "deepspeed", "fsdp", "megatron", "device_map")),
+    "devices": MINOR,
+    "fsdp_version": Rule("fsdp.version"),
+    "shard_degree": Rule("fsdp.shard_degree"),
+    "sequence_parallel": Rule("parallel.sequence", (False,), minor=True),
+    "distributed_optimizer": Rule("megatron.distributed_optimizer", (False,)),
+    "async_tensor_parallel": MINOR,
+    "pipeline_schedule": Rule("parallel.schedule", minor=True),
+    "local_batch": Rule(),
+    "mean_over_gpus": MINOR,
+    "optimizer_impl": Rule("", ("torch", "bitsandbytes", "torchao"), minor=True),
+    "optimizer_fused": MINOR,
+    "offload_optimizer": Rule("train.optimizer_offload", ("none",)),
+    "offload_gradients": Rule("train.gradient_offload", (False,)),
+    "galore_rank": Rule("galore.rank"),
+    "galore_embedding": Rule("galore.embedding", (False,)),
+    "galore_layerwise": Rule("galore.layerwise", (True,)),
+    "galore_quantized_projection": Rule("galore.quantized_projection", (False,)),
+    "adapter": Rule("lora.kind", ("lora",)),
+    "adapter_rank": MINOR,
+    "adapter_targets": MINOR,
+    "adapters_resident": Rule("lora.resident", (1,), minor=True),
+    "experts_adapted": MINOR,  # in the targets
+    "fully_trained": Rule(),
+    "trainable_layers": Rule("train.trainable_layers"),
+    "new_blocks": Rule(),
+    "prefix_length": Rule(),
+    "trainable_params": Rule("model.trainable_params"),
+    "total_params": Rule("model.total_params"),
+    "lora_kernels": Rule("lora.kernels", minor=True),
+    "extra_models": Rule(),
+    "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
+    "task": Rule(),
+    "generates_for_eval": Rule("", (False,)),
+    "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
+    "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
+    "logits_materialised": Rule("train.logits_materialised", (False,), minor=True),
+    "reentrant": MINOR,
+    "vision_gradient_checkpointing": Rule("", (False,), minor=True),
+    "padding_free": Rule("train.padding_free", (False,), minor=True),
+    "visual_tokens": Rule("data.visual_tokens"),
+    "micro_batch_configured": MINOR,
+}
+
+#: Facts that say what was measured, not how the job was set.
+OF_THE_FIGURE = (
+    *("boundary", "moment", "reserved_before_training_gib", "overhead", "module_loading", "op", "kernel", "pass"),
+    *("excludes_inputs", "compare_assumed"),
+)
+
+#: Dimensions that count something.
+COUNTS = (
+    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size"),
+    *("batch", "seq_len", "tokens", "rows", "num_experts", "experts_per_token", "tensor_parallel", "total_params"),
+)
+
+#: Frameworks (and rows that name none) whose loss is that of transformers, which changed with its releases; where a row does not say
+#: which, both ends are tried: the newest, and one that upcasts and shifts the logits in the model.
+OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl")
+RELEASES: tuple[Any, ...] = (None, "4.44.0")
+#: A framework's own release that settles it: swift 2 is of 2024 and ran on transformers before 4.45.
+SETTLED = {("swift", "2"): "4.44.0"}

@@ -1,0 +1,71 @@
+"""What the job would hold if a setting were not as read, and which settings did not hold: what rules ask and no reading says."""
+
+from __future__ import annotations
+
+from diagnose.budget.ledger import Ledger
+from diagnose.budget.ledgers import ledgers as accounts
+from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.units import Size, Version
+
+#: Knobs that bear on memory; of the others it does not matter here whether log and files agree.
+ON_MEMORY = (
+    "train.m",
+    "train.p",
+    "train.l",
+    "train.g",
+    "train.o",
+    "train.a",
+    "train.t",
+    "zero.",
+    "fsdp.",
+    "lora.r",
+    "rollout.",
+    "eval.",
+    "parallel.",
+)
+
+#: From this release on torch names the exception torch.OutOfMemoryError, before torch.cuda.OutOfMemoryError (torch/csrc/Exceptions.cpp).
+RENAMED = Version("2.5")
+
+
+def of_settings(book: FactBook) -> list[Fact]:
+    """The first knob on memory of which the log shows another value than the files, and what the release says of torch's age."""
+    made: list[Fact] = []
+    differing = book.all("config.disagreement")
+    knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
+    if differing:
+        made.append(_fact("config.overridden", knob is not None, "log and files disagree"))
+    if knob is not None:
+        made.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
+        made.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
+    torch = book.version("version.torch")
+    if torch is not None:
+        made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
+    return made
+
+
+def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Gradients that wait whole for the micro batch that reduces them; attention scores, had attention been eager."""
+    moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
+    made: list[Fact] = []
+    waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
+    if waiting is not None and (waiting.bytes or ledger.complete):
+        made.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
+    if book.switch("model.attention_maybe_eager") and ledger.complete:
+        other = accounts(book.changed({"model.attention": "eager"}))
+        scores = [moment.of("attention_scores") for moment in other[0].moments] if other else []
+        if scores:
+            largest: Size = max(scores, key=lambda size: size.bytes)
+            made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
+    return made
+
+
+def _fact(name: str, value: Value, formula: str) -> Fact:
+    return Fact(name, value, "derived", Witness("derived", text=formula))
+
+
+def _written(value: Value) -> str:
+    """A value as a config would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "unset" if value is None else str(value)

@@ -1,0 +1,145 @@
+"""Moments other than a training step: what stays between two passes, loading, generation, scoring, weight synchronisation, evaluation,
+saving."""
+
+from __future__ import annotations
+
+from diagnose.budget import activations, comm, extra, failure, logits, states
+from diagnose.budget.known import table
+from diagnose.budget.ledger import Moment, Term
+from diagnose.budget.setup import Setup
+from diagnose.record import replace
+
+
+def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
+    """Everything that lies on the card between two passes."""
+    return [
+        *states.weights(job),
+        *states.adapters(job),
+        *(comm.whole_gradients(job) or states.gradients(job, resident=True)),
+        *states.master(job),
+        *states.moments(job, exist=moments),
+        *extra.reference(job),
+        *extra.reward(job),
+        *extra.teacher(job),
+        *comm.resident_bucket(job),
+        *comm.ddp_buckets(job),
+        *extra.engine(job, awake=engine),
+    ]
+
+
+def generating(job: Setup) -> list[Term]:
+    """Rollout: what stays of the trainer, the samples of the round and the copy in which they are sent, the trainer's own cache."""
+    stays = staying(job, resident(job, moments=True, engine=True))
+    return [*stays, *extra.samples(job), *extra.own_generation(job), *comm.gathered(job)]
+
+
+def staying(job: Setup, held: list[Term]) -> list[Term]:
+    """What is left of the trainer's states between two phases of training, where they leave the card for that time."""
+    away = {"optimizer": ("gradients", "optimizer_states"), "all": states.GROUPS, "params": ("weights",)}
+    gone = away.get(job.book.word("rollout.offload_between_phases") or "", ())
+    return [term for term in held if term.group not in gone]
+
+
+def loading(job: Setup) -> list[Term]:
+    """Weights while they are loaded. A script that moves the model to the card first holds it whole; FSDP brings one unit at a time; a
+    quantised base is quantised tensor by tensor."""
+    if job.book.switch("script.cuda_before_shard") and not job.sharding.whole_weights and job.knows("P"):
+        return [job.term("weights_before_shard", "weights", "2*P", source="model.to(cuda) before the engine exists")]
+    held = [*states.weights(job), *states.adapters(job), *extra.reference(job), *extra.teacher(job)]
+    if job.sharding.scheme in ("fsdp", "fsdp_grad") and job.knows("P_layer", "V", "h"):
+        each = states.letter(job.precision.weight, "w")
+        held.append(
+            job.term("load_unit", "weights", f"{each}*max(P_layer, V*h)", source="torch FSDP: one unit at a time is moved and sharded")
+        )
+    elif any(term.key == "weights_quantized" for term in held) and job.knows("h", "f"):
+        held.append(job.term("load_tensor", "weights", "2*h*f", source="the tensor that is being quantised"))
+    return held
+
+
+def weight_sync(job: Setup, held: list[Term]) -> list[Moment]:
+    """Weights on their way to the engine: an adapter is merged into the whole model, full weights go one by one, or in buckets."""
+    if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
+        return []
+    rule = table()["weight_sync"]
+    if job.trainable.lora:
+        made = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
+    else:
+        high = f"2*V*h + {rule['bucket'][job.framework]}" if job.framework in rule["bucket"] else ""
+        if not high and job.sharding.scheme == "fsdp" and job.framework not in rule["one_by_one"]:
+            high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
+        made = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
+    return [Moment("weight_sync", (*staying(job, held), made))]
+
+
+def evaluating(job: Setup) -> Setup | None:
+    """The job with the rows of evaluation."""
+    rows, length = job.book.count("eval.batch_size"), job.values.get("s")
+    if rows is None or not isinstance(length, int):
+        return None
+    both = 2 * rows if job.stage in table()["pairs"] else rows
+    return replace(job, values={**job.values, "b": rows, "B": both, "T": -(-both * length // job.sharding.context)})
+
+
+def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
+    """One evaluation forward, and the predictions that stay on the card until they are moved to the host."""
+    asked = evaluating(job)
+    if asked is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
+        return []
+    return [Moment("eval", (*live, *activations.stem(asked), *logits.in_evaluation(asked), *predictions(asked)))]
+
+
+def predictions(job: Setup) -> list[Term]:
+    """Logits that a trainer of transformers collects for a metric function: of as many steps as it may keep before they go to the host.
+    Where that has no limit they are those of one step and grow with every further one; how many there are is not known."""
+    book = job.book
+    if (
+        book.switch("eval.loss_only")
+        or not job.knows("T", "V")
+        or job.framework not in table()["collects_predictions"]
+        or job.role.headless
+    ):
+        return []
+    steps = book.count("eval.accumulation_steps")
+    each = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
+    many, key = (f"{steps}*", "eval_kept") if steps else ("", "eval_kept_per_step")
+    symbols = f"{many}{each}*T*V"
+    source = "transformers trainer.py evaluation_loop: all_preds until eval_accumulation_steps"
+    if book.switch("eval.metrics"):
+        return [job.term(key, "logits", symbols, source=source)]
+    return [job.term(key, "logits", f"0*({symbols})", high=symbols, source=source)]
+
+
+def scoring(job: Setup) -> Setup | None:
+    """The job with the rows of a forward that only scores rollouts; None where it has no batch of its own."""
+    rows = next((count for name in ("rollout.logprob_batch", "rollout.micro_batch") if (count := job.book.count(name))), None)
+    length = job.values.get("s")
+    if rows is None or not isinstance(length, int) or job.stage not in table()["rollouts"]:
+        return None
+    return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})
+
+
+def scored(job: Setup, live: list[Term]) -> list[Moment]:
+    """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
+    A run that failed in training had passed it."""
+    asked = scoring(job) if failure.scores(job.book) else None
+    if asked is None or job.role.headless or not job.knows("P", "V", "h"):
+        return []
+    away = ("gradients", "optimizer_states") if job.book.word("rollout.offload_between_phases") in ("optimizer", "all") else ()
+    there = [term for term in live if term.group not in away]
+    return [Moment("logprob", (*there, *activations.stem(asked), *logits.at_call(asked)))]
+
+
+def saving(job: Setup, held: list[Term]) -> list[Moment]:
+    """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host
+    memory on its way, everything for one that does not. Which one it is only a failure there tells."""
+    full = job.book.switch("save.gather_full")
+    if job.sharding.whole_weights or not job.knows("P", "V", "h", "P_layer") or full is False:
+        return []
+    each = states.letter(job.precision.weight, "w")
+    if job.sharding.scheme == "fsdp" and full:
+        unit = f"{each}*max(P_layer, V*h)"
+        if job.book.word("log.phase") != "checkpoint_save":
+            return [Moment("save", (*held, job.term("save_gather", "comm_buffers", unit, source="torch FSDP full state dict")))]
+        whole = job.term("save_whole", "comm_buffers", f"{each}*P", low=f"{each}*P_layer", source="torch FSDP full state dict")
+        return [Moment("save", (*held, whole))]
+    return [Moment("save", (*held, job.term("save_gather", "comm_buffers", "2*V*h", source="parameters gathered one by one")))]

@@ -1,0 +1,277 @@
+"""The script that scores the ledger against measured rows: reading of rows, refusals, statistics, output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory import score, tally
+from memory.predict import GIB, Prediction, predict
+from memory.rows import Refused, read
+from memory.tally import Scored, quantile
+
+ROW: dict[str, Any] = {
+    "id": "invented-001",
+    "quality": "A",
+    "kind": "full",
+    "compare": "allocated",
+    "lengths": "exact",
+    "measured_gib": 20.0,
+    "model_id": "Qwen/Qwen2.5-0.5B",
+    "software": {"framework": "ms-swift", "transformers": "4.51.0"},
+    "knobs": {
+        "train.stage": "sft",
+        "train.finetuning": "full",
+        "train.micro_batch_size": 1,
+        "train.max_seq_len": 1024,
+        "train.precision": "bf16_autocast",
+        "train.optimizer": "adam",
+        "train.gradient_checkpointing": "full",
+        "train.loss_kernel": "eager",
+        "model.attention": "flash",
+        "model.quantization": "none",
+        "fsdp.sharding": "none",
+        "parallel.world": 1,
+    },
+    "facts": {"weights_dtype": "bf16", "engine": "none"},
+}
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """The invented row with other knobs (by dotted name), facts or fields; None takes one away."""
+    made: dict[str, Any] = json.loads(json.dumps(ROW))
+    for name, value in changes.items():
+        where = made["knobs"] if "__" in name else made["facts"] if name.startswith("fact_") else made
+        key = name.replace("__", ".").removeprefix("fact_")
+        if value is None:
+            where.pop(key, None)
+        else:
+            where[key] = value
+    return made
+
+
+def refusal(entry: dict[str, Any]) -> str:
+    return predict(entry).refused or ""
+
+
+def test_words_of_the_row_become_words_of_the_program() -> None:
+    """A word that is passed on untranslated would be read as something else, silently."""
+    book = read(row()).books[0]
+    assert book.word("train.precision") == "bf16"
+    assert book.word("train.load_dtype") == "bf16"
+    assert book.word("train.optimizer") == "adamw"
+    assert book.word("train.gradient_checkpointing") == "enabled"
+    assert book.word("train.loss_kernel") == "none"
+    assert book.word("model.attention") == "flash_attention_2"
+    assert book.word("train.framework") == "swift"
+    assert book.count("train.max_seq_len") == 1024
+
+
+def test_counters_hold_one_another() -> None:
+    """What torch reserves is more than it allocated, what the card has in use more than both."""
+    sizes = [predict(row(compare=counter)).bytes for counter in ("allocated", "reserved", "device")]
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_a_sharded_row_has_communicators() -> None:
+    one = predict(row(compare="device", kind="sharded", parallel__world=8, zero__stage=2))
+    reserved = predict(row(compare="reserved", kind="sharded", parallel__world=8, zero__stage=2))
+    assert one.bytes - reserved.bytes > 0.8 * GIB
+
+
+def test_targets_of_fused_linears_are_understood() -> None:
+    """A name that is not understood would put adapters on every linear."""
+    entry = row(kind="lora", train__finetuning="lora", lora__rank=8, lora__targets=["c_attn", "attn.c_proj", "w1", "w2"])
+    assert read(entry).books[0].word("lora.targets") == "qkv_proj,o_proj,up_proj,gate_proj"
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (row(fact_adapter="adalora"), "adalora"),
+        (row(train__optimizer="never_heard_of"), "never_heard_of"),
+        (row(model__quantization="aqlm2"), "aqlm2"),
+        (row(fact_engine="colossalai"), "colossalai"),
+        (row(model_id=None), "dimensions are not given"),
+        (row(unknown=["train.max_seq_len"], train__max_seq_len=None), "train.max_seq_len"),
+        (row(train__micro_batch_size="many"), "train.micro_batch_size"),
+        (row(kind="op", model_dims={"op": "fft"}), "fft"),
+        ({"id": "empty"}, "dimensions are not given"),
+        (row(knobs=["a list"]), "not a mapping: knobs"),
+    ],
+)
+def test_what_cannot_be_modelled_is_refused_with_its_reason(entry: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(entry)
+
+
+def test_settings_without_a_knob_are_named() -> None:
+    """What a prediction leaves out must not be silent."""
+    assert "logits_dtype" in predict(row(fact_logits_dtype="bf16")).left_out
+
+
+def test_unknown_knobs_widen_the_range() -> None:
+    """The figure is that of the likeliest value; the range holds all of them."""
+    entry = row(unknown=["train.gradient_checkpointing"], train__gradient_checkpointing=None)
+    both = [predict(row(train__gradient_checkpointing=word)) for word in ("full", "none")]
+    made = predict(entry)
+    assert made.readings == 2
+    assert made.bytes == both[0].bytes
+    assert (made.low, made.high) == (min(each.low for each in both), max(each.high for each in both))
+
+
+def test_layers_over_two_cards_are_half_of_them_on_each() -> None:
+    spread = predict(row(fact_engine="device_map", fact_devices=2))
+    assert 0.4 < spread.bytes / predict(row()).bytes < 0.9
+
+
+def test_a_release_that_nobody_names_widens_the_range() -> None:
+    """What the loss keeps differs with the release of transformers; swift 2 settles it."""
+    open_ends = read(row(software={}))
+    settled = read(row(software={"framework": "ms-swift", "framework_version": "2"}))
+    assert len(open_ends.books) == 2
+    assert [str(book.version("version.transformers")) for book in settled.books] == ["4.44.0"]
+
+
+def test_dimensions_without_a_name_make_a_model() -> None:
+    dims = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000}
+    assert predict(row(model_id=None, model_dims=dims)).refused is None
+    del dims["vocab_size"]
+    assert "vocab_size" in refusal(row(model_id=None, model_dims=dims))
+
+
+def test_cross_entropy_alone_is_five_tensors() -> None:
+    """Logits, log-softmax, its gradient, the logits' gradient, and that of the pass before; Liger needs the logits alone."""
+    dims = {"op": "cross_entropy", "batch": 2, "seq_len": 1024, "vocab_size": 32000}
+    plain = row(kind="op", model_id=None, model_dims=dims, fact_kernel="eager", fact_pass="forward_backward")
+    fused = row(kind="op", model_id=None, model_dims=dims, fact_kernel="liger", fact_pass="forward_backward")
+    one = 4 * 2 * 1024 * 32000
+    assert (predict(plain).bytes, predict(fused).bytes) == (5 * one, one)
+
+
+def scored(measured: float | None, predicted: float, **fields: Any) -> Scored:
+    entry = {"id": "invented-002", "quality": "A", "kind": "full", "measured_gib": measured} | fields
+    return Scored(entry, Prediction(0, round(predicted * GIB), 0, "load"))
+
+
+def test_statistics_by_hand() -> None:
+    """Errors of -10, +20 and +50 %: the median is 20, the share below a third; a refused row counts in no error."""
+    rows = [scored(10, 9), scored(10, 12), scored(10, 15), Scored({"quality": "A"}, Prediction(refused="why"))]
+    found = tally.statistic(rows)
+    assert (found.rows, found.modelled, found.refused) == (4, 3, 1)
+    assert found.median == pytest.approx(0.2)
+    assert found.p90 == pytest.approx(0.44)
+    assert found.worst == pytest.approx(0.5)
+    assert found.below == pytest.approx(1 / 3)
+    assert found.mean == pytest.approx(0.8 / 3)
+
+
+def test_bounds_are_told_apart() -> None:
+    """A limit on the length says nothing about the error."""
+    rows = [scored(10, 9), scored(10, 30, lengths="upper_bound"), scored(10, 30, facts={"boundary": True})]
+    assert tally.statistic(rows).worst == pytest.approx(0.1)
+    assert "2 rows, 0 predicted below" in tally.text(rows)
+
+
+def test_grade_c_counts_in_its_grade_alone() -> None:
+    made = tally.as_json([scored(10, 9), scored(10, 30, quality="C")])
+    assert made["overall"]["rows"] == 1
+    assert made["by_grade"]["C"]["worst"] == pytest.approx(2.0)
+    assert len(made["rows"]) == 2
+
+
+def test_old_four_bit_rows_are_a_kind_of_their_own() -> None:
+    old = {"kind": "qlora", "knobs": {"model.quantization": "nf4"}, "software": {"bitsandbytes": "0.41.1"}}
+    new = old | {"software": {"bitsandbytes": "0.43.2"}}
+    assert [scored(1, 1, **each).kind for each in (old, new)] == ["qlora_old_bnb", "qlora"]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.floats(0, 1))
+def test_a_quantile_lies_within(values: list[float], share: float) -> None:
+    ordered = sorted(values)
+    found = quantile(ordered, share)
+    assert found is not None
+    assert ordered[0] * (1 - 1e-9) <= found <= ordered[-1] * (1 + 1e-9)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["knobs", "facts", "software", "unknown", "kind", "measured_gib", "model_dims"]), st.integers() | st.text()
+    )
+)
+def test_no_row_is_lost(fields: dict[str, Any]) -> None:
+    """A row of any form is modelled or refused; it never ends the run."""
+    one = Scored(ROW | fields, predict(ROW | fields))
+    assert len(tally.as_json([one])["rows"]) == 1
+    assert tally.text([one])
+
+
+def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence per thing that is no row, and the rows beside it are scored."""
+    import yaml
+
+    (tmp_path / "a.yaml").write_text("{")
+    (tmp_path / "b.yaml").write_text("a: 1")
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump([ROW, "no row"]))
+    assert score.main([str(tmp_path), "--json", str(tmp_path / "out.json"), "--worst", "1"]) == 0
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 3
+    assert max(map(len, said.out.partition("\n\ninvented")[0].splitlines())) <= 80
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert set(written) == {"overall", "by_kind", "by_grade", "rows"}
+    assert set(written["overall"]) == {"rows", "modelled", "refused", "median", "p90", "worst", "below"}
+    assert set(written["rows"][0]) == {"id", "measured_gib", "low", "predicted_gib", "high", "error", "peak_moment", "refused"}
+
+
+def test_every_moment_of_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import yaml
+
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump([ROW]))
+    score.main([str(tmp_path), "--terms", "invented-001"])
+    assert "weights_whole" in capsys.readouterr().out
+
+
+def test_reading_raises_only_refusals() -> None:
+    with pytest.raises(Refused):
+        read({"model_id": "nobody/knows-this"})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "op", "model_dims": {"op": "cross_entropy", "batch": [1], "seq_len": "x", "vocab_size": 3}},
+        {"unknown": [{"a": 1}]},
+        {"train__micro_batch_size": -1},
+        {"train__max_seq_len": 0},
+    ],
+)
+def test_values_that_cannot_be_are_refused_in_words(changes: dict[str, Any]) -> None:
+    """A person mends a row by the reason, which is no message of Python."""
+    reason = refusal(row(**changes))
+    assert reason
+    assert "Error" not in reason
+
+
+def test_a_reader_may_stop_early(tmp_path: Path) -> None:
+    """score.py ROWS | head ends without a traceback."""
+    (tmp_path / "c.yaml").write_text("[]")
+    script = Path(score.__file__).resolve()
+    made = subprocess.Popen([sys.executable, "-B", str(script), str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert made.stdout is not None
+    made.stdout.close()
+    assert made.stderr is not None
+    assert made.stderr.read() == b""
+    made.stderr.close()
+    assert made.wait() == 0
+
+
+def test_varying_lengths_may_fill_the_card() -> None:
+    """Cached blocks go back to the card only when it is full, so what torch reserved then has no lower upper end."""
+    fields = {"compare": "reserved", "gpu": "A100 80GB", "train__packing": False, "lengths": "upper_bound"}
+    assert predict(row(**fields)).high > 79 * GIB
+    assert predict(row(**fields | {"lengths": "exact"})).high < 40 * GIB
