@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from diagnose import adapters, budget, gather, judge, parse, plan
 from diagnose.adapters.settings import ConfigSource
 from diagnose.complaints import Complaint
 from diagnose.facts import Fact, FactBook
 from diagnose.given import Material, as_config, as_notice, each, listed, options
-from diagnose.headline import headline
+from diagnose.headline import contradicted, headline
 from diagnose.parse.reading import Reading
 from diagnose.phrases import phrase
 from diagnose.recognise import recognise
+from diagnose.record import replace
 from diagnose.report import Diagnosis, Verdict
+from diagnose.source import Source
+
+if TYPE_CHECKING:
+    from diagnose.facts import Notice
+    from diagnose.parse.event import Event
+    from diagnose.snapshot import Snapshot
 
 
 def explain(
@@ -28,11 +35,13 @@ def explain(
     set: Mapping[str, str] | None = None,
     rules: Sequence[Path] = (),
     trial: bool = False,
+    snapshot: Path | Source | None = None,
 ) -> Diagnosis:
     """What a failed job left behind, read; what filled the memory and what to change.
 
     Several `logs` are one job. `model` is a catalogue id, a config.json (Path) or its text; `set` gives knobs or facts
-    by name. Raises Complaint where no log can be read or an option is wrong; never on what a log or config contains.
+    by name; `snapshot` is a file that torch.cuda.memory._dump_snapshot wrote.
+    Raises Complaint where no log can be read or an option is wrong; never on what a log or config contains.
     """
     given = options(model, gpu, gpus, set or {})
     found = gather.job(listed(logs))
@@ -41,7 +50,8 @@ def explain(
     reading = found.enriched(parse.read(found.scanned))
     beside, notices = gather.beside(configs, found.configs, reading)
     reading = replace(reading, notices=(*reading.notices, *notices))
-    return diagnose(reading, [*configs, *beside], given, rules, trial, found.unread)
+    taken, unread = _taken(snapshot)
+    return diagnose(reading, [*configs, *beside], given, rules, trial, [*found.unread, *unread], taken)
 
 
 def check(
@@ -52,9 +62,21 @@ def check(
     gpus: int | None = None,
     set: Mapping[str, str] | None = None,
     rules: Sequence[Path] = (),
+    frontier: bool = True,
 ) -> Diagnosis:
-    """The same without a log: will it fit?"""
-    return replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules), asked="check")
+    """The same without a log: will it fit, and how far can it go? Without `frontier` only what was read and what it needs."""
+    found = replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules), asked="check")
+    if not frontier:
+        return found
+    from diagnose.plan.advise import job_of
+    from diagnose.plan.frontier import outlook
+    from diagnose.plan.load import with_folders
+    from diagnose.plan.sense import oddities
+
+    book = FactBook(found.facts)
+    seen = outlook(job_of(book, found.ledgers, found.judgement, found.documents, with_folders(rules)[0]))
+    verdict = replace(found.verdict, headline=contradicted(seen.contradictions)) if seen.contradictions else found.verdict
+    return replace(found, outlook=seen, verdict=verdict, notices=(*found.notices, *oddities(book)))
 
 
 def diagnose(
@@ -64,31 +86,39 @@ def diagnose(
     rules: Sequence[Path] = (),
     trial: bool = False,
     unread: Sequence[Complaint] = (),
+    snapshot: Snapshot | None = None,
 ) -> Diagnosis:
     """From what the logs say to the finished value. Each step is a function of the ones before."""
     sources, unusable = each(as_config, list(configs))
+    sources, records, dumps = gather.recorded(sources)
     book = FactBook(given).learn(reading.facts)
-    settings = adapters.read(sources, reading, book)
+    settings = adapters.read(sources, replace(reading, dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)
     book.learn(recognise(book))
 
     root = reading.root
     event = None if root is None else reading.events[root]
+    doubts = _learned(book, snapshot, event) if snapshot is not None else []
     known = Diagnosis(
         verdict=Verdict("none", None, None, phrase("headline.none"), None),
-        inputs=reading.inputs + settings.inputs,
+        inputs=(*reading.inputs, *records, *settings.inputs),
         events=reading.events,
         facts=tuple(book),
-        notices=(*reading.notices, *settings.notices, *(as_notice(trouble) for trouble in (*unread, *unusable))),
+        notices=(*reading.notices, *settings.notices, *doubts, *(as_notice(trouble) for trouble in (*unread, *unusable))),
         documents=settings.documents,
+        snapshot=snapshot,
     )
     if event is None and reading.inputs:
         return known
 
     ledgers, attributions = budget.account(book, event, root)
+    if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not doubts:
+        verdict, tensor = budget.compared(book, ledgers, event, root, attributions)
+        known = replace(known, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judge.judge(book, rules, trial)
     memory = event is None or event.status != "lookalike"  # nothing about memory cures what is none of it
-    outcome = plan.make(book, ledgers, judgement, settings.documents, trial) if memory else plan.Outcome()
+    outcome = plan.make(book, ledgers, judgement, settings.documents, trial, rules) if memory else plan.Outcome()
+    judgement = replace(judgement, faults=(*judgement.faults, *outcome.faults))
     return replace(
         known,
         verdict=Verdict(
@@ -104,3 +134,24 @@ def diagnose(
         judgement=judgement,
         outcome=outcome,
     )
+
+
+def _taken(given: Path | Source | None) -> tuple[Snapshot | None, list[Complaint]]:
+    """The memory snapshot, or why it cannot be used."""
+    if given is None:
+        return None, []
+    from diagnose import snapshot
+
+    try:
+        return snapshot.read(given if isinstance(given, Source) else Source.file(given)), []
+    except Complaint as trouble:
+        return None, [trouble]
+
+
+def _learned(book: FactBook, taken: Snapshot, event: Event | None) -> list[Notice]:
+    """Let the book learn what the snapshot says; of another failure than the log's it says nothing about this one's request."""
+    from diagnose import snapshot
+
+    other = budget.another(taken, book, event)
+    book.learn(snapshot.facts(taken, request=not other))
+    return other

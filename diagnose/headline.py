@@ -10,6 +10,7 @@ from diagnose.judge.verdict import Judgement
 from diagnose.parse.event import Event
 from diagnose.parse.host_oom import LIMITED
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan import fit
 from diagnose.units import Size, show
 
 #: Families whose memory is the host's.
@@ -21,7 +22,7 @@ ENGINES = ("vllm_kv", "sglang_kv")
 def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: Sequence[Ledger], judgement: Judgement) -> Text:
     """At most three sentences: the failure, then what the first cause says, then the second's title."""
     if event is None:
-        return checked(ledgers[0]) if ledgers else phrase("headline.none")
+        return checked(ledgers) if ledgers else phrase("headline.none")
     if event.status == "lookalike":
         return phrase("headline.lookalike", what=why(event))
     name, phase = everyone(event), in_phase(event)
@@ -115,19 +116,28 @@ def in_phase(event: Event) -> Text:
     return same("") if event.phase == "unknown" else phrase("headline.in_phase", phase=phrase(f"phase.{event.phase}"))
 
 
-def checked(ledger: Ledger) -> Text:
-    """Before a run: what the largest moment needs."""
-    peak = ledger.peak
-    over = peak is not None and ledger.usable is not None and peak.total.low > ledger.usable.high
-    if peak is None or not (ledger.complete or over):
+def checked(ledgers: Sequence[Ledger]) -> Text:
+    """Before a run: what the largest moment needs, of the role that sits worst on its card."""
+    ledger = fit.foremost(ledgers)
+    peak = ledger.peak if ledger else None
+    over = ledger is not None and peak is not None and ledger.usable is not None and peak.total.low > ledger.usable.high
+    if ledger is None or peak is None or not (ledger.complete or over):
         return phrase("headline.check_unknown")
     of = phrase("headline.check_of", usable=show(ledger.usable.bytes)) if ledger.usable else phrase("headline.check_no_card")
-    return phrase(
-        "headline.check" if ledger.complete else "headline.check_least",
-        peak=show(peak.total.bytes),
-        moment=phrase(f"moment.{peak.name}"),
-        of=of,
-    )
+    who = phrase("headline.check_role", role=role_of(ledger)) if len(ledgers) > 1 else phrase("headline.check_it")
+    key = "headline.check" if ledger.complete else "headline.check_least"
+    said = phrase(key, who=who, peak=show(peak.total.bytes), moment=phrase(f"moment.{peak.name}"), of=of)
+    unknown = [role_of(each) for each in ledgers if each is not ledger and not each.complete]
+    return joined([said, *(phrase("headline.check_role_unknown", role=role) for role in unknown)])
+
+
+def contradicted(wrong: Sequence[Text]) -> Text:
+    """Before a run whose settings cannot all be meant: which, and that no estimate of them means anything."""
+    return joined([sentence(each) for each in wrong] + [phrase("headline.check_contradicted")])
+
+
+def role_of(ledger: Ledger) -> Text:
+    return same(ledger.role) if ledger.role == "train" else phrase(f"headline.role_{ledger.role}")
 
 
 def sentence(text: Text) -> Text:

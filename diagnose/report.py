@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from functools import reduce
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from diagnose.adapters.settings import Document
 from diagnose.budget.ledger import Attribution, Ledger
@@ -13,8 +12,12 @@ from diagnose.judge.verdict import Judgement
 from diagnose.parse.event import Event
 from diagnose.phrases import Lang, Text
 from diagnose.plan import fit
+from diagnose.plan.outlook import Outlook
 from diagnose.plan.remedy import Fits, Outcome
-from diagnose.record import record
+from diagnose.record import field, record
+
+if TYPE_CHECKING:
+    from diagnose.snapshot import Snapshot
 
 #: What a report is made of.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -45,7 +48,10 @@ class Diagnosis:
     outcome: Outcome = field(default_factory=Outcome)
     notices: tuple[Notice, ...] = ()
     documents: tuple[Document, ...] = ()  # for --patch; not part of the report
+    patch: str | None = None  # the plan as a diff, once the documents that it is made from are masked
     asked: Literal["explain", "check"] = "explain"
+    snapshot: Snapshot | None = None  # of `explain`, where one was given
+    outlook: Outlook | None = None  # of `check`: how it sits on its card, and how far it can go
 
     @property
     def root(self) -> Event | None:
@@ -56,7 +62,8 @@ class Diagnosis:
     @property
     def fits(self) -> Fits:
         """Whether the job as configured fits, going by the worst of its ledgers."""
-        return reduce(fit.worse, map(fit.sits, self.ledgers)) if self.ledgers else "unknown"
+        verdict = reduce(fit.worse, map(fit.sits, self.ledgers)) if self.ledgers else "unknown"
+        return "unknown" if self.outlook is not None and self.outlook.contradictions else verdict
 
     @property
     def exit_status(self) -> int:

@@ -14,7 +14,8 @@ from diagnose.catalogue import Vision, model
 from diagnose.facts import FactBook
 from diagnose.plan.fit import MARGIN, fits
 from diagnose.plan.load import Choice
-from diagnose.plan.price import Bench, difference, pick
+from diagnose.plan.price import Bench
+from diagnose.plan.saving import difference, pick
 from diagnose.plan.values import candidates
 from diagnose.units import Size
 

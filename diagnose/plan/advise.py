@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from diagnose import shipped
 from diagnose.adapters.settings import Document
 from diagnose.budget.ledger import Ledger
 from diagnose.facts import FactBook, Value
 from diagnose.judge.verdict import Judgement
 from diagnose.plan import load
+from diagnose.plan.draft import Draft
+from diagnose.plan.finish import finished, in_sequence
 from diagnose.plan.job import Editor, Job, Offer
 from diagnose.plan.price import Reprice
 from diagnose.plan.questions import questions
 from diagnose.plan.rank import ranked, rejections
 from diagnose.plan.remedy import Outcome, Rejected
-from diagnose.plan.search import as_it_is, plan
+from diagnose.plan.search import as_it_is, draft_of
 from diagnose.plan.special import another_release, repaired
 from diagnose.plan.weigh import weigh
 
@@ -25,31 +29,89 @@ def make(
     judgement: Judgement,
     documents: Sequence[Document],
     trial: bool = False,
+    folders: Sequence[Path] = (),
     *,
     reprice: Reprice | None = None,
     edit: Editor | None = None,
 ) -> Outcome:
-    """What to do about a failure. `reprice` and `edit` are the ledger and the edits of the job; tests bring their own."""
+    """What to do about a failure. `folders` hold the user's own remedies, which add to ours or replace them by id. `reprice` and `edit`
+    are the ledger and the edits of the job; tests bring their own."""
+    rules, unread = load.with_folders(folders, trial)
+    job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
+    if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
+        return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
+    offers, refused, crashed = weighed(job)
+    offers = ranked(offers)
+    draft = draft_of(offers, job)
+    drawn = finished(draft, job) if draft is not None else None
+    offers = arranged(offers, draft, job)
+    return Outcome(
+        remedies=tuple(offer.remedy for offer in offers),
+        rejected=tuple(rejections(refused, offers)),
+        plan=drawn,
+        questions=questions(job, offers, drawn),
+        faults=(*unread, *crashed),
+    )
+
+
+def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
+    """What is shown: remedies worth a line, and the steps of the plan with what each adds there. Where steps that the ledger prices
+    are enough together, they come before what alone is enough at a higher price."""
+    steps = draft.steps if draft is not None else ()
+    taken = {step.id for step in steps}
+    shown = [offer for offer in offers if offer in steps or not (offer.spare or offer.id in taken or is_beside_the_point(offer, job))]
+    shown += [step for step in steps if step not in shown]  # those that only the others make possible, or of another value there
+    if draft is None:
+        return shown
+    told = in_sequence(draft, job)
+    first = [offer for offer in shown if offer in steps and offer.rule.ledger] if draft.fits in ("yes", "likely") else []
+    return [told.get(offer.id, offer) for offer in (*first, *(offer for offer in shown if offer not in first))]
+
+
+def is_beside_the_point(offer: Offer, job: Job) -> bool:
+    """Whether it would make room by moving states, which nobody calls for, where the logits are too large: a step of a plan, no cure."""
+    if offer.leads or offer.fits not in ("yes", "likely") or job.book.word("cause.first") != "logits":
+        return False
+    sharding: Sequence[str] = shipped.table("vocabulary")["remedy"]["sharding"]
+    return offer.id in sharding
+
+
+def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[str]]:
+    """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it."""
+    offers: list[Offer] = []
+    refused: list[Rejected] = []
+    crashed: list[str] = []
+    for rule in job.rules:
+        try:
+            said = special(rule, job) if rule.remedy in SPECIAL else weigh(rule, job)
+        except Exception as error:
+            crashed.append(f"{rule.id}: {type(error).__name__}: {error}")
+            continue
+        if isinstance(said, Offer):
+            offers.append(said)
+        elif said is not None:
+            refused.append(said)
+    return offers, refused, crashed
+
+
+def job_of(
+    book: FactBook,
+    ledgers: tuple[Ledger, ...],
+    judgement: Judgement,
+    documents: Sequence[Document],
+    rules: tuple[load.Rule, ...] | None = None,
+    reprice: Reprice | None = None,
+    edit: Editor | None = None,
+) -> Job:
+    """The job as the planner sees it: its first cause is a fact, and before a run it is the card that is asked about."""
     from diagnose import budget
     from diagnose.plan import knobs
 
     known: dict[str, Value] = {"cause.first": next((cause.cause for cause in judgement.causes if not cause.also_true), None)}
     if book.word("log.family") is None:
-        known["log.on_card"] = True  # before a run it is the card that is asked about
-    job = Job(book.changed(known), ledgers, judgement, documents, reprice or budget.ledgers, edit or knobs.edits)
-    if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
-        return Outcome(plan=as_it_is(job), questions=questions(job, (), None))
-    offers: list[Offer] = []
-    refused: list[Rejected] = []
-    for rule in load.rules(trial):
-        said = special(rule, job) if rule.remedy in SPECIAL else weigh(rule, job)
-        if isinstance(said, Offer):
-            offers.append(said)
-        elif said is not None:
-            refused.append(said)
-    offers = ranked(offers)
-    drawn = plan(offers, job)
-    return Outcome(tuple(offer.remedy for offer in offers), tuple(rejections(refused, offers)), drawn, questions(job, offers, drawn))
+        known["log.on_card"] = True
+    held = load.rules() if rules is None else rules
+    return Job(book.changed(known), ledgers, judgement, documents, reprice or budget.ledgers, edit or knobs.edits, held)
 
 
 #: Remedies that need more than a table of knobs.

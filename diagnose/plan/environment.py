@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from diagnose.adapters import tables
 from diagnose.adapters.meaning import allocator_options
 from diagnose.adapters.settings import Document, Entry
 from diagnose.facts import FactBook, Value
@@ -42,35 +43,69 @@ def lines(changes: Mapping[str, Value], book: FactBook, documents: Sequence[Docu
 
 
 def edits(changes: Mapping[str, Value], book: FactBook, documents: Sequence[Document]) -> tuple[Edit, ...]:
-    """The variable where a given file sets it already, merged into what stands there; else a line of a given script that exports
-    it; where there is no script it is for the reader to export."""
+    """The variable where a given file sets it already, merged into what stands there; else where a given script hands it on to what
+    it starts, else a line of the script that exports it; where there is no script it is for the reader to export."""
     if not any(map(is_ours, changes)):
         return ()
     held = _held(book, documents)
-    if held is not None:
-        document, entry = held
-        text = _merged(changes, book, entry)
-        if not _read(entry.key, book):  # another name takes its place
-            return (Edit(document.name, entry.key, entry.written, None), Edit(document.name, variable(book), None, text))
-        to = quoted(text, entry, document)
-        return () if to == entry.written else (Edit(document.name, entry.key, entry.written, to),)
     script = next((document for document in documents if document.form == "shell" and not document.outer), None)
-    if script is None or not _is_shell(script):
+    if script is not None and _is_shell(script) and (elsewhere := _carried(changes, book, script, held)):
+        return elsewhere
+    if held is not None:
+        return tuple(
+            edit for document, entry in (held, *_either(held, book, documents)) for edit in _merged_in(changes, book, document, entry)
+        )
+    if script is None or not (_is_shell(script) or _is_manifest(script, documents, variable(book))):
         return ()
     return (Edit(script.name, variable(book), None, _merged(changes, book, None)),)
+
+
+def _merged_in(changes: Mapping[str, Value], book: FactBook, document: Document, entry: Entry) -> list[Edit]:
+    text = _merged(changes, book, entry)
+    if not _read(entry.key, book):  # another name takes its place
+        return [Edit(document.name, entry.key, entry.written, None), Edit(document.name, variable(book), None, text)]
+    to = quoted(text, entry, document)
+    return [] if to == entry.written else [Edit(document.name, entry.key, entry.written, to)]
+
+
+def _either(held: tuple[Document, Entry], book: FactBook, documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
+    """The other of the two names where both are set and the release is not known: before 2.10 the one counts, from then on the other."""
+    if book.version("version.torch") is not None or held[1].key not in (_GENERAL, _CUDA):
+        return []
+    other = _GENERAL if held[1].key == _CUDA else _CUDA
+    return _setting((other,), documents)[:1]
+
+
+def _carried(changes: Mapping[str, Value], book: FactBook, script: Document, held: tuple[Document, Entry] | None) -> tuple[Edit, ...]:
+    """The edits that tell what carries the variable to the training, where an export would not reach it."""
+    from diagnose.plan.carriers import carriers
+
+    name, text = variable(book), _merged(changes, book, held[1] if held else None)
+    made = []
+    for one in carriers(script.text, name, text):
+        if one.file:
+            made.append(Edit(one.file, f"env_vars.{name}", None, text))
+        elif not one.holds:
+            made.append(Edit(script.name, f"{one.option} env_vars.{name}" if one.option.startswith("--runtime") else name, None, text))
+    return tuple(dict.fromkeys(made))
 
 
 def _held(book: FactBook, documents: Sequence[Document]) -> tuple[Document, Entry] | None:
     """The entry whose string counts: the general name from torch 2.10 on, else CUDA's. One that a running shell fills in is left alone."""
     names = [_GENERAL, _CUDA] if _is_renamed(book) else [_CUDA, _GENERAL]
     names = [*filter(None, [_VARIABLE.get(book.word("log.family") or "")]), *names, "PYTORCH_HIP_ALLOC_CONF"]
+    return next(iter(_setting(names, documents)), None)
+
+
+def _setting(names: Sequence[str], documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
+    """Where the given files set these variables, those of the first name first."""
     found = [
         (document, entry)
         for document in documents
         for entry in document.entries
         if entry.key in names and document.form != "command" and "$" not in entry.written
     ]
-    return next((pair for name in names for pair in found if pair[1].key == name), None)
+    return sorted(found, key=lambda pair: names.index(pair[1].key))
 
 
 def _merged(changes: Mapping[str, Value], book: FactBook, entry: Entry | None) -> str:
@@ -96,7 +131,9 @@ def _with(options: Sequence[str], name: str, value: Value) -> list[str]:
 
 
 def quoted(value: str, entry: Entry, document: Document) -> str:
-    """In the quotes that stand there; a string in a script always has some."""
+    """In the quotes that stand there; a string in a script always has some. Inside a word that is quoted as a whole it needs none."""
+    if document.form == "shell" and document.text[entry.start - 1 : entry.start] in ("'", '"'):
+        return value
     quote = entry.written[:1] if entry.written[:1] in ("'", '"') else '"' if document.form in ("python", "json", "toml") else ""
     return f"{quote}{value}{quote}" if quote else shlex.quote(value) if document.form == "shell" else value
 
@@ -104,6 +141,14 @@ def quoted(value: str, entry: Entry, document: Document) -> str:
 def _is_shell(document: Document) -> bool:
     """A script that a shell runs, not a list of words that stands in a file of another kind."""
     return not document.text.lstrip().startswith(("[", "{", "import ", "from ", "apiVersion:", "- "))
+
+
+def _is_manifest(script: Document, documents: Sequence[Document], name: str) -> bool:
+    """A manifest whose container has variables, beside which another one can be written, or has none yet."""
+    from diagnose.plan.patch_variables import in_manifest
+
+    own = next((one for one in documents if one.name == script.name and name in tables.table(one.framework).known), script)
+    return in_manifest(own, name, "") is not None
 
 
 def _read(name: str, book: FactBook) -> bool:

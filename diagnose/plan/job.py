@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -13,10 +12,12 @@ from diagnose.facts import FactBook, Value
 from diagnose.judge.compare import holds
 from diagnose.judge.express import Comparison
 from diagnose.judge.verdict import Judgement, Verdict
+from diagnose.plan import load
 from diagnose.plan.load import Rule
-from diagnose.plan.price import Bench, Reprice, Saving
+from diagnose.plan.price import Bench, Reprice
 from diagnose.plan.remedy import Edit, Fits, Remedy
-from diagnose.record import record
+from diagnose.plan.saving import Saving
+from diagnose.record import field, record
 from diagnose.truth import Truth, all_of
 
 #: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
@@ -26,12 +27,13 @@ Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]
 @record
 class Call:
     """A cause that calls for a remedy: its place among the causes, the remedy's place in its list, and the sum of its places
-    in the lists of all leading causes that are as sure as the first."""
+    in the lists of all leading causes that are as sure as the first, of which there are `among`."""
 
     cause: Verdict
     rank: int
     listed: int
     standing: int
+    among: int = 1
 
 
 @record
@@ -43,6 +45,8 @@ class Offer:
     changes: dict[str, Value]
     saving: Saving | None
     call: Call | None
+    spare: bool = False  # worth a line only as a step of the plan
+    aside: bool = False  # most of what it saves is not of the kind that its cause is about
 
     @property
     def id(self) -> str:
@@ -63,7 +67,7 @@ class Offer:
         return self.call is not None and not self.call.cause.also_true
 
 
-@dataclass
+@record(frozen=False, slots=False)
 class Job:
     """Facts, ledgers, judgement and documents of the job under the planner's hands."""
 
@@ -73,6 +77,7 @@ class Job:
     documents: Sequence[Document]
     reprice: Reprice
     edit: Editor
+    rules: tuple[Rule, ...] = field(default_factory=load.rules)
 
     @cached_property
     def bench(self) -> Bench:
@@ -87,13 +92,22 @@ class Job:
         for rank, cause in enumerate(causes):
             for listed, word in enumerate(cause.remedies):
                 places = [one.remedies.index(word) if word in one.remedies else len(one.remedies) for one in first]
-                found.setdefault(word, Call(cause, rank, listed, sum(places)))
+                found.setdefault(word, Call(cause, rank, listed, sum(places), len(first)))
         return found
 
     @property
     def on_host(self) -> bool:
         """Whether it is known that host memory ran out, not the card's."""
         return self.book.switch("log.on_card") is False
+
+    def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
+        """Whether less than half of a saving is of the kind of term that this cause is about: a fused loss, where activations fill
+        the card. A cause that is about no kind of term has nothing to compare."""
+        before, then = self.bench.largest(self.bench.before), self.bench.after(changes)
+        after = self.bench.largest(then)
+        if saving is None or saving.moment or before is None or after is None or before.of(word).bytes <= 0:
+            return False
+        return 2 * (before.of(word).bytes - after.of(word).bytes) < saving.bytes.bytes
 
     def true(self, conditions: Sequence[Comparison]) -> Truth:
         return all_of(holds(each, self.book.value) for each in conditions)

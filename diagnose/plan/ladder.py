@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from diagnose.facts import Value
+from diagnose.plan.fit import MARGIN
 from diagnose.plan.job import Job
-from diagnose.plan.price import Changes
+from diagnose.plan.price import LONGEST, Changes
+from diagnose.plan.reach import furthest
 from diagnose.plan.remedy import Rung
-from diagnose.plan.values import ACCUMULATION, MICRO, accumulation
+from diagnose.plan.values import ACCUMULATION, LENGTH, MICRO
 from diagnose.plan.weigh import edits_of
 
 #: Costly remedies and what switches them off again, the costliest first.
@@ -17,7 +21,12 @@ COSTLY: tuple[tuple[str, Value], ...] = (
     ("train.activation_offload", False),
     ("train.gradient_checkpointing", "disabled"),
 )
-DOUBLINGS = 4
+
+#: What is raised in which steps: a length the plan cut, a budget of tokens.
+LENGTHS, BUDGET, STEP = (LENGTH, "rollout.completion_len"), "train.token_budget", 512
+
+#: A rung: the knob, its value before, and all that changes with it.
+Step = tuple[str, Value, dict[str, Value]]
 
 
 def rungs(plan: Changes, job: Job) -> tuple[Rung, ...]:
@@ -38,44 +47,65 @@ def rungs(plan: Changes, job: Job) -> tuple[Rung, ...]:
     return tuple(steps)
 
 
-def batch(held: Changes, job: Job) -> tuple[str, Value, dict[str, Value]] | None:
-    """The micro batch doubled as often as it fits, accumulation lowered by as much."""
-    now = held.get(MICRO, job.book.count(MICRO))
-    if not isinstance(now, int) or edits_of({MICRO: now * 2}, job) is None:
+def batch(held: Changes, job: Job) -> Step | None:
+    """The micro batch as large as fits, of the sizes that divide the rows of a step, so that less accumulation keeps those; where
+    batches are packed by tokens, their budget."""
+    if job.book.count(BUDGET):
+        return budget(held, job)
+    now, steps = held.get(MICRO, job.book.count(MICRO)), held.get(ACCUMULATION, job.book.count(ACCUMULATION))
+    if not isinstance(now, int) or now < 1 or edits_of({MICRO: now * 2}, job) is None:
         return None
-    best: dict[str, Value] = {}
-    for power in range(1, DOUBLINGS + 1):
-        changes: dict[str, Value] = {MICRO: now * 2**power}
-        steps = held.get(ACCUMULATION, job.book.count(ACCUMULATION))
-        if isinstance(steps, int) and steps % 2**power == 0:
-            changes[ACCUMULATION] = steps // 2**power
-        elif isinstance(steps, int) or accumulation(job.bench, 1) is not None:
-            break  # nothing left to take off: a larger micro batch would change the effective batch
-        if job.bench.fits({**held, **changes}) != "yes":
-            break
-        best = changes
-    return (MICRO, now, best) if best else None
+    if not isinstance(steps, int):
+        return None  # with nothing to take off, a larger micro batch would change the effective batch
+    choices: list[dict[str, Value]] = [
+        {MICRO: now * times, ACCUMULATION: steps // times} for times in range(2, steps + 1) if steps % times == 0
+    ]
+    return raised(MICRO, now, choices, held, job)
 
 
-def length(held: Changes, job: Job) -> tuple[str, Value, dict[str, Value]] | None:
+def budget(held: Changes, job: Job) -> Step | None:
+    """The budget of tokens per micro batch, which leaves the rows of a step as they are."""
+    now = held.get(BUDGET, job.book.count(BUDGET))
+    if not isinstance(now, int) or edits_of({BUDGET: now + STEP}, job) is None:
+        return None
+    return raised(BUDGET, now, [{BUDGET: value} for value in range((now // STEP + 1) * STEP, min(32 * now, LONGEST), STEP)], held, job)
+
+
+def length(held: Changes, job: Job) -> Step | None:
     """A length that the plan lowered, back up as far as it fits beside the larger batch."""
-    for knob, step in (("train.max_seq_len", 512), ("rollout.completion_len", 512)):
+    for knob in LENGTHS:
         now, wish = held.get(knob), job.book.count(knob)
-        if not isinstance(now, int) or wish is None or wish <= now:
-            continue
-        room = (
-            [value for value in range(wish, now, -step) if job.bench.fits({**held, knob: value}) == "yes"][:1]
-            if wish - now <= 8 * step
-            else []
-        )
-        if room:
-            return knob, now, {knob: room[0]}
+        if isinstance(now, int) and wish is not None and now < wish <= LONGEST:
+            values = [*range((now // STEP + 1) * STEP, wish, STEP), wish]
+            if (found := raised(knob, now, [{knob: value} for value in values], held, job)) is not None:
+                return found
     return None
 
 
-def without(held: Changes, job: Job, knob: str, off: Value) -> tuple[str, Value, dict[str, Value]] | None:
+def without(held: Changes, job: Job, knob: str, off: Value) -> Step | None:
     """A costly remedy off again, where it was on before and the card holds it."""
     now = job.book.value(knob)
     if knob in held or now is None or now == off or edits_of({knob: off}, job) is None:
         return None
     return (knob, now, {knob: off}) if job.bench.fits({**held, knob: off}) == "yes" else None
+
+
+def raised(knob: str, now: Value, choices: Sequence[dict[str, Value]], held: Changes, job: Job) -> Step | None:
+    """The last of ever larger choices that still fits; None where the first does not."""
+    if not choices:
+        return None
+    found = furthest(over(choices, held, job), 1, len(choices))
+    return (knob, now, choices[found - 1]) if found else None
+
+
+def over(choices: Sequence[dict[str, Value]], held: Changes, job: Job) -> Callable[[int], float]:
+    """By how many bytes the n-th choice is past what surely fits."""
+
+    def past(n: int) -> float:
+        changes = {**held, **choices[n - 1]}
+        after, fitting = job.bench.after(changes), job.bench.fits(changes) == "yes"
+        need, room = job.bench.need(after), job.bench.room(after)
+        beyond = need.high - (1 - MARGIN) * room.bytes if need is not None and room is not None else 1.0
+        return min(beyond, 0.0) if fitting else max(beyond, 1.0)
+
+    return past

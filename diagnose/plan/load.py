@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from diagnose import shipped
@@ -38,10 +39,12 @@ class Choice:
 
 @record
 class Unless:
-    """A contraindication: where all comparisons hold, the remedy is rejected for this reason."""
+    """A contraindication: where all comparisons hold, the remedy is rejected for this reason; `even_unknown`: also where nobody
+    knows whether they hold, since the advice might break the run."""
 
     all: tuple[Comparison, ...]
     reason: Text
+    even_unknown: bool = False
 
 
 @record
@@ -78,23 +81,50 @@ class Rule:
     command: Text | None
     asks: tuple[tuple[str, Text], ...]
     references: tuple[str, ...]
+    ours: bool = False  # shipped with the manual; a user's own rule has no page
 
     @property
     def url(self) -> str:
-        """Where the manual (diagnose/manual) explains it."""
-        return f"docs/generated/remedies/{self.remedy}.md#{self.id}"
+        """Where the manual (diagnose/manual) explains it; empty for a rule of the user's."""
+        return f"docs/generated/remedies/{self.remedy}.md#{self.id}" if self.ours else ""
+
+
+#: What reading a file of the wrong shape may raise.
+_UNREADABLE = (Complaint, KeyError, TypeError, ValueError, AttributeError)
 
 
 def rules(trial: bool = False) -> tuple[Rule, ...]:
-    """The remedies in force, in the order of their file names; those on trial only when asked for."""
-    return tuple(rule for rule in _shipped() if rule.status == "stable" or (trial and rule.status == "trial"))
+    """Our remedies in force, in the order of their file names; those on trial only when asked for."""
+    return _speaking(_shipped(), trial)
+
+
+def with_folders(folders: Sequence[Path], trial: bool = False) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    """Our remedies with those of the user's folders, which add to them or replace them by id; and the faults of those unread."""
+    if not folders:
+        return rules(trial), ()
+    from diagnose.judge.load import documents
+
+    found, faults = {rule.id: rule for rule in _shipped()}, []
+    for folder in folders:
+        for where, raw in documents(folder, "remedies"):
+            try:
+                rule = read(raw)
+                found[rule.id] = rule
+            except _UNREADABLE as error:
+                said = str(error) if isinstance(error, Complaint) else f"{type(error).__name__}: {error}"
+                faults.append(f"{where}: {said}")
+    return _speaking([found[name] for name in sorted(found)], trial), tuple(faults)
+
+
+def _speaking(found: Iterable[Rule], trial: bool) -> tuple[Rule, ...]:
+    return tuple(rule for rule in found if rule.status == "stable" or (trial and rule.status == "trial"))
 
 
 @cache
 def _shipped() -> tuple[Rule, ...]:
     """Every rule that can be read; `oomdoctor rules check` says what is wrong with the others."""
     kept = shipped.kept("plan.remedies", lambda: compiled(shipped.table("remedies")), "remedies")
-    return tuple(_rule(data) for data in kept)
+    return tuple(_rule(data, ours=True) for data in kept)
 
 
 def compiled(table: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -104,7 +134,7 @@ def compiled(table: Mapping[str, Any]) -> list[dict[str, Any]]:
         try:
             trees = _with_trees(data)
             _rule(trees)
-        except (Complaint, KeyError, TypeError, ValueError, AttributeError):
+        except _UNREADABLE:
             continue
         good.append(trees)
     return good
@@ -132,7 +162,7 @@ def _formula(text: str) -> str:
     return "=" + json.dumps(to_data(parse_sum(text))) if "*" in text else text
 
 
-def _rule(data: Mapping[str, Any]) -> Rule:
+def _rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
     turns = data["turns"]
     price = data["price"]
     ledger, at, bounded = _saving(data.get("saves", "unknown"))
@@ -154,13 +184,16 @@ def _rule(data: Mapping[str, Any]) -> Rule:
         effort=price["effort"],
         takes_host="host_memory" in price,
         where=tuple(map(comparison_of, data["where"])),
-        not_when=tuple(Unless(tuple(map(comparison_of, entry["if"])), _text(entry)) for entry in data["not_when"]),
+        not_when=tuple(
+            Unless(tuple(map(comparison_of, entry["if"])), _text(entry), entry.get("even") == "unknown") for entry in data["not_when"]
+        ),
         popular=data.get("popular") == "enabled",
         alone=_text(data["alone"]) if "alone" in data else None,
         do=_text(data["do"]) if "do" in data else None,
         command=_text(data["command"]) if "command" in data else None,
         asks=tuple((fact, _text(why)) for fact, why in data.get("asks", {}).items()),
         references=tuple(data.get("references", ())),
+        ours=ours,
     )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from diagnose.adapters import tables
 from diagnose.adapters.settings import Document, Entry
 from diagnose.adapters.translate import name_of
 from diagnose.plan import patch_keys, patch_options, patch_python, patch_toml
 from diagnose.plan.patch_places import gap_before, key_start, last_name, neighbour
+from diagnose.plan.patch_variables import is_variable
 from diagnose.plan.remedy import Edit
 from diagnose.plan.splice import Splice
+from diagnose.plan.twins import shared_out
+from diagnose.record import replace
 
 __all__ = ["Splice", "apply", "diff", "spliced", "splices", "texts"]
 
@@ -39,21 +40,11 @@ def texts(documents: Sequence[Document], edits: Sequence[Edit]) -> dict[str, str
         if held:
             cuts = [
                 replace(cut, start=cut.start + document.shift, end=cut.end + document.shift)
-                for document, mine in _shared_out(held, [edit for edit in edits if edit.target == name])
+                for document, mine in shared_out(held, [edit for edit in edits if edit.target == name])
                 for cut in splices(document, mine)
             ]
             changed[name] = spliced(held[0].outer or held[0].text, cuts)
     return changed
-
-
-def _shared_out(held: Sequence[Document], edits: Iterable[Edit]) -> list[tuple[Document, list[Edit]]]:
-    """A script is several documents, one for each command: each edit goes to the one that has the key, else to one that knows it."""
-    shares: list[tuple[Document, list[Edit]]] = [(document, []) for document in held]
-    for edit in edits:
-        owner = next((share for share in shares if any(entry.key == edit.key for entry in share[0].entries)), None)
-        knowing = next((share for share in shares if name_of(edit.key) in tables.table(share[0].framework).known), shares[0])
-        (owner or knowing)[1].append(edit)
-    return [share for share in shares if share[1]]
 
 
 def spliced(text: str, cuts: Sequence[Splice]) -> str:
@@ -67,6 +58,8 @@ def spliced(text: str, cuts: Sequence[Splice]) -> str:
 
 
 def _unified(name: str, old: str, new: str) -> str:
+    import difflib  # nor does every start need it
+
     label = name.lstrip("/").replace("\n", " ")
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{label}", f"b/{label}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
@@ -81,7 +74,8 @@ def splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
         edits = [part for edit in edits for part in (patch_toml.moved(held[edit.key], edit) if edit.key in held else [edit])]
     for edit in edits:
         entry = held.get(edit.key)
-        if entry is None or patch_keys.is_borrowed(document, entry):
+        anew = edit.frm is None and document.form == "shell" and is_variable(document, edit)  # where it counts, not where it stands
+        if entry is None or anew or patch_keys.is_borrowed(document, entry):
             fresh += [edit] if edit.to is not None else []
         elif edit.to is None and not edit.renamed:
             cuts.append(_removed(document, entry))

@@ -1,4 +1,4 @@
-"""Edits to commands: options in place, new ones after their kin on a continued line; variables as `export` lines of their own."""
+"""Edits to commands: options in place, new ones after their kin on a continued line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from diagnose.adapters import tables
 from diagnose.adapters.settings import Document, Entry
 from diagnose.adapters.translate import name_of
+from diagnose.plan import patch_variables
 from diagnose.plan.patch_places import key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.remedy import Edit
 from diagnose.plan.splice import Splice
@@ -26,7 +27,7 @@ def removed(document: Document, entry: Entry) -> Splice:
     """An option on a line of its own goes with its line; the backslash before the last one goes with it."""
     text, start, end = document.text, key_start(document, entry), end_of(entry)
     if tables.table(document.framework).variables:
-        return _removed_variable(text, start, end)
+        return patch_variables.removed(text, start, end)
     line = line_start(text, start)
     rest = _CONTINUED.match(text, end)
     if not text[line:start].strip():
@@ -41,16 +42,6 @@ def removed(document: Document, entry: Entry) -> Splice:
     return Splice(line + len(text[line:start].rstrip(" \t")), end, "")
 
 
-def _removed_variable(text: str, start: int, end: int) -> Splice:
-    """`export X=1` goes with its line; a variable before a command, with the blank after it."""
-    line = line_start(text, start)
-    alone = not text[end : line_end(text, end)].strip()
-    if alone and text[line:start].strip() in ("", "export", "set", "$env:"):
-        return Splice(line, line_end(text, end, with_break=True), "")
-    blank = re.compile(r"[ \t]*").match(text, end)
-    return Splice(start, blank.end() if blank else end, "")
-
-
 def _continues(text: str, line: int) -> bool:
     """Does the line before this one lead into it?"""
     return text[:line].removesuffix("\n").removesuffix("\r").endswith(("\\", "^", "`"))
@@ -58,34 +49,14 @@ def _continues(text: str, line: int) -> bool:
 
 def inserted(document: Document, edits: Sequence[Edit], anchors: Sequence[str]) -> list[Splice]:
     """New options beside their kin, new variables before everything that is run."""
-    return [
-        _new_variable(document, edit) if _is_variable(document, edit) else _new_option(document, edit, anchor)
-        for edit, anchor in zip(edits, anchors, strict=True)
-    ]
-
-
-def _is_variable(document: Document, edit: Edit) -> bool:
-    return tables.table(document.framework).variables or (edit.key.isupper() and edit.key in tables.table("shell").known)
-
-
-def _new_variable(document: Document, edit: Edit) -> Splice:
-    """An `export` line: beside another one, else after the comments that a script begins with."""
-    text = document.text
-    if "\n" not in text.strip("\r\n"):  # one command
-        return Splice(0, 0, f"{edit.key}={edit.to} ")
-    at = 0
-    for match in re.finditer(r"[^\n]*\n", text):
-        if match[0].strip() and not re.match(r"\s*(?:#|@echo|::|rem\b)", match[0], re.IGNORECASE):
-            break
-        at = match.end() if match[0].strip() else at
-    quoted = edit.to or ""
-    if re.search(r"^\s*\$env:\w+\s*=", text, re.MULTILINE | re.IGNORECASE):
-        written = f'$env:{edit.key} = "{quoted}"'
-    elif re.search(r"^\s*(?:@echo off|set \w+=)", text, re.MULTILINE | re.IGNORECASE):
-        written = f"set {edit.key}={quoted}"
-    else:
-        written = f"export {edit.key}={quoted}"
-    return Splice(at, at, written + newline(text))
+    cuts = []
+    for edit, anchor in zip(edits, anchors, strict=True):
+        cuts += (
+            patch_variables.inserted(document, edit)
+            if patch_variables.is_variable(document, edit)
+            else [_new_option(document, edit, anchor)]
+        )
+    return cuts
 
 
 def _new_option(document: Document, edit: Edit, anchor: str) -> Splice:

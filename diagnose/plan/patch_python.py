@@ -31,27 +31,42 @@ def _placed(document: Document, edit: Edit, anchor: str) -> tuple[int, Entry | N
     call, dot, name = edit.key.partition(".")
     entries = document.entries
     if dot and any(entry.key == call or entry.key.startswith(f"{call}.") for entry in entries):
-        inside = next((entry for entry in entries if entry.key == call), None)
+        inside = _innermost(document, edit.key)
         if inside is not None and inside.written.startswith("{"):
-            return _in_dict(inside, name, edit)
+            return _in_dict(inside, edit.key[len(inside.key) + 1 :], edit)
         siblings = [entry for entry in entries if entry.key.startswith(f"{call}.") and "." not in entry.key[len(call) + 1 :]]
         opening = inside.start if inside else 0
-        return _beside(document, siblings, opening, f"{name}={edit.to}", anchor)
+        return _beside(document, siblings, opening, _nested(name, edit.to, "{}="), anchor)
     holder = next((entry for entry in entries if entry.key.endswith("()")), None)
     if holder is None:  # no call that takes it
         return -1, None, ""
     siblings = [
         entry for entry in entries if "." not in entry.key and holder.start <= entry.start < entry.end <= holder.end and entry is not holder
     ]
-    keyword = f'{call}={{"{name}": {edit.to}}}' if dot else f"{edit.key}={edit.to}"
-    return _beside(document, siblings, holder.start, keyword, anchor)
+    return _beside(document, siblings, holder.start, _nested(edit.key, edit.to, "{}="), anchor)
+
+
+def _innermost(document: Document, key: str) -> Entry | None:
+    """What stands for the longest part of a dotted key: the argument, or a dict in it."""
+    held = {entry.key: entry for entry in document.entries}
+    parts = key.split(".")
+    return next((held[part] for end in range(len(parts) - 1, 0, -1) if (part := ".".join(parts[:end])) in held), None)
+
+
+def _nested(key: str, value: str | None, first: str) -> str:
+    """A dotted key as a script writes it: its first part in the form `first`, the others as keys of dicts."""
+    outer, *inner = key.split(".")
+    text = value or ""
+    for name in reversed(inner):
+        text = f'{{"{name}": {text}}}'
+    return first.format(outer) + text
 
 
 def _in_dict(inside: Entry, name: str, edit: Edit) -> tuple[int, Entry | None, str]:
     """After the last entry of a dict, or into an empty one."""
     body = inside.written[1:-1].rstrip()
     at = inside.start + 1 + len(body)
-    item = f'"{name}": {edit.to}'
+    item = _nested(name, edit.to, '"{}": ')
     return at, None, f", {item}" if body and not body.endswith(",") else item
 
 

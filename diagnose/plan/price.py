@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -11,7 +10,8 @@ from diagnose.budget.ledger import Ledger, Moment
 from diagnose.facts import FactBook, Value
 from diagnose.plan.fit import fits
 from diagnose.plan.remedy import Fits
-from diagnose.record import record
+from diagnose.plan.saving import Saving, difference, pick
+from diagnose.record import field, record
 from diagnose.units import Size
 
 Changes: TypeAlias = "Mapping[str, Value]"
@@ -25,16 +25,6 @@ Trust = Literal["full", "short", "over", "none"]
 WIDE = 0.5
 
 
-@record
-class Saving:
-    """The bytes that a change takes off a moment; `moment` is empty where it is the peak itself."""
-
-    bytes: Size
-    moment: str = ""
-    #: It saves only under one explanation of a ledger that falls short.
-    supposed: tuple[tuple[str, Value], ...] = ()
-
-
 #: No row is longer than this many tokens.
 LONGEST = 2**18
 
@@ -45,25 +35,7 @@ LENGTHS = (1, 4, 8)
 ROLLOUT = ("generate", "weight_sync")
 
 
-def pick(ledgers: Sequence[Ledger], role: str | None) -> Ledger | None:
-    """The ledger of the role that failed; where no failure is known, the one that fits worst."""
-    named = [ledger for ledger in ledgers if role is not None and ledger.role == role]
-    failing = [ledger for ledger in ledgers if ledger.failing is not None]
-    return next(iter(named or failing), None) or max(ledgers, key=_fullness, default=None)
-
-
-def _fullness(ledger: Ledger) -> float:
-    room = ledger.usable or ledger.capacity
-    return ledger.peak.total.bytes / room.bytes if ledger.peak and room and room.bytes else 0.0
-
-
-def difference(before: Size, after: Size) -> Size:
-    """What two totals differ by: the terms that both hold are equally wide in both, so their width cancels."""
-    ends = (before.low - after.low, before.high - after.high, before.bytes - after.bytes)
-    return Size(min(ends), max(ends), ends[2])
-
-
-@dataclass
+@record(frozen=False, slots=False)
 class Bench:
     """The workbench of the planner: one job, priced under any change of its knobs.
 
@@ -255,8 +227,9 @@ class Bench:
             return "unknown"
         for each in self.explanations():
             # A supposed length stands for what was really in the batch; a change of the limit does not undo it.
-            need = self.need(self.after({**each, **changes, "train.max_seq_len": each["train.max_seq_len"]}))
-            if need is None or need.bytes > WIDE * self.usable.bytes:
+            after = self.after({**each, **changes, "train.max_seq_len": each["train.max_seq_len"]})
+            need, room = self.need(after), self.room(after) or self.usable
+            if need is None or need.bytes > WIDE * room.bytes:
                 return "unknown"
         return "likely"
 

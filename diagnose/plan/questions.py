@@ -20,6 +20,9 @@ _DECIDES = ("zero.stage", "train.precision")
 #: Phases in which no rows are on the card: their length explains nothing there.
 _BEFORE_ROWS = ("model_load", "init", "dataset", "optimizer_step", "checkpoint_save", "weight_sync")
 
+#: Causes that fill a card: where host memory ran out, whether they also apply is of no interest.
+_ON_THE_CARD = ("activations", "attention_scores", "logits", "fragmentation", "gradients", "comm_buffers", "kv_cache", "mm_inputs")
+
 #: Knobs that only jobs with rollouts have, and the stages that have them.
 _ROLES = ("rollout.", "actor.", "critic.", "reward.", "ref.", "colocate.", "grpo.")
 _ROLLOUTS = ("ppo", "grpo", "rloo")
@@ -40,20 +43,29 @@ def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tup
     """Facts and why they matter, the most useful first."""
     trust = job.bench.trust
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
+    first = job.judgement.causes[0] if job.judgement.causes else None
+    if first is not None and first.outcome == "likely" and first.missing and askable(first.missing, job):
+        yield first.missing, phrase("plan.ask_presumed", fact=called(first.missing), title=first.title)
     if trust == "over":
         yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in _DECIDES if not job.bench.stated(fact))
-    if trust == "short" and job.book.word("log.phase") not in _BEFORE_ROWS:
+    if trust == "short" and job.book.word("log.phase") not in _BEFORE_ROWS and not _of_training("model.attention", job):
         yield from gap(job)
     if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
         yield from (
             (fact, phrase("plan.ask_missing", fact=called(fact), what=phrase("plan.ask_ledger")))
             for fact in job.bench.before.unknown
-            if not job.bench.stated(fact)
+            if not job.bench.stated(fact) and not _of_training(fact, job)
         )
+    if job.book.word("log.family") is None:
+        from diagnose.plan.width import wide  # a failed run does not need it
+
+        yield from wide(job)
     steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
     yield from verdicts(job, only_releases=certain)
     yield from about(steps, job)
-    yield from host((*steps, *offers), job)
+    kept = all(step.remedy.price.results == "keep" for step in steps)
+    enough = kept and plan is not None and plan.fits in ("yes", "likely")  # then what else could be done need not be known
+    yield from host(steps if enough else (*steps, *offers), job)
     yield from about([offer for offer in offers if offer not in steps], job, apart=True)
 
 
@@ -74,7 +86,7 @@ def gap(job: Job) -> Iterator[tuple[str, Text]]:
         name = called("model.attention")
         why = phrase("plan.ask_attention", fact=name, gap=size, tokens=lengths["eager"]) if told else None
         yield "model.attention", why or phrase("plan.ask_attention_plain", fact=name)
-    if not job.bench.stated("data.longest_sample"):
+    if not job.bench.stated("data.longest_sample") and job.book.word("train.stage") not in _ROLLOUTS:  # those rows are made, not read
         told = size and "" in lengths
         name = called("data.longest_sample")
         why = phrase("plan.ask_longest", fact=name, gap=size, tokens=lengths[""]) if told else None
@@ -86,8 +98,12 @@ def gap(job: Job) -> Iterator[tuple[str, Text]]:
 def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
     """The facts that would settle rules which could not be judged, and the releases that likely ones presume."""
     presuming = [cause for cause in job.judgement.causes if cause.missing and cause.missing.startswith("version.")]
-    doubted = [*presuming, *job.judgement.undecided]
-    open_ = [(verdict.missing, verdict) for verdict in doubted if verdict.missing and askable(verdict.missing, job)]
+    doubted = [*presuming, *(verdict for verdict in job.judgement.undecided if verdict.open <= 1)]  # more open: one answer decides nothing
+    open_ = [
+        (verdict.missing, verdict)
+        for verdict in doubted
+        if verdict.missing and askable(verdict.missing, job) and not (job.on_host and verdict.cause in _ON_THE_CARD)
+    ]
     for missing, verdict in sorted(open_, key=lambda pair: not pair[0].startswith("version.")):
         if missing.startswith("version.") or not only_releases:
             yield missing, phrase("plan.ask_verdict", fact=called(missing), title=verdict.title)
@@ -96,12 +112,21 @@ def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
 def askable(fact: str, job: Job) -> bool:
     """Whether a person can answer: what is run and on what, not what only the log or the ledger can say."""
     entry = declared(fact)
+    if _of_training(fact, job):
+        return False
     if entry is None or entry.by == "budget" or (fact.startswith(_ROLES) and job.book.word("train.stage") not in _ROLLOUTS):
         return False
     if _of_another_engine(fact, job):
         return False
     answers = entry.is_knob or entry.how is not None or fact.startswith(("version.", "data.", "host."))
     return answers and not job.bench.stated(fact)
+
+
+def _of_training(fact: str, job: Job) -> bool:
+    """Whether it is about training and its model, where an engine ran out."""
+    return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
+        job.book.word("log.role") == "engine" or (job.book.word("log.family") or "") in ("vllm_kv", "sglang_kv")
+    )
 
 
 def _of_another_engine(fact: str, job: Job) -> bool:

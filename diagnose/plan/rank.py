@@ -23,9 +23,10 @@ def ranked(offers: Iterable[Offer]) -> list[Offer]:
 
 
 def place(offer: Offer) -> tuple[int | str, ...]:
-    """What leading causes call for comes first, new hardware last. What fits is compared by what it does to the results, then
-    by its places in the lists of the leading causes: what answers two of them goes before what answers one. What does not fit
-    (or is not known to) goes by the place of its cause, so that a free remedy for a lesser trouble never leads."""
+    """What leading causes call for comes first, new hardware last. What fits is compared by what it does to the results; then, where
+    several causes lead, by its places in their lists (what answers two of them goes before what answers one); then what takes away
+    what the cause is about, then by how much it slows training down, and by its place in the list. What does not fit (or is not
+    known to) goes by the place of its cause, so that a free remedy for a lesser trouble never leads."""
     price = offer.remedy.price
     group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
     cure = offer.fits in ("yes", "likely")
@@ -33,7 +34,8 @@ def place(offer: Offer) -> tuple[int | str, ...]:
     listed = offer.call.listed if offer.call else 99
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
     standing = offer.call.standing if offer.call else 99
-    own = (fit, results, standing, speed, cause) if cure else (cause, fit, listed, results, speed)
+    joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
+    own = (fit, results, joint, offer.aside, slows, standing, speed, cause) if cure else (cause, fit, listed, results, speed)
     return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
 
 

@@ -21,6 +21,14 @@ def contraindicated(rule: Rule, job: Job) -> Text | None:
     return None
 
 
+def too_unsure(rule: Rule, job: Job) -> Text | None:
+    """The reason of the first contraindication that counts even where nobody knows whether it holds."""
+    for unless in rule.not_when:
+        if unless.even_unknown and job.true(unless.all) is None:
+            return filled(unless.reason, job)
+    return None
+
+
 def in_effect(rule: Rule, job: Job) -> Text | None:
     """Says so, with value and witness, where the knob already has what the rule would set, or can go no further."""
     fact = job.book.fact(rule.turns) if rule.turns else None

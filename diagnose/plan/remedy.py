@@ -82,6 +82,7 @@ class Plan:
     margin: Size | None
     fits: Fits
     ladder: tuple[Rung, ...] = ()
+    note: Text | None = None  # what is to be said of it as a whole: that nothing less is enough, or that nothing is
 
 
 @record
@@ -102,3 +103,4 @@ class Outcome:
     rejected: tuple[Rejected, ...] = ()
     plan: Plan | None = None
     questions: tuple[Question, ...] = ()
+    faults: tuple[str, ...] = ()  # what is wrong with remedy rules, not with the job

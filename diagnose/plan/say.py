@@ -9,7 +9,7 @@ from diagnose.judge.wording import fill, shown
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.job import Job
 from diagnose.plan.load import Rule
-from diagnose.plan.price import Saving
+from diagnose.plan.saving import Saving
 from diagnose.units import Size, show
 
 

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from diagnose.facts import Value
-from diagnose.plan.fit import ORDER, margin
+from diagnose.adapters.settings import Document
+from diagnose.facts import FactBook, Value
+from diagnose.plan.draft import Draft, accumulating, go_together, is_hardware, is_release, nearer, one_set, priced
+from diagnose.plan.finish import as_read_again, finished, with_extras
 from diagnose.plan.job import Job, Offer
-from diagnose.plan.ladder import rungs
+from diagnose.plan.load import Choice
 from diagnose.plan.rank import RESULTS
-from diagnose.plan.remedy import Edit, Fits, Plan
-from diagnose.plan.values import ACCUMULATION, changes_of
-from diagnose.plan.weigh import edits_of
-from diagnose.record import record
+from diagnose.plan.remedy import Edit, Plan
+from diagnose.plan.values import CAPACITY
+from diagnose.plan.weigh import edits_of, weigh
+from diagnose.record import replace
 from diagnose.units import Size
 
-#: How many remedies are combined, how many are looked at, and how many combinations are priced at most.
-STEPS, LOOKED_AT, PRICED = 3, 7, 20
+__all__ = ["accumulating", "as_it_is", "draft_of"]
+
+#: How many remedies of one price are looked at, and how many pairs of them are priced at most.
+LOOKED_AT, PAIRS = 12, 20
 
 
-@record
-class Draft:
-    """Some steps and what they change together."""
-
-    steps: tuple[Offer, ...]
-    changes: dict[str, Value]
-    fits: Fits
-
-
-def plan(offers: Sequence[Offer], job: Job) -> Plan | None:
+def draft_of(offers: Sequence[Offer], job: Job) -> Draft | None:
     """The cheapest set that fits: results kept before changed, few steps before many, in the order of the remedies.
 
     Where nothing fits, the set that comes nearest; where the ledger cannot be trusted, the first remedy without a figure.
@@ -42,8 +36,10 @@ def plan(offers: Sequence[Offer], job: Job) -> Plan | None:
     draft = best(offers, job) if known else None
     if draft is None:
         first = offers[0]
-        draft = Draft((first,), first.changes, first.fits if job.bench.trust == "full" else "unknown")
-    return finished(with_extras(draft, offers, job), job)
+        sure = job.bench.trust == "full" or (not first.rule.ledger and first.fits in ("yes", "likely"))
+        draft = Draft((first,), first.changes, first.fits if sure else "unknown")
+    draft = with_extras(draft, offers, job)
+    return replace(draft, steps=tuple(sorted(draft.steps, key=lambda step: offers.index(step) if step in offers else len(offers))))
 
 
 def as_it_is(job: Job) -> Plan | None:
@@ -53,19 +49,78 @@ def as_it_is(job: Job) -> Plan | None:
 
 
 def best(offers: Sequence[Offer], job: Job) -> Draft | None:
-    """The first draft that fits, in order of cost, else the nearest. None where no remedy changes the ledger, or where everything
-    fits by it and what leading causes call for (a tidier pool, a free card) is no term of it."""
-    nearest: Draft | None = None
+    """The first draft that fits, price by price, else the nearest. None where no remedy changes the ledger, or where what the
+    leading causes call for first (a free card, a load put right) is no term of it: then that comes first, whatever else fits."""
     able = pool(offers)
-    if offers[0].leads and not any(offer.leads for offer in able) and job.bench.fits({}) in ("yes", "unknown"):
+    if offers[0].leads and not any(offer.leads for offer in able):
         return None
-    for steps in drafts(able, any(offer.leads and offer.bytes > 0 for offer in able), job):
-        draft = priced(steps, job)
-        if draft.fits == "yes" or (draft.fits == "likely" and job.bench.trust == "short"):
-            return draft
-        if nearest is None or ORDER.index(draft.fits) < ORDER.index(nearest.fits):
-            nearest = draft
-    return nearest
+    strict = any(offer.leads and offer.bytes > 0 for offer in able)
+    kept = [offer for offer in able if not is_hardware(offer)]
+    found, nearest = cheapest(kept, strict, job)
+    dear = found is None or any(step.remedy.price.results != "keep" for step in found.steps)
+    if dear and job.bench.trust == "full" and (more := unlocked(kept, job)):
+        kept, able = [*kept, *more], [*able, *more]
+        found, nearest = cheapest(kept, strict, job)
+    if found is None and len(kept) < len(able):
+        found, _ = cheapest(able, strict, job)
+        found = with_smaller_card(found, able, strict, job) if found is not None else None
+    return found or nearest
+
+
+def cheapest(offers: Sequence[Offer], strict: bool, job: Job) -> tuple[Draft | None, Draft | None]:
+    """The first draft that fits, price by price; where none does, the one that comes nearest."""
+    nearest: Draft | None = None
+    for within, new in prices(offers):
+        for draft in drafts(within, new, strict, job):
+            read = as_read_again(draft, job) if fitting(draft, job) else draft
+            if fitting(read, job):
+                return read, None
+            nearest = nearer(nearest, read)
+    return None, nearest
+
+
+def with_smaller_card(found: Draft, offers: Sequence[Offer], strict: bool, job: Job) -> Draft:
+    """Where a larger card is needed: the smallest that does with what else can be had for as little, and what that takes."""
+    card = next((step for step in found.steps if step.rule.turns == CAPACITY), None)
+    if card is None:
+        return found
+    others = all_of([offer for offer in offers if not is_hardware(offer) and offer.remedy.price.results != "change"], job)
+    whole = priced((*others, card), job)
+    size, before = whole.changes.get(CAPACITY), found.changes.get(CAPACITY)
+    if not (isinstance(size, Size) and isinstance(before, Size) and size.bytes < before.bytes and fitting(whole, job)):
+        return found
+    held = {knob: whole.changes[knob] for knob in card.changes if knob in whole.changes}
+    bought = replace(card, changes=held, rule=replace(card.rule, to=Choice()))  # not sought again
+    kept = needed(priced((*others, bought), job), strict, job)
+    return kept if bought in kept.steps and one_set(kept.steps, strict) else found
+
+
+def unlocked(offers: Sequence[Offer], job: Job) -> list[Offer]:
+    """Remedies that apply only once others are in effect: offload of shards, where nothing is sharded yet."""
+    every = all_of([offer for offer in offers if offer.remedy.price.results == "keep"], job)
+    held = priced(tuple(every), job).changes if every else {}
+    if not held:
+        return []
+
+    def edit(_documents: Sequence[Document], _book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
+        """The edits of these changes beside the ones that they need."""
+        both, before = edits_of({**held, **changes}, job), edits_of(held, job) or ()
+        return None if both is None else tuple(one for one in both if one not in before)
+
+    book = job.book.changed(held)
+    then = Job(book, job.reprice(book), job.judgement, job.documents, job.reprice, edit, job.rules)
+    found: list[Offer] = []
+    for rule in job.rules:
+        if not rule.ledger or rule.turns is None or rule.turns in held or rule.effort == "hardware" or job.true(rule.where) is not False:
+            continue
+        offer = weigh(rule, then)
+        if isinstance(offer, Offer) and offer.bytes > 0 and offer.changes:
+            found.append(replace(offer, spare=True))
+    return found
+
+
+def fitting(draft: Draft, job: Job) -> bool:
+    return draft.fits == "yes" or (draft.fits == "likely" and job.bench.trust == "short")
 
 
 def pool(offers: Sequence[Offer]) -> list[Offer]:
@@ -75,119 +130,64 @@ def pool(offers: Sequence[Offer]) -> list[Offer]:
     ]
 
 
-def is_release(offer: Offer) -> bool:
-    return offer.id in ("upgrade_library", "downgrade_library") and offer.saving is not None
-
-
 def is_supposed(offer: Offer) -> bool:
     """Priced only under an explanation of a ledger that falls short, and fitting under all of them."""
     return offer.rule.ledger and offer.fits in ("yes", "likely") and bool(offer.changes)
 
 
-def drafts(offers: Sequence[Offer], strict: bool, job: Job) -> Iterator[tuple[Offer, ...]]:
-    """Sets of steps worth pricing, cheapest first; those that cannot come near what is missing are left out."""
-    need = job.bench.shortage
-    wanted = 0.7 * need.bytes if need and job.bench.trust == "full" else 0
-    looked_at = [offer for index, offer in enumerate(offers) if index < LOOKED_AT or is_hardware(offer)]
-    sets = [steps for size in range(1, STEPS + 1) for steps in combinations(looked_at, size) if one_set(steps, strict)]
-    enough = [steps for steps in sets if sum(step.bytes for step in steps) >= wanted or len(steps) == 1]
-    yield from sorted(enough, key=lambda steps: cost(steps, looked_at))[:PRICED]
+def prices(offers: Sequence[Offer]) -> Iterator[tuple[list[Offer], list[Offer]]]:
+    """From cheap to dear what may be paid for, new hardware last, what it does to the results before; and what is new at that price."""
+    before: list[Offer] = []
+    for hardware in (False, True):
+        for results in range(len(RESULTS)):
+            within = [
+                offer
+                for offer in offers
+                if ((hardware or not is_hardware(offer)) and RESULTS.index(offer.remedy.price.results) <= results) or offer in before
+            ]
+            new = [offer for offer in within if offer not in before]
+            if new:
+                yield within, new
+            before = within
 
 
-def cost(steps: Sequence[Offer], offers: Sequence[Offer]) -> tuple[bool, int, int, int]:
-    """New hardware last, results kept before changed, few steps before many, then the order of the remedies."""
-    results = max(RESULTS.index(step.remedy.price.results) for step in steps)
-    return any(map(is_hardware, steps)), results, len(steps), sum(map(offers.index, steps))
+def drafts(within: Sequence[Offer], new: Sequence[Offer], strict: bool, job: Job) -> Iterator[Draft]:
+    """Sets at one price, few steps before many: single ones; and only where all of them together fit, pairs, then those of all that
+    are needed."""
+    yield from (priced((offer,), job) for offer in new if one_set((offer,), strict) and go_together((offer,), job))
+    every = all_of([offer for index, offer in enumerate(within) if index < LOOKED_AT or is_hardware(offer)], job)
+    if len(every) < 2:
+        return
+    whole = priced(tuple(every), job)
+    if not fitting(whole, job):
+        if one_set(every, strict):
+            yield whole
+        return
+    pairs = [pair for pair in combinations(within[:LOOKED_AT], 2) if one_set(pair, strict) and any(offer in new for offer in pair)]
+    in_order = sorted(pairs, key=lambda pair: sum(map(within.index, pair)))
+    yield from (priced(pair, job) for pair in in_order[:PAIRS] if go_together(pair, job))
+    kept = needed(whole, strict, job)
+    if one_set(kept.steps, strict):
+        yield kept
 
 
-def is_hardware(offer: Offer) -> bool:
-    return offer.remedy.price.effort == "hardware"
+def all_of(offers: Sequence[Offer], job: Job) -> list[Offer]:
+    """As many as go together, those that save most first; in their order."""
+    chosen: list[Offer] = []
+    for offer in sorted(offers, key=lambda offer: -offer.bytes):
+        if one_set([*chosen, offer], strict=False) and go_together([*chosen, offer], job):
+            chosen.append(offer)
+    return sorted(chosen, key=offers.index)
 
 
-def one_set(steps: Sequence[Offer], strict: bool) -> bool:
-    """Whether the steps turn different knobs and cure: where a leading cause calls for something (`strict`), at least half of
-    the saving must come from that. Offloading states makes room beside logits, it does not cure them."""
-    knobs = [knob for step in steps for knob in step.changes if knob != ACCUMULATION]
-    leading = sum(step.bytes for step in steps if step.leads)
-    return len(knobs) == len(set(knobs)) and (not strict or 2 * leading >= sum(step.bytes for step in steps))
-
-
-def priced(steps: tuple[Offer, ...], job: Job) -> Draft:
-    """The steps together; values that were sought by fit are sought again beside the others."""
-    fixed = [step for step in steps if step.rule.to.aim == "list" and len(step.rule.to.values) < 2]
-    changes: dict[str, Value] = {knob: value for step in fixed for knob, value in step.changes.items()}
-    for step in steps:
-        if step not in fixed:
-            changes |= step.changes if len(steps) == 1 else changes_of(step.rule, job.bench, changes) or step.changes
-    alone = steps[0] if len(steps) == 1 else None
-    return Draft(steps, changes, alone.fits if alone else job.bench.fits(changes))
-
-
-def with_extras(draft: Draft, offers: Sequence[Offer], job: Job) -> Draft:
-    """The plan and what goes with it at no cost: keys that leading causes want put right, the allocator switch."""
-    for offer in offers:
-        if offer in draft.steps:
+def needed(whole: Draft, strict: bool, job: Job) -> Draft:
+    """Of a set that fits what it takes to fit, the last in order left out first; what cures stays the larger part."""
+    kept = whole
+    for step in reversed(whole.steps):
+        rest = tuple(other for other in kept.steps if other is not step)
+        if not rest or not one_set(rest, strict) or not go_together(rest, job):
             continue
-        together = {**draft.changes, **offer.changes}
-        if offer.id == "fix_config_not_applied" and offer.leads and offer.changes:
-            verdict = job.bench.fits(together)
-            if ORDER.index(verdict) <= ORDER.index(draft.fits):
-                draft = Draft((*draft.steps, offer), together, verdict)
-        elif offer.id == "expandable_segments" and offer.call is not None:
-            draft = Draft((*draft.steps, offer), together, draft.fits)
-    return draft
-
-
-def finished(draft: Draft, job: Job) -> Plan:
-    """The plan with its edits, its peak and margin, and the ladder above it."""
-    bench = job.bench
-    after = bench.after(draft.changes)
-    known = bench.trust in ("full", "short") and after is not None and after.complete
-    peak = predicted(draft, job) if known else None
-    usable = bench.room(after)
-    return Plan(
-        steps=tuple(step.id for step in draft.steps),
-        edits=edits(draft, job),
-        env=tuple(dict.fromkeys(line for step in draft.steps for line in step.remedy.env)),
-        predicted_peak=peak,
-        margin=margin(peak, usable) if peak and usable else None,
-        fits=draft.fits,
-        ladder=rungs(draft.changes, job) if bench.trust == "full" and draft.fits == "yes" else (),
-    )
-
-
-def predicted(draft: Draft, job: Job) -> Size | None:
-    """The peak after all steps; a step that the ledger does not price takes off what its cause accounts for."""
-    after = job.bench.after(draft.changes)
-    need = job.bench.need(after)
-    if need is None:
-        return None
-    beyond = [step.saving.bytes for step in draft.steps if is_release(step) and step.remedy.peak is None and step.saving]
-    for size in beyond:
-        need = need - size
-    return need
-
-
-def edits(draft: Draft, job: Job) -> tuple[Edit, ...]:
-    """One edit for each key: what the steps say, with values sought anew where they were combined."""
-    own = {
-        step.rule.turns
-        for step in draft.steps
-        if step.changes and all(draft.changes.get(knob) == value for knob, value in step.changes.items())
-    }
-    found = [edit for step in draft.steps if step.rule.turns in own or not step.changes for edit in step.remedy.edits]
-    for step in draft.steps:
-        if step.rule.turns not in own and step.changes:
-            found += edits_of({knob: draft.changes[knob] for knob in step.changes if knob in draft.changes}, job) or ()
-    return _renamed_once(tuple({(edit.target, edit.key): edit for edit in found}.values()))
-
-
-def _renamed_once(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """A key that one step would add and another gives to a misspelt line stands once: the line is renamed and takes the value."""
-    added = {(edit.target, edit.key): edit.to for edit in edits if edit.frm is None and not edit.renamed}
-    taken = {(edit.target, edit.renamed) for edit in edits if edit.renamed}
-    return tuple(
-        replace(edit, to=added.get((edit.target, edit.renamed), edit.to)) if edit.renamed else edit
-        for edit in edits
-        if edit.renamed or edit.frm is not None or (edit.target, edit.key) not in taken
-    )
+        without = priced(rest, job)
+        if fitting(without, job):
+            kept = without
+    return kept

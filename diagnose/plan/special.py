@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from diagnose import shipped
@@ -18,10 +17,11 @@ from diagnose.judge.verdict import Verdict
 from diagnose.phrases import phrase, same
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
-from diagnose.plan.price import Saving
 from diagnose.plan.remedy import Edit, Rejected
+from diagnose.plan.saving import Saving
 from diagnose.plan.say import filled, why_saves
 from diagnose.plan.weigh import edits_of, freed, offered
+from diagnose.record import replace
 from diagnose.units import Version
 
 #: What `pip install` calls a library where it is not its own name.

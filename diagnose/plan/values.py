@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 
+from diagnose.catalogue import sizes_sold
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.judge.compare import value as evaluate
 from diagnose.judge.express import node_of
@@ -14,10 +15,12 @@ from diagnose.plan.fit import ORDER
 from diagnose.plan.load import KEEP_BATCH, Choice, Rule
 from diagnose.plan.price import Bench
 from diagnose.plan.remedy import Fits
+from diagnose.units import Size
 
 MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumulation", "train.max_seq_len"
 DEGREES = ("parallel.context", "parallel.tensor", "parallel.pipeline", "parallel.expert")
 SHARE = "rollout.gpu_memory_utilization"
+CAPACITY = "hardware.capacity"
 
 #: Values of one knob that are looked at; of more (an absurd length) only some, evenly spread.
 MOST_TRIED = 20_000
@@ -45,12 +48,20 @@ def changes_of(
 def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
     """The values to try, the mildest first; none where they depend on a value in effect that is not known."""
     now = bench.book.value(knob)
+    if knob == CAPACITY:
+        return larger_cards(bench)
     if choice.aim == "list":
         found = [value_for(knob, text, bench.book) for text in choice.values]
         return list(dict.fromkeys(value for value in found if value is not None and value != now and not beyond_cards(knob, value, bench)))
     if not isinstance(now, (int, float)) or isinstance(now, bool):
         return []
     return multiples(knob, float(now), choice, bench, whole=(entry := declared(knob)) is None or entry.kind == "count")
+
+
+def larger_cards(bench: Bench) -> list[Value]:
+    """The classes of cards as they are sold, larger than this one, the smallest first; none where this one is not known."""
+    now = bench.book.size("log.capacity") or bench.book.size(CAPACITY)
+    return [size for _, size in sizes_sold() if now is not None and size.low > now.high]
 
 
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
@@ -130,7 +141,17 @@ def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
         elif (steps := accumulation(bench, value)) is not None:
             changes[knob] = steps
     changes.update(_for_fewer_replicas(rule.turns, value, bench))
+    if rule.turns == CAPACITY and isinstance(value, Size):
+        changes.update(_as_printed(value, bench))
     return changes
+
+
+def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
+    """What the message would have printed on a card of this size: all that it has more is free."""
+    now, free = bench.book.size("log.capacity"), bench.book.size("log.free")
+    if now is None:
+        return {}
+    return {"log.capacity": capacity, **({"log.free": free + (capacity - now)} if free is not None else {})}
 
 
 def _for_fewer_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Value]:

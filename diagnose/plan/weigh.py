@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from diagnose.adapters import tables
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan import environment
+from diagnose.plan import environment, larger, rows
 from diagnose.plan.fit import fits as sized
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
-from diagnose.plan.price import Saving, difference
-from diagnose.plan.reject import contraindicated, in_effect, too_little_card, too_little_host
+from diagnose.plan.reject import contraindicated, in_effect, too_little_card, too_little_host, too_unsure
 from diagnose.plan.remedy import Edit, Fits, Price, Rejected, Remedy
+from diagnose.plan.saving import Saving, difference
 from diagnose.plan.say import another_follows, filled, joined, no_effect, value_of, why_bounded, why_saves, why_without_figures
-from diagnose.plan.values import ACCUMULATION, candidates, changes_of, with_companions
+from diagnose.plan.twins import repeated
+from diagnose.plan.values import ACCUMULATION, CAPACITY, candidates, changes_of, with_companions
+from diagnose.record import replace
 from diagnose.units import Size, show
 
 #: Tables of what any script may hold, whatever it trains with.
@@ -31,6 +32,8 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
         return None
     aloud = called or rule.popular
     reason = contraindicated(rule, job) or in_effect(rule, job)
+    if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
+        return None  # nobody asked for it
     if reason is None and rule.turns is not None and rule.do is None and not settable(rule, job):
         framework = job.book.word("train.framework")
         if reads_elsewhere(rule.turns, job):
@@ -48,21 +51,34 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
         return None  # whether it applies is not known, and what it would save neither
     if where is None or splits_unknown(weighed, job):  # it cannot be said to fit before it is known to apply
         weighed = replace(weighed, remedy=replace(weighed.remedy, fits="unknown"))
-    return weighed if called or unasked(weighed) else None
+    if called or unasked(weighed):
+        return weighed
+    return replace(weighed, spare=True) if helps(weighed) else None
+
+
+def helps(offer: Offer) -> bool:
+    """Whether a remedy that nobody calls for and that is not enough by itself can be a step of a plan."""
+    return offer.rule.ledger and offer.bytes > 0 and offer.fits != "unknown"
 
 
 def splits_unknown(offer: Offer, job: Job) -> bool:
-    """Whether it divides the work over cards, where nobody says that there is more than one."""
+    return splits(offer.changes, job)
+
+
+def splits(changes: Mapping[str, Value], job: Job) -> bool:
+    """Whether they divide the work over cards, where nobody says that there is more than one."""
     counted = any(job.book.count(name) is not None for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
-    return not counted and any(name.startswith("parallel.") for name in offer.changes)
+    return not counted and any(name.startswith("parallel.") for name in changes)
 
 
 def unasked(offer: Offer) -> bool:
     """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits."""
     if not offer.rule.ledger:
         return False
+    if offer.rule.effort == "hardware" and not offer.rule.popular:
+        return False  # new hardware is said where a cause calls for it, or nothing less is enough
     if offer.saving is None:
-        return bool(offer.changes)  # looked at as promising above
+        return bool(offer.changes) and offer.rule.effort != "hardware"  # looked at as promising above
     promises = offer.saving.bytes.bytes > 0 or offer.rule.alone is not None
     return promises and (offer.rule.popular or offer.fits in ("yes", "likely"))
 
@@ -141,8 +157,21 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         if rule.alone is None:
             return Rejected(rule.remedy, rule.id, verdict)
         return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), filled(rule.alone, job), host)
+    if rule.turns == CAPACITY:
+        return on_larger_card(rule, job, changes, saving, peak)
     why = joined(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
+
+
+def on_larger_card(rule: Rule, job: Job, changes: dict[str, Value], saving: Saving, peak: Size | None) -> Offer | Rejected:
+    """The smallest class of card that holds the job; where none that is sold does, that is the reason against it."""
+    verdict, said = job.bench.fits(changes), larger.told(changes, job)
+    if said is None or verdict == "unknown":
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
+    if verdict in ("no", "unlikely"):
+        return Rejected(rule.remedy, rule.id, said)
+    offer = offered(rule, job, changes, saving, peak, verdict, said)
+    return replace(offer, remedy=replace(offer.remedy, saves=None))
 
 
 def by_length(job: Job, changes: Mapping[str, Value]) -> Text:
@@ -175,7 +204,9 @@ def pointless(rule: Rule, job: Job, saving: Saving) -> Text | None:
     if not saving.moment:
         return no_effect(job, saving) if saving.bytes.bytes <= job.bench.noticeable else None
     costs_nothing = rule.results == "keep" and rule.speed in ("faster", "same")
-    enough = saving.bytes.bytes > (bench.usable.bytes // 100 if bench.usable else job.bench.noticeable)
+    asked = bench.book.size("log.requested")  # without a card to measure by, what it saves is held against what was asked for
+    least = bench.usable.bytes // 100 if bench.usable else min(bench.noticeable, asked.bytes // 10 if asked else bench.noticeable)
+    enough = saving.bytes.bytes > least
     wanted = (costs_nothing and rule.popular) or job.calls.get(rule.remedy) is not None
     return None if enough and wanted else no_effect(job, saving)
 
@@ -221,6 +252,12 @@ def freed(job: Job, size: Size) -> Fits:
     return "likely" if shortage is not None and size.low >= shortage.high else "unknown"
 
 
+def in_commands(edits: tuple[Edit, ...], job: Job) -> Text:
+    """Says so where several commands of a script hold the same values."""
+    commands = repeated(job.documents, edits)
+    return phrase("plan.in_commands", count=str(commands)) if commands > 1 else same("")
+
+
 def offered(
     rule: Rule,
     job: Job,
@@ -232,7 +269,12 @@ def offered(
     host: Size | None = None,
     command: Text | None = None,
 ) -> Offer:
-    """The offer with its edits, environment and price."""
+    """The offer with its edits, environment and price. A batch that cannot be kept is said, and costs."""
+    shrinks = rows.lost(changes, job)
+    if shrinks is not None:
+        changes = {knob: value for knob, value in changes.items() if knob != ACCUMULATION}
+    edits = edits_of(changes, job) or ()
+    why = joined(why, shrinks or same(""), in_commands(edits, job))
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
@@ -241,12 +283,19 @@ def offered(
         saves=saving.bytes if saving else None,
         peak=peak,
         fits=fits,
-        price=Price(rule.results, rule.speed, rule.effort, host if host and host.bytes > 0 else None),
-        edits=edits_of(changes, job) or (),
+        price=Price(
+            "may_change" if shrinks and rule.results == "keep" else rule.results,
+            rule.speed,
+            rule.effort,
+            host if host and host.bytes > 0 else None,
+        ),
+        edits=edits,
         env=() if environment.edits(changes, job.book, job.documents) else environment.lines(changes, job.book, job.documents),
         command=command or (filled(rule.command, job) if rule.command else None),
         references=rule.references,
         url=rule.url,
         knobs=tuple(changes.items()),
     )
-    return Offer(remedy, rule, changes, saving, job.calls.get(rule.remedy))
+    call = job.calls.get(rule.remedy)
+    aside = call is not None and job.aside(call.cause.cause, changes, saving)
+    return Offer(remedy, rule, changes, saving, call, aside=aside)

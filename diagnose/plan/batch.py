@@ -1,0 +1,25 @@
+"""Rows of an optimizer step, where a framework is told those and accumulates what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from diagnose.adapters import tables
+from diagnose.facts import Value
+from diagnose.plan.desk import Desk
+from diagnose.plan.remedy import Edit
+
+
+def by_global_batch(desk: Desk, steps: Value, turn: Callable[[Desk, str, Value], list[Edit] | None]) -> list[Edit] | None:
+    """Where the framework is told the rows of a step and accumulates what that takes: nothing, or those rows said."""
+    keys = [key for document in desk.documents for key in tables.table(document.framework).keys if key.key and not key.read_only]
+    if all(key.knob != "train.global_batch" for key in keys) or any(key.knob == "train.gradient_accumulation" for key in keys):
+        return None
+    micro, ranks = (
+        desk.changes.get("train.micro_batch_size", desk.book.value("train.micro_batch_size")),
+        desk.book.count("parallel.data"),
+    )
+    known = isinstance(steps, int) and isinstance(micro, int) and ranks and desk.book.count("train.gradient_accumulation")
+    if not known:
+        return [] if desk.book.count("train.global_batch") else None
+    return turn(desk, "train.global_batch", int(steps) * int(micro) * int(ranks))  # type: ignore[arg-type]

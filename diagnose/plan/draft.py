@@ -1,0 +1,83 @@
+"""Some steps and what they change together, priced as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diagnose.facts import Value
+from diagnose.plan.fit import ORDER
+from diagnose.plan.job import Job, Offer
+from diagnose.plan.remedy import Fits
+from diagnose.plan.values import ACCUMULATION, changes_of
+from diagnose.plan.weigh import edits_of
+from diagnose.record import field, record
+
+
+@record
+class Draft:
+    """Some steps and what they change together; `beside`: what their edits set besides (a file that one word names)."""
+
+    steps: tuple[Offer, ...]
+    changes: dict[str, Value]
+    fits: Fits
+    beside: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, Value]:
+        return {**self.changes, **self.beside}
+
+
+def is_hardware(offer: Offer) -> bool:
+    return offer.remedy.price.effort == "hardware"
+
+
+def is_release(offer: Offer) -> bool:
+    return offer.id in ("upgrade_library", "downgrade_library") and offer.saving is not None
+
+
+def one_set(steps: Sequence[Offer], strict: bool) -> bool:
+    """Whether the steps turn different knobs and cure: where a leading cause calls for something (`strict`), at least half of
+    the saving must come from that. Offloading states makes room beside logits, it does not cure them."""
+    knobs = [knob for step in steps for knob in step.changes if knob != ACCUMULATION]
+    leading = sum(step.bytes for step in steps if step.leads)
+    return len(knobs) == len(set(knobs)) and (not strict or 2 * leading >= sum(step.bytes for step in steps))
+
+
+def go_together(steps: Sequence[Offer], job: Job) -> bool:
+    """Whether each of the steps applies, and none is contraindicated, once the others are in effect."""
+    for step in steps:
+        others = {knob: value for other in steps if other is not step for knob, value in other.changes.items()}
+        then = Job(job.book.changed(others), job.ledgers, job.judgement, job.documents, job.reprice, job.edit, job.rules)
+        if then.true(step.rule.where) is False or any(then.true(unless.all) is True for unless in step.rule.not_when):
+            return False
+    return True
+
+
+def priced(steps: tuple[Offer, ...], job: Job) -> Draft:
+    """The steps together; values that were sought by fit are sought again beside the others."""
+    fixed = [step for step in steps if step.rule.to.aim == "list" and len(step.rule.to.values) < 2]
+    changes: dict[str, Value] = {}
+
+    def told(more: dict[str, Value]) -> bool:
+        return edits_of(more, job) is not None
+
+    for step in (*fixed, *(step for step in steps if step not in fixed)):
+        sought = None if step in fixed or len(steps) == 1 else changes_of(step.rule, job.bench, changes, told)
+        if sought is not None and ACCUMULATION not in step.changes:
+            sought = {knob: value for knob, value in sought.items() if knob != ACCUMULATION}  # it cannot be told there
+        changes |= accumulating(sought or step.changes, changes, job)
+    alone = steps[0] if len(steps) == 1 else None
+    return Draft(steps, changes, alone.fits if alone else job.bench.fits(changes))
+
+
+def accumulating(more: dict[str, Value], before: dict[str, Value], job: Job) -> dict[str, Value]:
+    """The changes of one more step; where an earlier one accumulates more too, as often as both ask for together."""
+    now, steps, further = job.book.count(ACCUMULATION) or 1, before.get(ACCUMULATION), more.get(ACCUMULATION)
+    if not isinstance(steps, int) or not isinstance(further, int):
+        return more
+    return {**more, ACCUMULATION: steps * further // now}
+
+
+def nearer(one: Draft | None, other: Draft) -> Draft:
+    """The one that comes nearer to fitting; of equals the first."""
+    return other if one is None or ORDER.index(other.fits) < ORDER.index(one.fits) else one

@@ -1,0 +1,23 @@
+"""A larger card: which class of those sold holds the job, and how that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnose.catalogue import sizes_sold
+from diagnose.facts import Value
+from diagnose.phrases import Text, phrase
+from diagnose.plan.job import Job
+from diagnose.plan.values import CAPACITY
+from diagnose.units import show
+
+
+def told(changes: Mapping[str, Value], job: Job) -> Text | None:
+    """The class of card in GB as sold, and what the job needs and can have there; or that even this one does not hold it."""
+    after = job.bench.after(changes)
+    need, room = job.bench.need(after), job.bench.room(after)
+    gb = next((gb for gb, size in sizes_sold() if size == changes.get(CAPACITY)), None)
+    if need is None or room is None or gb is None:
+        return None
+    holds = job.bench.fits(changes) in ("yes", "likely")
+    return phrase("plan.larger_card" if holds else "plan.no_card", gb=gb, need=show(need.bytes), usable=show(room.bytes))

@@ -1,0 +1,40 @@
+"""Whether an edit keeps the rows of an optimizer step; where it cannot, what is to be said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnose.adapters import tables
+from diagnose.adapters.settings import Document
+from diagnose.adapters.spellings import Key
+from diagnose.facts import Value, declared
+from diagnose.phrases import Text, phrase, same
+from diagnose.plan import environment
+from diagnose.plan.fitting import stands
+from diagnose.plan.job import Job
+from diagnose.plan.values import ACCUMULATION, MICRO
+
+
+def lost(changes: Mapping[str, Value], job: Job) -> Text | None:
+    """What to say where more accumulation is wanted and the framework cannot be told; None where it can, or need not be."""
+    knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
+    rest = {name: value for name, value in knobs.items() if not environment.is_ours(name)}
+    before = job.book.count(ACCUMULATION)
+    if not job.documents or ACCUMULATION not in rest or job.edit(job.documents, job.book, rest) is not None:
+        return None
+    for document in job.documents:
+        tab = tables.table(document.framework)
+        for key in (*tab.of(ACCUMULATION), *tab.of("train.global_batch")):
+            if not key.key or key.read_only:
+                continue
+            if not stands(document, key):
+                return phrase("plan.cannot_accumulate", name=key.key, other=_in_the_way(document, key))
+            micro = job.book.count(MICRO)
+            if key.knob == "train.global_batch" and micro is not None and before is not None:
+                return phrase("plan.tell_rows", name=key.key, rows=same(str(micro * before)))
+    return None
+
+
+def _in_the_way(document: Document, key: Key) -> str:
+    """The keys beside which this one cannot be used, as they stand in the document."""
+    return ", ".join(entry.key for entry in document.entries if entry.key.lstrip("-") in (key.where or {}))
