@@ -182,3 +182,11 @@ def test_one_more_fact_never_overturns_a_firm_verdict(data: st.DataObject) -> No
         first, then = decide(each, known).outcome, decide(each, more).outcome
         assert first not in ("fires", "quiet") or then == first, each.id
         assert first != "likely" or then in ("likely", "fires", "quiet", "unknown"), each.id
+
+
+def test_what_is_not_set_is_said_in_words() -> None:
+    """A key that decides and is not there has no value to print: no dash, and no English word in a Chinese sentence."""
+    from diagnose.judge.wording import fill
+
+    assert fill("it is {config.missed_value}", lambda _: "unset", "en") == "it is unset"
+    assert fill("其值仍为 {config.missed_value}", lambda _: "unset", "zh").endswith("未设置")

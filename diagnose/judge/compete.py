@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.judge.verdict import Verdict
+from diagnose.record import replace
 from diagnose.units import Size
 
 _CERTAINTY = {"fires": 0, "likely": 1}
@@ -25,7 +25,7 @@ def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]
     """
     speaking = [verdict for verdict in verdicts if verdict.outcome in _CERTAINTY]
     standing = [replace(verdict, also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
-    return _merged(_settled(sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), -_bytes(verdict), verdict.rule)), shortage))
+    return _merged(_settled(sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), *_alike(verdict))), shortage))
 
 
 def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:
@@ -54,10 +54,15 @@ def _settled(verdicts: Sequence[Verdict], shortage: Size | None) -> list[Verdict
     for verdict in verdicts:
         first = alike[0] if alike else verdict
         if _rank(verdict, shortage) != _rank(first, shortage) or _bytes(verdict) < _bytes(first) * ALIKE:
-            settled += sorted(alike, key=lambda held: (-held.told, -_bytes(held), held.rule))
+            settled += sorted(alike, key=lambda held: (-held.told, *_alike(held)))
             alike = []
         alike.append(verdict)
-    return settled + sorted(alike, key=lambda held: (-held.told, -_bytes(held), held.rule))
+    return settled + sorted(alike, key=lambda held: (-held.told, *_alike(held)))
+
+
+def _alike(verdict: Verdict) -> tuple[int, int, str, str]:
+    """What is left between equals: bytes, then how many places speak for it, then what it rests on; never the name of its file."""
+    return -_bytes(verdict), -len(verdict.evidence), verdict.deciding, verdict.title.en
 
 
 def _merged(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from diagnose import shipped
 from diagnose.complaints import complaint
 from diagnose.record import record
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
 
 Operator = Literal[">=", "<=", "==", "!=", ">", "<"]
 Sign = Literal["+", "-"]
@@ -112,7 +109,7 @@ def parse(text: str) -> Comparison:
     """The comparison that a line of a rule writes. Raises Complaint for anything else."""
     tree = _tree(text, "comparison")
     left, operator, right = tree.children
-    return Comparison(_node(left), str(operator), _node(right))  # type: ignore[arg-type]  # the grammar admits no other operator
+    return Comparison(_node(left), operator.text, _node(right))
 
 
 def parse_sum(text: str) -> Node:
@@ -122,30 +119,30 @@ def parse_sum(text: str) -> Node:
 
 
 @cache
-def _tree(text: str, wanted: str) -> Tree[Token]:
-    from lark.exceptions import UnexpectedInput
+def _tree(text: str, wanted: str) -> Any:
+    """The tree of a comparison. (Any: its grammar says what stands where.)"""
+    from diagnose.lalr import Unread
 
     if len(text) > LONGEST:
         raise complaint("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=wanted)
     try:
         return shipped.parser("rule_expr").parse(text)
-    except UnexpectedInput as error:
-        column = getattr(error, "column", 0)
-        raise complaint("not_an_expression", f"column {column}" if column > 0 else "", text=text, wanted=wanted) from error
+    except Unread as error:
+        raise complaint("not_an_expression", f"column {error.column}", text=text, wanted=wanted) from error
 
 
-def _node(tree: Tree[Token] | Token) -> Node:
-    kind, parts = tree.data, tree.children  # type: ignore[union-attr]  # every leaf is wrapped by its alias
+def _node(tree: Any) -> Node:
+    kind, parts = tree.data, tree.children
     if kind == "fact":
-        return Name(str(parts[0]))
+        return Name(parts[0].text)
     if kind == "size":
-        return _size(str(parts[0]), str(parts[1]))
+        return _size(parts[0].text, parts[1].text)
     if kind in ("number", "version", "word"):
-        return Figure(kind, str(parts[0]))  # type: ignore[arg-type]  # one of the three
+        return Figure(kind, parts[0].text)
     if kind == "share":
-        return Share(str(parts[0]), _node(parts[1]))
+        return Share(parts[0].text, _node(parts[1]))
     if kind == "sum":
-        return Sum(_node(parts[0]), tuple((str(parts[i]), _node(parts[i + 1])) for i in range(1, len(parts), 2)))  # type: ignore[misc]
+        return Sum(_node(parts[0]), tuple((parts[i].text, _node(parts[i + 1])) for i in range(1, len(parts), 2)))
     return Product(tuple(_node(part) for part in parts[::2]))
 
 

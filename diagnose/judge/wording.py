@@ -46,11 +46,14 @@ def fill(sentence: str, lookup: Lookup, lang: Lang) -> str:
 
 
 def _worded(name: str, value: Value, lang: Lang) -> str:
-    """A phase as people call it, a card without a name as the card, anything else as it is."""
+    """A phase and a setting as people call them, a card without a name as the card, anything else as it is."""
     if name == "log.phase" and value is not None:
         return phrase(f"phase.{value}").to(lang)
     if name == "hardware.gpu" and value is None:
         return phrase("judge.card").to(lang)
+    named = declared(value) if isinstance(value, str) and "." in value else None
+    if named is not None:  # a fact whose value is the name of a setting
+        return Text(named.en, named.zh).to(lang)
     return shown(value, lang)
 
 
@@ -60,7 +63,7 @@ def shown(value: Value, lang: Lang) -> str:
         return phrase("judge.unknown").to(lang)
     if isinstance(value, bool):
         value = "enabled" if value else "disabled"
-    if value in ("enabled", "disabled"):
+    if value in ("enabled", "disabled", "unset"):
         return phrase(f"judge.{value}").to(lang)
     if isinstance(value, Size):
         return str(value)

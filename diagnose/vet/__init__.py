@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from diagnose import shipped
+from diagnose.record import NamedTuple
 from diagnose.vet import examples, language, links, meaning, remedies, shape
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers

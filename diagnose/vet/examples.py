@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.complaints import Complaint
 from diagnose.facts import Fact, FactBook, Witness, typed
@@ -13,7 +12,7 @@ from diagnose.judge.express import Comparison, names
 from diagnose.judge.load import Rule, rule_of
 from diagnose.judge.releases import rule_of_release
 from diagnose.phrases import phrase
-from diagnose.record import record
+from diagnose.record import record, replace
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 

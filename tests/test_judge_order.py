@@ -1,0 +1,35 @@
+"""Verdicts hang on facts alone: not on the order in which rules are read, nor on what their files are called."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from cases import diagnosed, folders
+
+from diagnose.facts import FactBook
+from diagnose.judge import judge, load
+from diagnose.judge.verdict import Judgement
+from diagnose.record import replace
+
+
+def told(judgement: Judgement, names: dict[str, str]) -> tuple[list[object], set[tuple[str, str]]]:
+    """The causes in order, and every rule's verdict, under the names that the rules have in our files."""
+    causes = [
+        (cause.cause, names.get(cause.rule, cause.rule), cause.outcome, cause.also_true, cause.accounts_for) for cause in judgement.causes
+    ]
+    return list(causes), {(names.get(verdict.rule, verdict.rule), verdict.outcome) for verdict in judgement.all}
+
+
+@pytest.mark.parametrize("name", folders())
+def test_neither_order_nor_file_names_change_a_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules of every case shuffled, then renamed so that their names sort the other way round."""
+    book, (ours, faults) = FactBook(diagnosed(name).facts), load.rules()
+    plain = told(judge(book), {})
+    shuffled = random.Random(name).sample(list(ours), len(ours))
+    monkeypatch.setattr(load, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
+    assert told(judge(book), {}) == plain
+    new = {rule.id: f"{999 - place:03d}" for place, rule in enumerate(sorted(ours, key=lambda rule: rule.id))}
+    renamed = [replace(rule, id=new[rule.id], yields_to=tuple(new.get(other, other) for other in rule.yields_to)) for rule in ours]
+    monkeypatch.setattr(load, "rules", lambda folders=(), *, trial=False: (renamed, list(faults)))
+    assert told(judge(book), {name: rule for rule, name in new.items()}) == plain
