@@ -123,3 +123,11 @@ def test_every_word_of_a_price_and_of_fits_has_a_name() -> None:
 def test_a_phrase_asks_for_the_same_values_in_both_languages(room: str) -> None:
     for name, entry in shipped.table("phrases")[room].items():
         assert set(re.findall(r"{(\w+)}", entry["en"])) == set(re.findall(r"{(\w+)}", entry["zh"])), name
+
+
+def test_a_patch_that_is_looked_at_hides_nothing_and_still_applies() -> None:
+    """Context lines come from a stranger's file: what hides or turns text is shown as a sign, tabs and blanks stay."""
+    from diagnose.render.strings import visible
+
+    assert visible("-\tkey:  1\r\n+\tkey:  2\r\n") == "-\tkey:  1\n+\tkey:  2\n"
+    assert visible(" # \u202etxet\x1b[2J\U000e0072") == " # �txet�[2J�"

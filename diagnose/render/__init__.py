@@ -51,4 +51,16 @@ def _markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> st
     return render(diagnosis, lang, view)
 
 
-RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _markdown}
+def _html(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.html import render
+
+    return render(diagnosis, lang, view)
+
+
+def _sarif(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.sarif import render
+
+    return render(diagnosis, lang, view)
+
+
+RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html, "sarif": _sarif}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import isfinite
 
 from diagnose import __version__
-from diagnose.budget.ledger import Attribution, Ledger, Moment, Term
+from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, Input, Notice, Value, Witness, declared
 from diagnose.judge.verdict import Verdict as Ruling
@@ -32,7 +32,7 @@ FIGURES = (
 def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
     """The report of the contract, its keys in the contract's order."""
     judged, outcome = diagnosis.judgement, diagnosis.outcome
-    return {
+    report: dict[str, Json] = {
         "schema": SCHEMA,
         "tool": {"name": "oomdoctor", "version": __version__},
         "inputs": [of_input(each) for each in diagnosis.inputs],
@@ -45,10 +45,19 @@ def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
         "undecided": [of_undecided(ruling, lang) for ruling in judged.undecided],
         "remedies": [of_remedy(remedy, lang) for remedy in outcome.remedies],
         "rejected": [of_rejected(each, lang) for each in outcome.rejected],
-        "plan": None if outcome.plan is None else of_plan(outcome.plan),
+        "plan": None if outcome.plan is None else of_plan(outcome.plan, lang),
         "questions": [of_question(question, lang) for question in outcome.questions],
         "notices": [of_notice(notice, lang) for notice in diagnosis.notices],
     }
+    if diagnosis.snapshot is not None:
+        from diagnose.render.snapshot import of_snapshot
+
+        report["snapshot"] = of_snapshot(diagnosis.snapshot, lang)
+    if diagnosis.outlook is not None:
+        from diagnose.render.outlook_data import of_outlook
+
+        report["check"] = of_outlook(diagnosis.outlook, diagnosis, lang)
+    return report
 
 
 def of_size(size: Size | None) -> Json:
@@ -182,8 +191,17 @@ def of_moment(moment: Moment, lang: Lang) -> Json:
     return {"name": moment.name, "total": of_size(whole), "terms": [of_term(term, whole, lang) for term in moment.terms]}
 
 
+def of_host(host: Host, lang: Lang) -> Json:
+    """What stays on the host, and the moments that take more."""
+    whole = host.total
+    return {
+        "total": of_size(whole),
+        "terms": [of_term(term, whole, lang) for term in host.terms],
+        "moments": [of_moment(moment, lang) for moment in host.moments],
+    }
+
+
 def of_ledger(ledger: Ledger, lang: Lang) -> Json:
-    host = ledger.host.total
     return {
         "role": ledger.role,
         "gpus": ledger.gpus,
@@ -193,7 +211,7 @@ def of_ledger(ledger: Ledger, lang: Lang) -> Json:
         "peak_moment": ledger.peak.name if ledger.peak else None,
         "observed": of_size(ledger.observed),
         "unexplained": of_size(ledger.unexplained),
-        "host": {"total": of_size(host), "terms": [of_term(term, host, lang) for term in ledger.host.terms]},
+        "host": of_host(ledger.host, lang),
         "failing_moment": ledger.failing,
         "fits": fit.sits(ledger),
         "unknown": [*ledger.unknown],
@@ -261,7 +279,7 @@ def of_rejected(rejected: Rejected, lang: Lang) -> Json:
     return {"id": rejected.id, "rule": rejected.rule, "reason": rejected.reason.to(lang)}
 
 
-def of_plan(plan: Plan) -> Json:
+def of_plan(plan: Plan, lang: Lang) -> Json:
     ladder: list[Json] = [
         {"knob": rung.knob, "from": of_value(rung.frm), "to": of_value(rung.to), "predicted_peak": of_size(rung.predicted_peak)}
         for rung in plan.ladder
@@ -274,6 +292,7 @@ def of_plan(plan: Plan) -> Json:
         "margin": of_size(plan.margin),
         "fits": plan.fits,
         "ladder": ladder,
+        "note": plan.note.to(lang) if plan.note else None,
     }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnose.budget.ledger import Moment, Term
+from diagnose.budget.ledger import Ledger, Moment, Term
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.phrases import Lang
-from diagnose.render import View, ledgers, words
+from diagnose.render import View, happened, ledgers, words
 from diagnose.render.layout import Page
 from diagnose.render.strings import one_line
 from diagnose.render.words import colon, comma, word
@@ -37,7 +37,7 @@ def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every failure of the log, with what follows from what."""
     for number, event in enumerate(diagnosis.events):
         phase = "" if event.phase == "unknown" else words.phase(event.phase, lang)
-        parts = [event.exception or event.family, words.who(event, lang), phase]
+        parts = [event.exception or event.family, happened.who(event, lang), phase]
         if number == diagnosis.verdict.event:
             parts.append(word("root", lang))
         if event.consequence_of is not None:
@@ -58,9 +58,15 @@ def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
             marks += [word("moment_peak", lang)] if now is ledger.peak else []
             note = words.bracketed(comma(lang).join(marks), lang) if marks else ""
             terms(page, f"{words.moment(now.name, lang)}{colon(lang)}{words.amount(now.total, lang)}{note}", now, lang)
-        if ledger.host.terms:
-            host = Moment("host", ledger.host.terms)
-            terms(page, f"{word('host_memory', lang)}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
+        for title, host in on_host(ledger, lang):
+            terms(page, f"{title}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
+
+
+def on_host(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
+    """Host memory: what stays there, and the moments that take more."""
+    title = word("host_memory", lang)
+    stays = [(title, Moment("host", ledger.host.terms))] if ledger.host.terms else []
+    return stays + [(f"{title}{comma(lang)}{words.moment(moment.name, lang)}", moment) for moment in ledger.host.moments]
 
 
 def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:

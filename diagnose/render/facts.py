@@ -5,10 +5,10 @@ from __future__ import annotations
 from diagnose.facts import Fact, declared
 from diagnose.phrases import Lang
 from diagnose.render import PLAIN, View, details, words
+from diagnose.render.full import notices
 from diagnose.render.layout import Page, cells, clip, pad
 from diagnose.render.markdown import code, escape
 from diagnose.render.strings import changed, escaped, harmless, one_line
-from diagnose.render.terminal import notices
 from diagnose.render.words import word
 from diagnose.report import Diagnosis
 
@@ -42,7 +42,7 @@ def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
         if facts:
             page.heading(word(title, lang))
             (settings if title == "knobs" else table)(page, facts, lang, view.verbose)
-    notices(page, diagnosis.notices, lang, view)
+    notices(page, diagnosis, lang, view)
     return page.text()
 
 

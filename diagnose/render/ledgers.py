@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose.budget.ledger import Ledger, Moment, total
 from diagnose.phrases import Lang
 from diagnose.plan import fit
-from diagnose.render import words
+from diagnose.record import NamedTuple
+from diagnose.render import happened, words
 from diagnose.render.words import comma, moment, word
 from diagnose.report import Diagnosis
 from diagnose.units import Size
@@ -27,9 +26,9 @@ class Row(NamedTuple):
 
 
 def leading(diagnosis: Diagnosis) -> Ledger | None:
-    """The ledger of the role that failed; without a failure that of the largest peak."""
+    """The ledger of the role that failed; without a failure of the one that sits worst on its card."""
     failed = [ledger for ledger in diagnosis.ledgers if ledger.failing is not None]
-    return failed[0] if failed else max(diagnosis.ledgers, key=lambda ledger: ledger.peak.total.bytes if ledger.peak else 0, default=None)
+    return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
 def kept_on_host(diagnosis: Diagnosis) -> Moment:
@@ -65,7 +64,7 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 def doubt(diagnosis: Diagnosis, lang: Lang) -> str:
     """What it means where ledger and log contradict each other; empty where they agree."""
-    off = words.contradicted(diagnosis)
+    off = happened.contradicted(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
 
@@ -76,7 +75,7 @@ def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
         return []
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     beside = (sizes.get(name) for name in ("log.not_torch", "log.engine_in_use", "log.foreign"))
-    said = [words.the_card(event, lang, *beside), inferred(diagnosis, lang), words.request(diagnosis, lang, tick)]
+    said = [happened.the_card(event, lang, *beside), inferred(diagnosis, lang), happened.request(diagnosis, lang, tick)]
     return [line for line in said if line]
 
 

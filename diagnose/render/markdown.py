@@ -8,7 +8,7 @@ from itertools import groupby
 from diagnose.budget.ledger import Moment
 from diagnose.phrases import Lang, Text
 from diagnose.plan.remedy import Edit, Remedy
-from diagnose.render import PLAIN, View, ledgers, words
+from diagnose.render import PLAIN, View, advice, bar, card, happened, ledgers, outlook, variables, words
 from diagnose.render.strings import changed, harmless, one_line
 from diagnose.render.words import colon, comma, word
 from diagnose.report import Diagnosis
@@ -19,23 +19,54 @@ ACTIVE = re.compile(r"([\\*\[\]<>~|#]|(?<!\w)_|_(?!\w)|!(?=\[)|&(?=[\w#]+;))")
 MENTION = re.compile(r"@(?=\w)")
 CODE = re.compile(r"(`+)(?!`)([^`\n]+)(?<!`)\1(?!`)")
 
-TERMS, REJECTED, QUESTIONS = 6, 5, 3
+TERMS, REJECTED, QUESTIONS = 6, 8, 3
+#: What a comment on GitHub holds, in characters; how wide the bar is.
+COMMENT, BAR = 65_536, 76
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
-    """The whole answer as Markdown that holds nothing a stranger's log could make act."""
+    """The whole answer as Markdown that holds nothing a stranger's log could make act: what to do in the open, the reasons folded."""
     diagnosis = changed(diagnosis, harmless)
     parts = [
-        f"**{words.banner(diagnosis, lang)}**{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
+        f"**{happened.banner(diagnosis, lang)}**{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
+        "  \n".join(map(escape, outlook.room(diagnosis, lang))),
+        card_bar(diagnosis, lang),
         plan(diagnosis, lang),
-        memory(diagnosis, lang, view),
-        causes(diagnosis, lang),
-        remedies(diagnosis, lang, view),
-        rejected(diagnosis, lang, view),
-        questions(diagnosis, lang),
+        frontier(diagnosis, lang),
+        "" if diagnosis.outcome.plan else remedies(diagnosis, lang, view),
         notices(diagnosis, lang),
     ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    folds = [
+        folded(word("why", lang), causes(diagnosis, lang)),
+        folded(word("memory_host" if happened.on_host(diagnosis) else "memory", lang), memory(diagnosis, lang, view)),
+        snapshot(diagnosis, lang),
+        folded(word("remedies", lang), remedies(diagnosis, lang, view) if diagnosis.outcome.plan else ""),
+        folded(word("not_here", lang), rejected(diagnosis, lang, view)),
+        folded(word("questions", lang), questions(diagnosis, lang)),
+    ]
+    return within("\n\n".join(filter(None, parts)), list(filter(None, folds)))
+
+
+def within(shown: str, folds: list[str]) -> str:
+    """What is shown and as many of the folded parts as a comment holds."""
+    while folds and len(shown) + sum(map(len, folds)) + 2 * len(folds) > COMMENT:
+        folds.pop()
+    whole = "\n\n".join([shown, *folds])
+    return (whole if len(whole) <= COMMENT else whole[: COMMENT - 2] + "…") + "\n"
+
+
+def folded(title: str, text: str) -> str:
+    """A part that opens on a click; GitHub and GitLab want a blank line between the tag and Markdown."""
+    return f"<details><summary>{escape(title)}</summary>\n\n{text}\n\n</details>" if text else ""
+
+
+def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The card as a block of signs."""
+    shown = card.of(diagnosis, lang)
+    if shown is None:
+        return ""
+    lines = [bar.heading(shown, lang), bar.line(shown, BAR), *bar.legend(shown, BAR, lang)]
+    return fenced("text", lines)
 
 
 def escape(text: str) -> str:
@@ -62,16 +93,17 @@ def code(text: str, cell: bool = False) -> str:
 def fenced(language: str, lines: list[str]) -> str:
     """A code block that no line in it can end."""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(lines)) or ["``"]))
-    return "\n".join([fence + language, *map(one_line, lines), fence])
+    return "\n".join([fence + language, *(harmless(line).replace("\n", " ").rstrip() for line in lines), fence])
 
 
 def bullets(title: str, items: list[str]) -> str:
-    return "\n".join([f"**{title}**", "", *(f"- {item}" for item in items)]) if items else ""
+    head = [f"**{title}**", ""] if title else []
+    return "\n".join([*head, *(f"- {item}" for item in items)]) if items else ""
 
 
 def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     """The failing moment as a table, and how it compares with what was printed."""
-    if words.on_host(diagnosis):
+    if happened.on_host(diagnosis):
         kept = ledgers.kept_on_host(diagnosis)
         return "\n".join([*_table(word("memory_host", lang), kept, lang, TERMS)]) if kept.terms else ""
     ledger = ledgers.leading(diagnosis)
@@ -92,28 +124,51 @@ def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     return "\n".join([*rows, "", *(escape(line) + "  " for line in filter(None, lines))]).rstrip()
 
 
+def snapshot(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What a memory snapshot shows, folded."""
+    if diagnosis.snapshot is None:
+        return ""
+    from diagnose.render.snapshot import parts
+
+    (title, lines), *others = parts(diagnosis, lang)
+    lists = ["\n".join(f"- {escape(line)}" for line in lines)]
+    lists += [bullets(name, [escape(line) for line in each]) for name, each in others]
+    return folded(title, "\n\n".join(lists))
+
+
 def _table(title: str, now: Moment, lang: Lang, most: int) -> list[str]:
     """The terms of a moment, largest first."""
     rows = [f"| {escape(title)} | {word('size', lang)} | {word('share', lang)} |", "|---|---:|---:|"]
     return rows + [f"| {escape(row.name)} | {words.figure(row.size)} | {row.share:.0%} |" for row in ledgers.rows(now, lang, most)]
 
 
+def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
+    """How far each way of running the job can be taken."""
+    head, *lines = outlook.columns(diagnosis, lang) or [[]]
+    if not lines:
+        return ""
+    rows = [f"| {' | '.join(map(escape, line))} |" for line in (head, *lines)]
+    rows.insert(1, "|---|" + "---:|" * (len(head) - 2) + "---|")
+    notes = [escape(note) + "  " for note in outlook.notes(diagnosis, lang)]
+    return "\n".join([f"**{escape(outlook.title(diagnosis, lang))}**", "", *rows, *(["", *notes] if notes else [])]).rstrip()
+
+
 def causes(diagnosis: Diagnosis, lang: Lang) -> str:
     headline = diagnosis.verdict.headline.to(lang)
     lines = []
     for number, cause in enumerate(diagnosis.judgement.causes, 1):
-        notes = [words.certainty(cause, lang)]
-        if accounted := words.accounted(cause, lang):
+        notes = [happened.certainty(cause, lang)]
+        if accounted := happened.accounted(cause, lang):
             notes.append(accounted)
         if where := words.places(cause.evidence):
             notes.append(code(where))
         explanation = words.sentence(cause.explanation.to(lang), lang)
-        more = "" if cause.also_true or words.told(explanation, headline) else f"{words.stop(lang)}{escape(explanation)}"
+        more = "" if cause.also_true or happened.told(explanation, headline) else f"{words.stop(lang)}{escape(explanation)}"
         title = cause.title.to(lang).rstrip(".。")
         lines.append(f"{number}. {escape(title)}{words.bracketed(comma(lang).join(notes), lang)}{more}")
     if not lines and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
-        lines.append(words.no_cause(diagnosis, lang))
-    return "\n".join([f"**{word('why', lang)}**", "", *lines]) if lines else ""
+        lines.append(happened.no_cause(diagnosis, lang))
+    return "\n".join(lines)
 
 
 def plan(diagnosis: Diagnosis, lang: Lang) -> str:
@@ -122,19 +177,21 @@ def plan(diagnosis: Diagnosis, lang: Lang) -> str:
     if made is None or not made.steps:
         return ""
     known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
-    lines = [f"**{escape(words.heading_of(made, diagnosis, ledgers.leading(diagnosis), lang))}**", ""]
+    lines = [f"**{escape(advice.heading_of(made, diagnosis, ledgers.leading(diagnosis), lang))}**", ""]
     for number, step in enumerate(made.steps, 1):
         remedy = known.get(step)
         title = escape(remedy.title.to(lang)) if remedy else words.name_of("remedy", step, lang)
-        lines.append(f"{number}. {title}" + (f"{colon(lang)}{words.price(remedy, lang)}" if remedy else ""))
-        if remedy is not None and (why := words.reason(remedy, diagnosis, lang)):
+        lines.append(f"{number}. {title}" + (f"{colon(lang)}{advice.price(remedy, lang)}" if remedy else ""))
+        if remedy is not None and (why := advice.reason(remedy, diagnosis, lang)):
             lines.append(f"   {escape(why)}")
         if remedy is not None and remedy.command is not None:
             lines.append(f"   {command(remedy.command, lang)}")
     if made.edits:
         lines += ["", fenced("diff", diff(made.edits))]
     if made.env:
-        lines += ["", fenced("bash", [f"export {variable}" for variable in made.env])]
+        lines += ["", fenced(variables.BLOCKS[variables.shell(diagnosis)], variables.lines(made.env, diagnosis))]
+    for said in (advice.remark(made, lang), advice.climb(made, diagnosis, lang)):
+        lines += ["", escape(said)] if said else []
     return "\n".join(lines)
 
 
@@ -145,9 +202,9 @@ def diff(edits: tuple[Edit, ...]) -> list[str]:
         lines.append(f"# {words.short(target)}")
         for change in changes:
             if change.frm is not None:
-                lines.append("- " + words.setting(change.key, change.frm))
+                lines.append("- " + words.setting(change.key, change.frm, target))
             if change.to is not None:
-                lines.append("+ " + words.setting(change.renamed or change.key, change.to))
+                lines.append("+ " + words.setting(change.renamed or change.key, change.to, target))
     return lines
 
 
@@ -156,14 +213,14 @@ def remedies(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     planned = outcome.plan.steps if outcome.plan else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in planned]
     shown = others if view.verbose else others[: view.top]
-    return bullets(word("remedies" if planned else "remedies_only", lang), [one_remedy(remedy, diagnosis, lang) for remedy in shown])
+    return bullets("" if outcome.plan else word("remedies_only", lang), [one_remedy(remedy, diagnosis, lang) for remedy in shown])
 
 
 def one_remedy(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    line = f"{escape(remedy.title.to(lang))}{colon(lang)}{words.effect(remedy, lang)}{words.semicolon(lang)}{words.price(remedy, lang)}"
-    edits = [f"{escape(words.target(change, diagnosis))}{colon(lang)}{code(words.edit(change, lang))}" for change in remedy.edits]
+    line = f"{escape(remedy.title.to(lang))}{colon(lang)}{advice.effect(remedy, lang)}{words.semicolon(lang)}{advice.price(remedy, lang)}"
+    edits = [f"{escape(advice.target(change, diagnosis))}{colon(lang)}{code(advice.edit(change, lang))}" for change in remedy.edits]
     commands = [command(remedy.command, lang)] if remedy.command else []
-    return "\n  ".join([line, *edits, *(code(f"export {variable}") for variable in remedy.env), *commands])
+    return "\n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands])
 
 
 def command(text: Text, lang: Lang) -> str:
@@ -174,13 +231,13 @@ def command(text: Text, lang: Lang) -> str:
 def rejected(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     advice = diagnosis.outcome.rejected if view.verbose else diagnosis.outcome.rejected[:REJECTED]
     reasons = [(words.name_of("remedy", each.id, lang), escape(words.sentence(each.reason.to(lang), lang))) for each in advice]
-    return bullets(word("not_here", lang), [f"{name}{colon(lang)}{reason}" for name, reason in reasons])
+    return bullets("", [f"{name}{colon(lang)}{reason}" for name, reason in reasons])
 
 
 def questions(diagnosis: Diagnosis, lang: Lang) -> str:
     asked = diagnosis.outcome.questions[:QUESTIONS]
     lines = [f"{escape(words.question(each.why.to(lang), each.how.to(lang), lang))} {code(each.set)}" for each in asked]
-    return bullets(word("questions", lang), lines)
+    return bullets("", lines)
 
 
 def notices(diagnosis: Diagnosis, lang: Lang) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 from diagnose import shipped
+from diagnose.adapters.settings import Document
 from diagnose.parse.event import Event
+from diagnose.record import NamedTuple, replace
+from diagnose.render import advice
 from diagnose.render.strings import changed
 from diagnose.report import Diagnosis
 
@@ -51,9 +53,12 @@ class Masker:
         return text
 
     def _masked(self, kind: str, found: re.Match[str]) -> str:
+        if "it" in found.re.groupindex and found["it"] is None:
+            return found[0]  # what looks alike and is no secret
         group = "it" if "it" in found.re.groupindex else 0
         start, end = found.start(group) - found.start(), found.end(group) - found.start()
-        return found[0][:start] + self._placeholder(kind, found[group]) + found[0][end:]
+        lines = "\n" * found[group].count("\n")  # what stands below keeps its line
+        return found[0][:start] + self._placeholder(kind, found[group]) + lines + found[0][end:]
 
     def _placeholder(self, kind: str, secret: str) -> str:
         if (kind, secret) not in self._given:
@@ -75,5 +80,16 @@ def everyone(events: tuple[Event, ...]) -> Iterator[Event]:
 
 
 def diagnosis(of: Diagnosis) -> Diagnosis:
-    """The same diagnosis with every text masked; words, figures and the documents that a patch is made from stay."""
-    return changed(of, masker(of))
+    """The same diagnosis with every text masked; words and figures stay. Of the documents, whose offsets are then wrong, no patch
+    can be made any more: so it is made before, and masked too."""
+    if of.patch is not None:
+        return of
+    mask = masker(of)
+    masked: Diagnosis = changed(of, mask)
+    return replace(masked, documents=tuple(document(each, mask) for each in of.documents), patch=mask(advice.patch(of)))
+
+
+def document(of: Document, mask: Masker) -> Document:
+    """A config with its texts masked; keys, lines and what they set stay."""
+    entries = tuple(replace(entry, key=mask(entry.key), written=mask(entry.written)) for entry in of.entries)
+    return replace(of, name=mask(of.name), text=mask(of.text), outer=mask(of.outer), entries=entries)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
 from diagnose.adapters.settings import Document
 from diagnose.catalogue import Model
+from diagnose.record import fields, is_record, replace
 from diagnose.units import Size
 
 Item = TypeVar("Item")
@@ -39,7 +39,7 @@ def _changed(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, tuple):
         parts = [_changed(part, change) for part in value]
         return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_record(value) and not isinstance(value, type):
         return replace(value, **{each.name: _changed(getattr(value, each.name), change) for each in fields(value)})
     return value
 
@@ -50,6 +50,11 @@ def harmless(text: str) -> str:
         return text
     plain = ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", " ").replace("\t", " ")
     return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", plain)
+
+
+def visible(text: str) -> str:
+    """A patch to look at or to copy: blanks and tabs stay, so that it applies; what hides, turns or steers is shown as a sign."""
+    return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def escaped(written: str) -> str:

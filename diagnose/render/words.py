@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from diagnose.budget.ledger import Ledger
 from diagnose.facts import Notice, Value, Witness, declared
-from diagnose.headline import HOST
-from diagnose.judge.verdict import Verdict as Ruling
-from diagnose.parse.event import Event
-from diagnose.phrases import Lang, phrase
-from diagnose.plan.remedy import Edit, Plan, Remedy
-from diagnose.report import Diagnosis
+from diagnose.phrases import Lang, phrase, same
 from diagnose.units import Size, Version, show
 
 #: A name of an input that is longer is shown by its last part.
 LONGEST_NAME = 32
-
-#: The words for a plan that one can start.
-FITTING = ("yes", "likely")
-
-#: What nobody owns on the card is not worth a word below this.
-NEGLIGIBLE = 2**28
 
 #: Wider than this share of its value, a size is shown as a range.
 VAGUE = 0.1
@@ -95,14 +83,6 @@ def short(name: str) -> str:
     return last
 
 
-def target(change: Edit, diagnosis: Diagnosis) -> str:
-    """The file of an edit, with the line where its key stands."""
-    documents = (document for document in diagnosis.documents if document.name == change.target)
-    lines = (entry.line for document in documents for entry in document.entries if entry.key == change.key and entry.line)
-    line = next(lines, 0)
-    return f"{short(change.target)}:{line}" if line else short(change.target)
-
-
 def places(evidence: tuple[Witness, ...], most: int = 3) -> str:
     """Where it is seen, each place once."""
     seen = list(dict.fromkeys(filter(None, map(place, evidence))))
@@ -130,30 +110,6 @@ def meaning(name: str, lang: Lang) -> str:
     """What a fact or knob means, in a few words."""
     entry = declared(name)
     return name if entry is None else entry.zh if lang == "zh" else entry.en
-
-
-def certainty(cause: Ruling, lang: Lang) -> str:
-    """certain, likely; or whether it is only also true."""
-    if cause.also_true:
-        return word("also_true" if cause.outcome == "fires" else "also_likely", lang)
-    return word("certain" if cause.outcome == "fires" else "likely", lang)
-
-
-def accounted(cause: Ruling, lang: Lang) -> str:
-    """What a cause accounts for, and how much of the card that is; empty where that is not known."""
-    if cause.accounts_for is None:
-        return ""
-    size = amount(cause.accounts_for, lang)
-    return (
-        word("accounts_for", lang, size=size)
-        if cause.share is None
-        else word("accounts_for_share", lang, size=size, share=f"{cause.share:.0%}")
-    )
-
-
-def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What to say where no cause was found: what is missing, if it is the configuration."""
-    return word("no_cause_from_log" if all(given.kind == "log" for given in diagnosis.inputs) else "no_cause", lang)
 
 
 def comma(lang: Lang) -> str:
@@ -186,131 +142,24 @@ def sentence(text: str, lang: Lang) -> str:
     return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")
 
 
-def told(explanation: str, headline: str) -> bool:
-    """Whether the headline says this already."""
-    return explanation.strip(" .。").casefold() in headline.casefold()
-
-
-def on_host(diagnosis: Diagnosis) -> bool:
-    """Whether what failed is about host memory: the card's figures explain nothing then."""
-    return diagnosis.verdict.status in ("oom", "suspected") and diagnosis.verdict.family in HOST
-
-
-def banner(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Two words that say how it stands."""
-    if diagnosis.asked == "check":
-        return word(f"banner_check_{diagnosis.fits}", lang)
-    status, family = diagnosis.verdict.status, diagnosis.verdict.family
-    root = diagnosis.verdict.event
-    if status == "oom" and root is not None and not diagnosis.events[root].fatal:
-        return word("banner_survived_host" if family in HOST else "banner_survived", lang)
-    return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
-
-
-def who(event: Event, lang: Lang) -> str:
-    """The card or rank of a failure; empty where the log names neither."""
-    if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
-        return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
-    if event.gpu is not None:
-        return word("event_of_gpu", lang, gpu=event.gpu)
-    return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
-
-
-def the_card(event: Event, lang: Lang, outside: Size | None, engine: Size | None, foreign: Size | None) -> str:
-    """What the message says of the card, part by part; empty where it prints less than two figures."""
-    parts = [
-        ("part_allocated", event.allocated),
-        ("part_unallocated", event.reserved_unallocated),
-        ("part_private", event.private_pools),
-        ("part_not_torch", outside),
-        ("part_engine", engine),
-        ("part_foreign", foreign if foreign is not None and foreign.bytes >= NEGLIGIBLE else None),
-        ("part_free", event.free),
-        ("part_requested", event.requested),
-    ]
-    said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
-    if len(said) < 3:
-        return ""
-    if event.capacity is not None:
-        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(event.capacity, lang)))
-    return word("on_the_card", lang, parts=semicolon(lang).join(said))
-
-
-#: What the CUDA allocator asks the card for, whatever small tensor needs room.
-BLOCKS = ("2.00 MiB", "20.00 MiB")
-
-
-def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
-    """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
-    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
-    if claim is None:
-        asked = diagnosis.root.requested if diagnosis.root else None
-        return word("request_names_nothing", lang, size=str(asked)) if str(asked) in BLOCKS else ""
-    key = "request_at_least" if claim.at_least else "request_is" if claim.exact and claim.agrees else "request_may_be"
-    also = word("request_also_one", lang) if claim.coincidence == 1 else word("request_also", lang, count=claim.coincidence)
-    alike = [also] if claim.coincidence else []
-    if claim.span is not None:
-        alike.insert(0, word("request_span", lang, low=f"{claim.span[0]:,}", high=f"{claim.span[1]:,}"))
-    return word(
-        key,
-        lang,
-        tensor=claim.tensor.to(lang),
-        numbers=f"{tick}{claim.numbers}{tick}",
-        bytes=f"{claim.bytes:,}",
-        also=bracketed(semicolon(lang).join(alike), lang) if alike else "",
-    )
-
-
-def effect(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy saves, the peak it leaves, and whether that fits; of a saving that nothing bears out only its bound."""
-    if remedy.saves is not None and remedy.saves.high <= 0:
-        return word("saves_nothing", lang)
-    if remedy.saves is not None and remedy.fits == "unknown":
-        return word("may_save", lang, size=show(remedy.saves.high))
-    parts = []
-    if remedy.saves is not None:
-        parts.append(word("saves", lang, size=amount(remedy.saves, lang)))
-    if remedy.peak is not None:
-        parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
-    return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
-
-
-def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory; the effort where the edit beside it does not show it."""
-    paid = remedy.price
-    parts = [word(f"results_{paid.results}", lang)]
-    parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
-    shown = remedy.edits or remedy.env or remedy.command is not None
-    parts += [] if shown and paid.effort in ("flag", "key", "file") else [word(f"effort_{paid.effort}", lang)]
-    if paid.host_memory is not None and paid.host_memory.bytes > 0:
-        parts.append(word("costs_host", lang, size=amount(paid.host_memory, lang)))
-    return comma(lang).join(parts)
-
-
-def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway."""
-    why = remedy.why.to(lang)
-    return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
-
-
-def setting(key: str, value: str) -> str:
-    """A key with its value as its file writes it: `key: value`, `--key value`, `--key`."""
+def setting(key: str, value: str, target: str = "") -> str:
+    """A key with its value as the file `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`."""
     if key.startswith("-"):
         return f"{key} {value}".rstrip()
+    if target.endswith((".py", ".ipynb")):
+        return _argument(key, value)
     return f"{key}: {value}"
 
 
-def edit(change: Edit, lang: Lang) -> str:
-    """One change in the user's own key."""
-    if change.renamed:
-        if change.frm == change.to or change.to is None:
-            return word("rename", lang, key=change.key, renamed=change.renamed)
-        return word("rename_to", lang, key=change.key, renamed=change.renamed, frm=change.frm or "", to=change.to)
-    if change.frm is None:
-        return word("add", lang, what=setting(change.key, change.to or ""))
-    if change.to is None:
-        return word("remove", lang, what=setting(change.key, change.frm))
-    return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
+def _argument(key: str, value: str) -> str:
+    """An argument of a script: `key=value`, `block={"key": value}`, `from_pretrained(key=value)`."""
+    call, dot, rest = key.partition(".")
+    if dot and (call == "from_pretrained" or call[:1].isupper()):
+        return f"{call}({_argument(rest, value)})"
+    first, *inner = key.split(".")
+    for name in reversed(inner):
+        value = f'{{"{name}": {value}}}'
+    return f"{first}={value}"
 
 
 def question(why: str, how: str, lang: Lang) -> str:
@@ -320,46 +169,16 @@ def question(why: str, how: str, lang: Lang) -> str:
 
 
 def notice(said: Notice, lang: Lang) -> str:
-    """A notice with its place, unless it names it."""
-    where, text = place(said.witness) if said.witness else "", said.message.to(lang)
-    return f"{where}{colon(lang)}{text}" if where and where not in text else text
-
-
-def key_of(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
-    """The user's own key for a knob; what the knob means where no given file sets it."""
-    keys = (entry.key for document in diagnosis.documents for entry in document.entries if knob in entry.knobs)
-    edited = (remedy.edits[0].key for remedy in diagnosis.outcome.remedies if remedy.edits and knob in dict(remedy.knobs))
-    return next(keys, None) or next(edited, None) or meaning(knob, lang)
-
-
-def contradicted(diagnosis: Diagnosis) -> str:
-    """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
-    told = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
-    return str(told) if told in ("below", "above") else ""
-
-
-def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
-    """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
-    ran out, the card matters only to what comes back to it; where log and estimate contradict each other, no peak is told."""
-    if on_host(diagnosis):
-        back = plan.predicted_peak if "disable_offload" in plan.steps else None
-        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
-    said = word(f"plan_{plan.fits}", lang) if contradicted(diagnosis) else peak_of(plan, ledger, lang)
-    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(said, lang)
-
-
-def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
-    """The peak that a plan leaves, what can be had, and whether it fits."""
-    fits = word(f"plan_{plan.fits}", lang)
-    if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
-        return fits
-    room = (ledger.usable or ledger.capacity) if ledger is not None else None
-    peak = amount(plan.predicted_peak, lang)
-    key = "do_this_peak" if room else "do_this_peak_bare"
-    said = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
-    if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING:
-        said += comma(lang) + word("margin", lang, margin=figure(plan.margin))
-    return said
+    """A notice with its place in front, once."""
+    text = said.message.to(lang)
+    if said.witness is None or not (where := place(said.witness)):
+        return text
+    if said.witness.line and said.witness.column and said.code.startswith("config."):
+        where += f":{said.witness.column}"  # of a config's fault an editor is told line and column
+    for name in dict.fromkeys((said.witness.source, short(said.witness.source))):
+        text = text.removeprefix(f"{name}{colon(lang)}")
+    text = text.removesuffix(phrase("adapters.at", what=same(""), line=said.witness.line, column=said.witness.column).to(lang))
+    return f"{where}{colon(lang)}{text}" if where not in text else text
 
 
 def level(notice: Notice, lang: Lang) -> str:

@@ -1,0 +1,192 @@
+"""The memory of the failed card as one bar: parts in order, with the request that did not fit behind the card's edge."""
+
+from __future__ import annotations
+
+from diagnose.budget.ledger import Ledger, Moment
+from diagnose.parse.event import Event
+from diagnose.phrases import Lang
+from diagnose.record import NamedTuple, record
+from diagnose.render import happened, ledgers, words
+from diagnose.render.words import word
+from diagnose.report import Diagnosis
+from diagnose.units import Size
+
+#: Each part with its sign (readable without colour), in the order of the bar.
+SIGNS = {
+    "weights": "W",
+    "gradients": "G",
+    "optimizer": "O",
+    "activations": "A",
+    "logits": "L",
+    "other": "+",
+    "engine": "E",
+    "allocated": "T",
+    "unused": "-",
+    "outside": "=",
+    "foreign": "x",
+    "free": ".",
+    "request": "!",
+}
+
+#: The part that a group of ledger terms belongs to; the rest is `other`.
+PART_OF = {
+    "weights": "weights",
+    "gradients": "gradients",
+    "optimizer_states": "optimizer",
+    "activations": "activations",
+    "attention_scores": "activations",
+    "logits": "logits",
+    "kv_cache": "engine",
+    "rollout_engine": "engine",
+}
+
+#: Parts below this share of the card are left out: they would be a cell that says too much.
+SPECK = 0.0005
+
+
+class Part(NamedTuple):
+    """Some bytes of the card; `estimated` where the ledger says so and not the log."""
+
+    kind: str
+    bytes: int
+    estimated: bool = False
+
+    def name(self, lang: Lang) -> str:
+        return word(f"bar_{self.kind}", lang)
+
+
+@record
+class Card:
+    """The parts from left to right; `edge` is how much the card (or host) holds: what lies behind it does not fit. `title` names
+    the moment; `edge` 0: not known."""
+
+    title: str
+    parts: tuple[Part, ...]
+    edge: int
+
+    @property
+    def total(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    def cells(self, width: int) -> list[tuple[Part, int]]:
+        """How many of `width` cells each part gets: every part at least one, the rest by size."""
+        whole = max(self.total, 1)
+        exact = [part.bytes * width / whole for part in self.parts]
+        given = [max(int(share), 1) for share in exact]
+        while sum(given) > width and max(given) > 1:
+            given[max(range(len(given)), key=lambda at: given[at] - exact[at] if given[at] > 1 else -width)] -= 1
+        while sum(given) < width:
+            given[max(range(len(given)), key=lambda at: exact[at] - given[at])] += 1
+        return list(zip(self.parts, given, strict=True))
+
+    def edge_cell(self, width: int) -> int | None:
+        """After which cell the card ends; None where it holds all of the bar, or nobody knows."""
+        if not self.edge or self.total <= self.edge:
+            return None
+        cells, bytes_, shared = 0, 0, self.cells(width)
+        for part, count in shared:
+            if bytes_ + part.bytes > self.edge:
+                inside = (self.edge - bytes_) / max(part.bytes, 1)
+                return cells + min(round(inside * count), count)
+            bytes_, cells = bytes_ + part.bytes, cells + count
+        return None
+
+
+def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+    """The bar of a diagnosis: what the message prints, divided as the ledger divides it; of a ledger alone its peak; None of neither."""
+    if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
+        return None
+    if happened.on_host(diagnosis):
+        return on_host(diagnosis, lang)
+    ledger, event = ledgers.leading(diagnosis), diagnosis.root
+    now = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
+    if event is not None and event.capacity is not None and event.allocated is not None:
+        return printed(diagnosis, event, now, lang)
+    now = now or (ledger.peak if ledger is not None else None)
+    if ledger is None or now is None or not now.terms or ledger.capacity is None:
+        return None
+    return needed(ledger, now, event, lang)
+
+
+def printed(diagnosis: Diagnosis, event: Event, now: Moment | None, lang: Lang) -> Card:
+    """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
+    assert event.capacity is not None and event.allocated is not None
+    capacity, allocated = event.capacity.bytes, event.allocated.bytes
+    sizes = {fact.name: fact.value.bytes for fact in diagnosis.facts if isinstance(fact.value, Size)}
+    inside = divided(now, allocated) if now is not None and happened.contradicted(diagnosis) != "above" else []
+    parts = inside or [Part("allocated", allocated)]
+    unused = event.reserved_unallocated.bytes if event.reserved_unallocated else 0
+    free = event.free.bytes if event.free else 0
+    engine = sizes.get("log.engine_in_use", 0)
+    outside = sizes.get("log.not_torch", 0)
+    left = capacity - allocated - unused - free - engine - outside
+    foreign = left if left >= happened.NEGLIGIBLE else 0  # below, it is the figures' own rounding
+    parts += [Part("engine", engine), Part("unused", unused), Part("outside", outside), Part("foreign", foreign), Part("free", free)]
+    if event.requested is not None:
+        parts.append(Part("request", event.requested.bytes))
+    moment = words.moment(now.name, lang) if now is not None and inside else ""
+    title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
+    return Card(title, kept(parts, capacity), capacity)
+
+
+def divided(now: Moment, allocated: int) -> list[Part]:
+    """What torch had allocated, by what the ledger says it is for; the rest is other. Nothing where the ledger needs more."""
+    sums = grouped(now)
+    estimate = sum(sums.values())
+    if not estimate:
+        return []
+    if estimate > allocated:  # by no more than its own inaccuracy: the caller has looked
+        sums = {kind: count * allocated // estimate for kind, count in sums.items()}
+    sums["other"] = sums.get("other", 0) + allocated - sum(sums.values())
+    return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+
+
+def needed(ledger: Ledger, now: Moment, event: Event | None, lang: Lang) -> Card:
+    """The card as the ledger fills it, without a message that says how it was."""
+    assert ledger.capacity is not None
+    capacity = ledger.capacity.bytes
+    usable = ledger.usable.bytes if ledger.usable else capacity
+    sums = grouped(now)
+    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    if now.name == ledger.failing and event is not None and event.requested is not None:
+        parts.append(Part("request", event.requested.bytes))
+    outside = max(capacity - usable, 0)
+    parts.insert(0, Part("outside", outside, True))
+    if (left := capacity - sum(part.bytes for part in parts)) > 0:
+        at = len(parts) - (parts[-1].kind == "request")
+        parts.insert(at, Part("free", left, True))
+    title = word("bar_card_at" if ledger.failing else "bar_fullest", lang, moment=words.moment(now.name, lang))
+    return Card(title, kept(parts, capacity), capacity)
+
+
+def on_host(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+    """What the configuration keeps in the host memory of a node, against what the node has."""
+    now = ledgers.kept_on_host(diagnosis)
+    if now.total.bytes <= 0:
+        return None
+    ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
+    sums = grouped(now)
+    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    if ram > now.total.bytes:
+        parts.append(Part("free", ram - now.total.bytes, True))
+    return Card(word("memory_host", lang), kept(parts, ram or now.total.bytes), ram)
+
+
+def grouped(now: Moment) -> dict[str, int]:
+    """The bytes of a moment by part."""
+    sums: dict[str, int] = {}
+    for term in now.terms:
+        kind = PART_OF.get(term.group, "other")
+        sums[kind] = sums.get(kind, 0) + max(term.size.bytes, 0)
+    return sums
+
+
+def kept(parts: list[Part], capacity: int) -> tuple[Part, ...]:
+    """The parts that can be seen; the request always."""
+    least = max(int(capacity * SPECK), 1)
+    return tuple(part for part in parts if part.bytes >= least or (part.kind == "request" and part.bytes > 0))
+
+
+def figure(part: Part) -> str:
+    """Its size in GiB, two decimals, without the unit: the heading names it."""
+    return f"{part.bytes / 2**30:.2f}"

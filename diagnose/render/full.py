@@ -1,0 +1,205 @@
+"""Everything that is known, part by part: what the terminal shows with --verbose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diagnose.facts import Notice
+from diagnose.judge.verdict import Verdict as Ruling
+from diagnose.phrases import Lang
+from diagnose.plan.remedy import Edit, Remedy
+from diagnose.render import View, advice, bar, details, happened, ledgers, outlook, pointer, variables, words
+from diagnose.render.layout import Page, cells, pad
+from diagnose.render.words import colon, comma, word
+from diagnose.report import Diagnosis
+
+#: How much of a list is shown without --verbose.
+TERMS = 6
+
+#: Notices that say which of several runs is diagnosed.
+WHICH = ("attempts", "started_again", "older_runs")
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """Every part of the answer, in the order in which one wants to know."""
+    do_this(page, diagnosis, lang)
+    bar.append(page, diagnosis, lang)
+    memory(page, diagnosis, lang, view)
+    snapshot(page, diagnosis, lang, brief=False)
+    outlook.append(page, diagnosis, lang, edits=view.verbose)
+    causes(page, diagnosis, lang, view)
+    other_remedies(page, diagnosis, lang)
+    not_here(page, diagnosis, lang)
+    questions(page, diagnosis, lang)
+    notices(page, diagnosis, lang, view)
+
+
+def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """The plan: its steps, the exact edits, what may be raised once it runs."""
+    plan = diagnosis.outcome.plan
+    if plan is None or not plan.steps:
+        return
+    page.heading(advice.heading_of(plan, diagnosis, ledgers.leading(diagnosis), lang))
+    known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
+    for number, step in enumerate(plan.steps, 1):
+        remedy = known.get(step)
+        title = remedy.title.to(lang) if remedy else words.name_of("remedy", step, lang)
+        cost = f"{colon(lang)}{advice.price(remedy, lang)}" if remedy else ""
+        page.say(f"{number}. {title}{cost}", "  ", "     ")
+        if remedy is not None:
+            page.say(advice.reason(remedy, diagnosis, lang), "     ")
+        if remedy is not None and remedy.command is not None:
+            page.say(remedy.command.to(lang), "     ")
+    edits(page, diagnosis, plan.edits, plan.env, lang, "     ")
+    page.say(advice.remark(plan, lang), "  ", style="note")
+    page.say(advice.climb(plan, diagnosis, lang), "  ", "    ")
+    if plan.edits and diagnosis.documents:
+        page.say(word("patch_hint", lang), "  ", style="dim")
+
+
+def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterable[str], lang: Lang, indent: str) -> None:
+    """The exact changes, in the user's own keys."""
+    for change in changes:
+        page.say(f"{advice.target(change, diagnosis)}{colon(lang)}{advice.edit(change, lang)}", indent, indent + "  ", "good")
+    for line in variables.lines([*env], diagnosis):
+        page.say(line, indent, indent + "  ", "good")
+
+
+def memory(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
+    if happened.on_host(diagnosis):
+        kept = ledgers.kept_on_host(diagnosis)
+        if kept.terms:
+            page.heading(word("memory_host", lang))
+            table(page, ledgers.rows(kept, lang, TERMS))
+            page.say(word("memory_host_sum", lang, size=words.amount(kept.total, lang)), "  ", style="bold")
+        if not view.verbose:
+            return
+    ledger, said = ledgers.leading(diagnosis), ledgers.printed(diagnosis, lang)
+    now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+    if ledger is None or now is None or not now.terms:
+        if said or diagnosis.verdict.status == "oom":
+            page.heading(word("memory", lang))
+            for line in said or [word("no_ledger", lang)]:
+                page.say(line, "  ")
+        return
+    role = word("memory_role", lang, role=words.name_of("role", ledger.role, lang)) if len(diagnosis.ledgers) > 1 else ""
+    title = "memory_at" if ledger.failing else "memory_needed"
+    page.heading(word(title, lang, moment=words.moment(now.name, lang)) + role)
+    table(page, ledgers.rows(now, lang, len(now.terms) if view.verbose else TERMS))
+    page.say(ledgers.balance(ledger, now, lang), "  ", style="bold")
+    page.say(ledgers.doubt(diagnosis, lang), "  ", style="note")
+    for line in said:
+        page.say(line, "  ")
+    if ledger.failing:  # before a run the headline says it
+        page.say(ledgers.peak(ledger, now, lang), "  ", style="note" if ledgers.overflows(ledger) else "")
+    page.say(ledgers.gaps(ledger, lang), "  ", style="note")
+    for line in ledgers.others(diagnosis, ledger, lang):
+        page.say(line, "  ", "    ")
+
+
+def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool) -> None:
+    """What a memory snapshot shows, where one was given."""
+    if diagnosis.snapshot is not None:
+        from diagnose.render import snapshot
+
+        snapshot.append(page, diagnosis, lang, brief=brief)
+
+
+def table(page: Page, rows: list[ledgers.Row]) -> None:
+    """Name, size, share of the sum and a bar, each row on one line."""
+    if not rows:
+        return
+    widest = min(max(cells(row.name) for row in rows), max(page.width - 31, 14))
+    longest = min(page.width - widest - 23, 30)
+    for row in rows:
+        bar = ("░" if row.folded else "█") * max(round(row.bar * longest), 1)
+        page.row(f"  {pad(row.name, widest)}  {words.figure(row.size):>10}  {row.share:>4.0%}  {page.paint('name', bar)}")
+
+
+def causes(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    found = diagnosis.judgement.causes
+    if not found and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
+        return
+    page.heading(word("why", lang))
+    if not found:
+        page.say(happened.no_cause(diagnosis, lang), "  ")
+    for number, cause in enumerate(found, 1):
+        one_cause(page, number, cause, diagnosis.verdict.headline.to(lang), lang, view)
+
+
+def one_cause(page: Page, number: int, cause: Ruling, headline: str, lang: Lang, view: View) -> None:
+    """Title, how sure, how much, where it is seen; then the explanation, unless the headline told it or it is only also true."""
+    notes = [happened.certainty(cause, lang)]
+    if accounted := happened.accounted(cause, lang):
+        notes.append(accounted)
+    if where := words.places(cause.evidence):
+        notes.append(where)
+    title = cause.title.to(lang).rstrip(".。")
+    page.say(f"{number}. {title}{words.bracketed(comma(lang).join(notes), lang)}", "  ", "     ", "bold" if number == 1 else "")
+    explanation = cause.explanation.to(lang)
+    if view.verbose or not (cause.also_true or happened.told(explanation, headline)):
+        page.say(words.sentence(explanation, lang), "     ")
+    if view.verbose:
+        details.evidence(page, cause)
+
+
+def other_remedies(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    outcome = diagnosis.outcome
+    planned = outcome.plan.steps if outcome.plan else ()
+    others = [remedy for remedy in outcome.remedies if remedy.id not in planned]
+    if not others:
+        return
+    page.heading(word("remedies" if planned else "remedies_only", lang))
+    if not planned and diagnosis.ledgers:
+        page.say(word("no_plan", lang), "  ")
+    for remedy in others:
+        one_remedy(page, diagnosis, remedy, lang)
+
+
+def one_remedy(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> None:
+    worth = f"{advice.effect(remedy, lang)}{words.semicolon(lang)}{advice.price(remedy, lang)}"
+    page.say(f"- {remedy.title.to(lang)}{colon(lang)}{worth}", "  ", "    ")
+    edits(page, diagnosis, remedy.edits, remedy.env, lang, "    ")
+    if remedy.command is not None:
+        page.say(remedy.command.to(lang), "    ")
+    page.say(words.sentence(remedy.why.to(lang), lang), "    ")
+    for reference in dict.fromkeys((*remedy.references, remedy.url)):
+        page.say(reference, "    ", style="name")
+
+
+def not_here(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Advice that people give and that would not help here, each with its reason."""
+    if not diagnosis.outcome.rejected:
+        return
+    page.heading(word("not_here", lang))
+    for each in diagnosis.outcome.rejected:
+        name = words.name_of("remedy", each.id, lang)
+        page.say(f"- {name}{colon(lang)}{words.sentence(each.reason.to(lang), lang)}", "  ", "    ")
+
+
+def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    if not diagnosis.outcome.questions:
+        return
+    page.heading(word("questions", lang))
+    for question in diagnosis.outcome.questions:
+        page.say(f"- {words.question(question.why.to(lang), question.how.to(lang), lang)}", "  ", "    ")
+        page.say(question.set, "    ", style="good")
+
+
+def notices(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """What the reader should know beside; mere information only with --verbose, but always of which run this is."""
+    shown = [each for each in diagnosis.notices if view.verbose or each.level != "info" or each.code in WHICH]
+    if not shown:
+        return
+    page.heading(word("notices", lang))
+    for each in shown:
+        notice(page, each, diagnosis, lang)
+
+
+def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ") -> None:
+    """A notice with the line that it is about."""
+    style = {"error": "bad", "warning": "note"}.get(said.level, "")
+    page.say(f"{words.level(said, lang)}{colon(lang)}{words.notice(said, lang)}", f"{indent}- " if indent else "", f"{indent}  ", style)
+    for line in pointer.lines(said, diagnosis, page.width - len(indent)):
+        page.row(indent + line)

@@ -1,0 +1,136 @@
+"""What every format says of what happened: the failure, its card and its request, the causes."""
+
+from __future__ import annotations
+
+from diagnose.headline import HOST
+from diagnose.judge.verdict import Verdict as Ruling
+from diagnose.parse.event import Event
+from diagnose.phrases import Lang, phrase
+from diagnose.render.words import amount, bracketed, comma, places, semicolon, word
+from diagnose.report import Diagnosis
+from diagnose.units import Size
+
+#: What nobody owns on the card is not worth a word below this.
+NEGLIGIBLE = 2**28
+
+
+def certainty(cause: Ruling, lang: Lang) -> str:
+    """certain, likely; or whether it is only also true."""
+    if cause.also_true:
+        return word("also_true" if cause.outcome == "fires" else "also_likely", lang)
+    return word("certain" if cause.outcome == "fires" else "likely", lang)
+
+
+def accounted(cause: Ruling, lang: Lang) -> str:
+    """What a cause accounts for, and how much of the card that is; empty where that is not known."""
+    if cause.accounts_for is None:
+        return ""
+    size = amount(cause.accounts_for, lang)
+    return (
+        word("accounts_for", lang, size=size)
+        if cause.share is None
+        else word("accounts_for_share", lang, size=size, share=f"{cause.share:.0%}")
+    )
+
+
+def in_short(cause: Ruling, lang: Lang) -> str:
+    """A cause by its name: how sure, how much of the card, where it is seen."""
+    share = "" if cause.share is None else f"{cause.share:.0%}"
+    size = "" if cause.accounts_for is None else amount(cause.accounts_for, lang)
+    much = word("much", lang, size=size, share=share) if size and share else size
+    notes = [certainty(cause, lang), much, places(cause.evidence, 2)]
+    return name_of_cause(cause.cause, lang) + bracketed(comma(lang).join(filter(None, notes)), lang)
+
+
+def name_of_cause(cause: str, lang: Lang) -> str:
+    """What people call a cause of the vocabulary; the word itself where a rule pack brings its own."""
+    try:
+        return phrase(f"manual.cause_{cause}").to(lang)
+    except KeyError:
+        return cause
+
+
+def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What to say where no cause was found: what is missing, if it is the configuration."""
+    return word("no_cause_from_log" if all(given.kind == "log" for given in diagnosis.inputs) else "no_cause", lang)
+
+
+def told(explanation: str, headline: str) -> bool:
+    """Whether the headline says this already."""
+    return explanation.strip(" .。").casefold() in headline.casefold()
+
+
+def on_host(diagnosis: Diagnosis) -> bool:
+    """Whether what failed is about host memory: the card's figures explain nothing then."""
+    return diagnosis.verdict.status in ("oom", "suspected") and diagnosis.verdict.family in HOST
+
+
+def banner(diagnosis: Diagnosis, lang: Lang) -> str:
+    """Two words that say how it stands."""
+    if diagnosis.asked == "check":
+        return word(f"banner_check_{diagnosis.fits}", lang)
+    status, family = diagnosis.verdict.status, diagnosis.verdict.family
+    root = diagnosis.verdict.event
+    if status == "oom" and root is not None and not diagnosis.events[root].fatal:
+        return word("banner_survived_host" if family in HOST else "banner_survived", lang)
+    return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
+
+
+def who(event: Event, lang: Lang) -> str:
+    """The card or rank of a failure; empty where the log names neither."""
+    if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
+        return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
+    if event.gpu is not None:
+        return word("event_of_gpu", lang, gpu=event.gpu)
+    return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
+
+
+def the_card(event: Event, lang: Lang, outside: Size | None, engine: Size | None, foreign: Size | None) -> str:
+    """What the message says of the card, part by part; empty where it prints less than two figures."""
+    parts = [
+        ("part_allocated", event.allocated),
+        ("part_unallocated", event.reserved_unallocated),
+        ("part_private", event.private_pools),
+        ("part_not_torch", outside),
+        ("part_engine", engine),
+        ("part_foreign", foreign if foreign is not None and foreign.bytes >= NEGLIGIBLE else None),
+        ("part_free", event.free),
+        ("part_requested", event.requested),
+    ]
+    said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
+    if len(said) < 3:
+        return ""
+    if event.capacity is not None:
+        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(event.capacity, lang)))
+    return word("on_the_card", lang, parts=semicolon(lang).join(said))
+
+
+#: What the CUDA allocator asks the card for, whatever small tensor needs room.
+BLOCKS = ("2.00 MiB", "20.00 MiB")
+
+
+def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
+    """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
+    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
+    if claim is None:
+        asked = diagnosis.root.requested if diagnosis.root else None
+        return word("request_names_nothing", lang, size=str(asked)) if str(asked) in BLOCKS else ""
+    key = "request_at_least" if claim.at_least else "request_is" if claim.exact and claim.agrees else "request_may_be"
+    also = word("request_also_one", lang) if claim.coincidence == 1 else word("request_also", lang, count=claim.coincidence)
+    alike = [also] if claim.coincidence else []
+    if claim.span is not None:
+        alike.insert(0, word("request_span", lang, low=f"{claim.span[0]:,}", high=f"{claim.span[1]:,}"))
+    return word(
+        key,
+        lang,
+        tensor=claim.tensor.to(lang),
+        numbers=f"{tick}{claim.numbers}{tick}",
+        bytes=f"{claim.bytes:,}",
+        also=bracketed(semicolon(lang).join(alike), lang) if alike else "",
+    )
+
+
+def contradicted(diagnosis: Diagnosis) -> str:
+    """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
+    told = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
+    return str(told) if told in ("below", "above") else ""

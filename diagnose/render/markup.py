@@ -1,0 +1,66 @@
+"""Elements of HTML and SVG as values: what is no element is a text, and every text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TypeAlias
+
+#: Elements without content.
+VOID = ("meta", "br", "hr", "rect", "line", "path", "col")
+
+#: What a link may lead to; anything else is shown as text.
+SCHEMES = ("https://", "http://")
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | Html | Sequence[Child] | None"
+
+
+def el(name: str, /, *children: Child, **attributes: object) -> Html:
+    """An element. `class_` is class, `aria_label` is aria-label; an attribute that is None or False is left out, True is bare."""
+    told = "".join(f" {_name(key)}" if value is True else f' {_name(key)}="{_text(str(value))}"' for key, value in attributes.items()
+                   if value is not None and value is not False)  # fmt: skip
+    return Html(f"<{name}{told}/>" if name in VOID else f"<{name}{told}>{inside(*children)}</{name}>")
+
+
+def inside(*children: Child) -> Html:
+    """Children one after another."""
+    return Html("".join(_child(child) for child in children))
+
+
+def _child(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, str):
+        return child if isinstance(child, Html) else _text(child)
+    return inside(*child)
+
+
+def _name(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
+def _text(text: str) -> str:
+    return escape(text, quote=True)
+
+
+def link(address: str, *children: Child) -> Html:
+    """A link to a page elsewhere, or its text where the address is none that a page should follow."""
+    shown = children or (address,)
+    if not address.startswith(SCHEMES) or any(sign.isspace() for sign in address):
+        return inside(*shown)
+    return el("a", *shown, href=address, rel="noopener noreferrer nofollow")
+
+
+def prose(text: str) -> Html:
+    """A sentence whose `code spans` are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a tick without its fellow is a character
+        return inside(text)
+    return inside(*(el("code", part) if at % 2 else part for at, part in enumerate(parts)))

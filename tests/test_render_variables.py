@@ -1,0 +1,60 @@
+"""A variable is set as the shell of the job sets it, in every form of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import SAMPLES
+
+from diagnose.adapters.settings import Document
+from diagnose.facts import Input
+from diagnose.parse.event import Frame
+from diagnose.render import RENDERERS, View, variables
+from diagnose.render.chat import chat
+from diagnose.report import Diagnosis
+
+SET = ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)
+
+
+def job(script: str = "", frame: str = "", encoding: str = "utf-8") -> Diagnosis:
+    """A failure whose plan sets a variable; the script that started it, the file in its traceback, how its log was written."""
+    sample = SAMPLES["dpo_logits"]()
+    events = tuple(replace(event, frames=(Frame(frame, 9, "step"),) if frame else ()) for event in sample.events)
+    documents = (Document("run.cmd", "shell", "shell", script, ()),) if script else ()
+    return replace(sample, events=events, documents=documents, inputs=(Input("error.log", "log", 9, 1, encoding),))
+
+
+@pytest.mark.parametrize(
+    ("told", "shell"),
+    [
+        (job(), "bash"),
+        (job(frame="/job/train.py"), "bash"),
+        (job(script="#!/bin/bash\npython train.py\n", frame="C:\\job\\train.py"), "bash"),
+        (job(script="@echo off\r\nset X=1\r\npython train.py\r\n"), "cmd"),
+        (job(script='$env:X = "1"\npython train.py\n'), "powershell"),
+        (job(frame="C:\\job\\train.py"), "windows"),
+        (job(frame="D:/job/train.py"), "windows"),
+        (job(frame="C:\\job\\train.py", encoding="utf-16"), "powershell"),
+    ],
+)
+def test_the_script_says_which_shell_it_is_else_the_traceback(told: Diagnosis, shell: str) -> None:
+    assert variables.shell(told) == shell
+
+
+def test_where_only_windows_is_known_both_of_its_shells_are_served() -> None:
+    """`set` means another thing to PowerShell, and `$env:` nothing to the other."""
+    assert variables.lines(SET, job(frame="C:\\job\\train.py")) == [
+        "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        '$env:PYTORCH_CUDA_ALLOC_CONF = "expandable_segments:True"  # PowerShell',
+    ]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_no_form_tells_windows_to_export(form: str) -> None:
+    windows, linux = (RENDERERS[form](job(frame=frame), "en", View(verbose=True)) for frame in ("C:\\job\\train.py", "/job/train.py"))
+    assert "export PYTORCH" in linux and "set PYTORCH" in windows and "export PYTORCH" not in windows
+
+
+def test_a_message_neither() -> None:
+    assert "export" not in chat(job(frame="C:\\job\\train.py"), "slack").text
