@@ -1,6 +1,6 @@
 """oomdoctor: why a training job ran out of GPU memory, and what to change.
 
-`explain`, `check` and `Report` are imported on first use: importing this package imports no room of it.
+`explain`, `check`, `Report`, `watch` and `install_excepthook` are imported on first use: importing this package imports no room of it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from diagnose.explain import check, explain
+    from diagnose.live.watching import install_excepthook, watch
     from diagnose.phrases import Lang
     from diagnose.report import Diagnosis, Json
     from diagnose.typed import Report
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "check", "explain"]
+__all__ = ["Report", "__version__", "check", "explain", "install_excepthook", "watch"]
 
 
 def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
@@ -42,6 +43,10 @@ class _Package(ModuleType):
             from diagnose.explain import check, explain
 
             return {"explain": explain, "check": check}[name]
+        if name in ("watch", "install_excepthook"):
+            from diagnose.live.watching import install_excepthook, watch
+
+            return {"watch": watch, "install_excepthook": install_excepthook}[name]
         if name == "Report":
             from diagnose.typed import Report
 

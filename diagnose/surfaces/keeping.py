@@ -1,0 +1,140 @@
+"""The log that `run` keeps: there before the command starts, in a file, else in memory. No trouble with it reaches the command."""
+
+# pathlib takes as long to import as starting a command may
+# ruff: noqa: PTH103, PTH108, PTH118, PTH120, PTH122, PTH123
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+
+HEAD, TAIL = 1 << 20, 8 << 20  # bytes kept in memory of the beginning and the end of what no file takes
+
+
+class Kept:
+    """What a command prints, kept. `path` is the file that holds it (None: none does), `trouble` why that is not what was asked."""
+
+    def __init__(self, asked: str | None, number: int | None = None) -> None:
+        self.path: str | None = None
+        self.trouble: tuple[str, OSError] | None = None
+        self.fresh: OSError | None = None  # trouble that nobody was told of
+        self._file = -1
+        self._head, self._tail, self._held, self._lost = bytearray(), [b""], 0, 0
+        self._last = b"\n"
+        self.started = time.time()
+        self._named = asked is not None
+        for path in [numbered(asked, number)] if asked else default_places(number):
+            try:
+                self._file, self.path = opened(path, bool(asked)), path
+                self.trouble = None
+                break
+            except OSError as error:
+                self.trouble = (path, error)
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Keep it; in memory from the moment on that the file takes no more."""
+        self._last = bytes(data[-1:]) or self._last
+        rest = memoryview(data)
+        while rest and self._file >= 0:
+            try:
+                rest = rest[os.write(self._file, rest) :]
+            except OSError as error:
+                self.fresh = error
+                self.trouble = (str(self.path), error)
+                self._file = -1
+        if rest:
+            self._hold(bytes(rest))
+
+    def note(self, line: str) -> None:
+        """A line of ours at the end."""
+        self.write(("" if self._last == b"\n" else "\n").encode() + line.encode() + b"\n")
+
+    def forget(self) -> None:
+        """Nothing was started: no empty file that nobody asked for stays."""
+        if self.path and not self._named:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+
+    def _hold(self, data: bytes) -> None:
+        room = HEAD - len(self._head)
+        self._head += data[:room]
+        if data := data[max(room, 0) :]:
+            self._tail.append(data)
+            self._held += len(data)
+            if self._held > 2 * TAIL:
+                joined = b"".join(self._tail)
+                self._lost += len(joined) - TAIL
+                self._tail, self._held = [joined[-TAIL:]], TAIL
+
+    @property
+    def folder(self) -> str:
+        """Where the file is."""
+        return os.path.dirname(self.path or "") or "."
+
+    @property
+    def remembered(self) -> bytes:
+        """What is in memory."""
+        return bytes(self._head) + (b"\n" if self._lost else b"") + b"".join(self._tail)
+
+
+def opened(path: str, asked: bool) -> int:
+    """A file to write a log to. Raises OSError for what cannot be one, or already is where the output goes."""
+    if asked and (folder := os.path.dirname(path)):
+        os.makedirs(folder, exist_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | (0 if asked else os.O_EXCL), 0o666)
+    try:
+        place = os.fstat(file)
+        if not stat.S_ISREG(place.st_mode):
+            raise OSError(22, "not a regular file")
+        for number in (1, 2):
+            try:
+                if os.path.samestat(os.fstat(number), place):
+                    raise FileExistsError(17, "the output goes there already")
+            except OSError as error:
+                if isinstance(error, FileExistsError):
+                    raise
+        os.ftruncate(file, 0)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def numbered(path: str, number: int | None) -> str:
+    """The path with the rank in it: train.rank3.log."""
+    if number is None:
+        return path
+    stem, end = os.path.splitext(path)
+    return f"{stem}.rank{number}{end}"
+
+
+def default_places(number: int | None) -> list[str]:
+    """Where a log goes that nobody named: this folder, else the one for temporary files."""
+    name = numbered(f"oomdoctor-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log", number)
+    return [name, os.path.join(os.environ.get("TMPDIR") or "/tmp", name)]  # noqa: S108 - created exclusively
+
+
+def killed_by_kernel() -> int | None:
+    """How often the kernel has killed for memory in our control group; None where it does not say."""
+    try:
+        with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
+            groups = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return None
+    for number, controllers, path in groups:
+        if number == "0" and not controllers:
+            places = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]
+        elif controllers == "memory":
+            places = [f"/sys/fs/cgroup/memory{path}/memory.oom_control", "/sys/fs/cgroup/memory/memory.oom_control"]
+        else:
+            continue
+        for place in places:
+            try:
+                with open(place, encoding="ascii") as file:
+                    told = dict(line.split(None, 1) for line in file if " " in line)
+                return int(told["oom_kill"])
+            except (OSError, KeyError, ValueError):
+                continue
+    return None
