@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang
-from diagnose.record import record
+from diagnose.record import fields, record, replace
 from diagnose.surfaces import glance, inputs, speak
 from diagnose.surfaces.inputs import trouble
 
 if TYPE_CHECKING:
     from diagnose.report import Diagnosis
+
+
+#: Formats that are made to be handed on, those that mean a diagnosis, and those that a diff can follow.
+SHARED = ("markdown", "html", "sarif")
+OF_A_JOB = ("html", "sarif")
+READABLE = ("text", "markdown")
 
 
 @record
@@ -27,9 +32,10 @@ class Asked:
     set: Sequence[str] = ()
     rules: Sequence[str] = ()
     trial: bool = False
+    snapshot: str | None = None
 
     def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
-        """The keyword arguments of `explain` that it means, without `trial`."""
+        """The keyword arguments of `explain` that it means, without `trial` and `snapshot`."""
         return {
             "configs": inputs.configs(self.configs, logs),
             "model": inputs.model(self.model),
@@ -56,8 +62,8 @@ class Shown:
     apply: bool = False
 
     def masked(self, diagnosis: Diagnosis) -> Diagnosis:
-        """The diagnosis as it may leave: Markdown is for other people's eyes, so it is masked unless told otherwise."""
-        if not (self.format == "markdown" if self.redact is None else self.redact):
+        """The diagnosis as it may leave: what is made for other people's eyes is masked unless told otherwise."""
+        if not (self.format in SHARED if self.redact is None else self.redact):
             return diagnosis
         from diagnose.render import redact
 
@@ -79,7 +85,7 @@ def explain(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     ready(shown)
     given = inputs.logs(logs)
     glance.say(given, asked, shown)
-    diagnosis = explain(given, **asked.options(logs), trial=asked.trial)
+    diagnosis = explain(given, **asked.options(logs), trial=asked.trial, snapshot=Path(asked.snapshot) if asked.snapshot else None)
     return finish(diagnosis, asked, shown)
 
 
@@ -103,10 +109,11 @@ def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     from diagnose.explain import check, explain
     from diagnose.render import facts
 
+    of_many(shown)
     options = asked.options(logs)
     if not logs and not options["configs"]:
         raise trouble("no_log_given", hint="give_log")
-    diagnosis = explain(inputs.logs(logs), **options) if logs else check(options.pop("configs"), **options)
+    diagnosis = explain(inputs.logs(logs), **options) if logs else check(options.pop("configs"), **options, frontier=False)
     render = facts.as_json if shown.format == "json" else facts.as_markdown if shown.format == "markdown" else facts.as_text
     speak.say(render(shown.masked(diagnosis), shown.lang, speak.view(verbose=shown.verbose)))
     refused = complain(diagnosis, shown.lang)
@@ -115,8 +122,14 @@ def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
 
 def ready(shown: Shown) -> None:
     """Raises Complaint for options that cannot go together, before any work."""
-    if shown.patch == "-" and shown.format == "json":
-        raise trouble("patch_with_json", hint="patch_to_file")
+    if shown.patch == "-" and shown.format not in READABLE:
+        raise trouble("patch_with_format", hint="patch_to_file", format=shown.format)
+
+
+def of_many(shown: Shown) -> None:
+    """Raises Complaint for a format that means one diagnosis where none is made, or many are."""
+    if shown.format in OF_A_JOB:
+        raise trouble("format_of_a_job", hint="other_formats", format=shown.format)
 
 
 def finish(diagnosis: Diagnosis, asked: Asked, shown: Shown) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from diagnose.phrases import Lang as TheLang
 
 
+#: What a shell may complete a beginning to; None: files.
+Complete: TypeAlias = Callable[[str], list[str]] | None
+
+
 class Format(StrEnum):
     text = "text"
     json = "json"
     markdown = "markdown"
+    html = "html"
+    sarif = "sarif"
 
 
 class Language(StrEnum):
@@ -25,13 +31,29 @@ class Language(StrEnum):
     zh = "zh"
 
 
-def _argument(name: str, metavar: str) -> typer.models.ArgumentInfo:
-    info: typer.models.ArgumentInfo = typer.Argument(help=help_text(name), metavar=metavar, show_default=False)
+def cards(begun: str) -> list[str]:
+    """The names of cards that a shell may complete to."""
+    from diagnose.catalogue.cards import card_names
+
+    return [name for name in card_names() if name.startswith(begun)]
+
+
+def known_rules(begun: str) -> list[str]:
+    """The rules, causes and remedies that a shell may complete to."""
+    from diagnose import manual
+
+    return sorted(name for name in manual.shelf([]).names() if name.startswith(begun))
+
+
+def _argument(name: str, metavar: str, complete: Complete = None) -> typer.models.ArgumentInfo:
+    info: typer.models.ArgumentInfo = typer.Argument(help=help_text(name), metavar=metavar, show_default=False, autocompletion=complete)
     return info
 
 
-def _option(name: str, *flags: str, metavar: str | None = None) -> typer.models.OptionInfo:
-    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar)
+def _option(
+    name: str, *flags: str, metavar: str | None = None, min: float | None = None, max: float | None = None, complete: Complete = None
+) -> typer.models.OptionInfo:
+    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar, min=min, max=max, autocompletion=complete)
     return info
 
 
@@ -39,10 +61,10 @@ Logs = Annotated[list[str] | None, _argument("log", "LOG")]
 Files = Annotated[list[str] | None, _argument("config_file", "FILE")]
 Paths = Annotated[list[str], _argument("jobs_path", "PATH")]
 Folders = Annotated[list[str] | None, _argument("folders", "DIR")]
-Name = Annotated[str, _argument("rule_id", "ID")]
+Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
-Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME")]
+Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
 Gpus = Annotated[int | None, _option("gpus", "--gpus", metavar="N")]
 Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
 Form = Annotated[Format, _option("format", "--format")]
@@ -56,14 +78,30 @@ Apply = Annotated[bool, _option("apply", "--apply")]
 Rules = Annotated[list[str] | None, _option("rules_dir", "--rules", metavar="DIR")]
 Redact = Annotated[bool | None, _option("redact", "--redact/--no-redact")]
 Strict = Annotated[bool, _option("strict", "--strict")]
+Snapshot = Annotated[str | None, _option("snapshot", "--snapshot", metavar="FILE")]
 Trial = Annotated[bool, _option("trial", "--trial")]
 Jobs = Annotated[int | None, _option("jobs", "--jobs", "-j", metavar="N")]
 Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
 Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
+Host = Annotated[str, _option("host", "--host", metavar="NAME")]
+Port = Annotated[int, _option("port", "--port", metavar="N", min=0, max=65535)]
+Workers = Annotated[int | None, _option("workers", "--workers", metavar="N", min=1, max=256)]
+Size = Annotated[int, _option("max_mib", "--max-mib", metavar="N", min=1, max=1024)]
+Seconds = Annotated[float, _option("timeout", "--timeout", metavar="SECONDS", min=0.1, max=3600)]
+Queue = Annotated[int, _option("queue", "--queue", metavar="N", min=1, max=100_000)]
+PerClient = Annotated[int, _option("per_client", "--per-client", metavar="N", min=1, max=100_000)]
+Masked = Annotated[bool, _option("masked", "--redact/--no-redact")]
+Command = Annotated[list[str], _argument("run_command", "CMD...")]
+Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
+Http = Annotated[bool, _option("http", "--http")]
+Hooks = Annotated[bool, _option("webhooks", "--http")]
+Attached = Annotated[int, _option("bot_mib", "--max-mib", metavar="N", min=1, max=256)]
 
 app = typer.Typer(help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 rules_app = typer.Typer(help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rules_app, name="rules")
+bot_app = typer.Typer(help=help_text("bot"), no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bot_app, name="bot")
 
 
 @app.command(help=help_text("explain"))
@@ -71,7 +109,7 @@ def explain(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
     budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
-    strict: Strict = False, trial: Trial = False,
+    strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
     from diagnose.surfaces import answer
 
@@ -103,6 +141,18 @@ def facts(
     _end(lang, lambda: answer.facts(log or (), *answer.parted(options)))
 
 
+@app.command(help=help_text("run"), context_settings={"allow_interspersed_args": False})
+def run(
+    command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, rules: Rules = None, redact: Redact = None,
+) -> None:  # fmt: skip
+    options = plain({name: value for name, value in locals().items() if name != "command"})
+    from diagnose.surfaces import run as surface
+
+    raise typer.Exit(surface.run(command, options))
+
+
 @app.command(help=help_text("triage"))
 def triage(
     path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
@@ -114,6 +164,49 @@ def triage(
 
     options = plain(locals())
     _end(lang, lambda: triage(path, *answer.parted(options), jobs, export))
+
+
+@app.command(help=help_text("serve"))
+def serve(
+    host: Host = "127.0.0.1", port: Port = 8080, workers: Workers = None, max_mib: Size = 16, timeout: Seconds = 20.0,
+    queue: Queue = 128, per_client: PerClient = 64, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.serve import Served, serve
+
+    _end(lang, lambda: serve(Served(**options)))
+
+
+@app.command(help=help_text("mcp"))
+def mcp(
+    http: Http = False, host: Host = "127.0.0.1", port: Port = 8081, timeout: Seconds = 60.0, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.mcp_server import Spoken, speak_mcp
+
+    _end(lang, lambda: speak_mcp(Spoken(**options)))
+
+
+@bot_app.command("slack", help=help_text("bot_slack"))
+def bot_slack(
+    http: Hooks = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0,
+    max_mib: Attached = 16, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.bot import Asked, bot
+
+    _end(lang, lambda: bot(Asked("slack", **options)))
+
+
+@bot_app.command("feishu", help=help_text("bot_feishu"))
+def bot_feishu(
+    host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
+    redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.bot import Asked, bot
+
+    _end(lang, lambda: bot(Asked("feishu", http=True, **options)))
 
 
 @app.command(help=help_text("schema"))
@@ -159,7 +252,7 @@ def _version(version: Annotated[bool, _option("version", "--version")] = False) 
         _end(None, lambda: say(f"oomdoctor {__version__}"))
 
 
-def plain(options: dict[str, object]) -> dict[str, object]:
+def plain(options: dict[str, Any]) -> dict[str, Any]:
     """Options as the commands take them: words for enumerations, the language of the locale where none was asked for."""
     words = {name: value.value if isinstance(value, StrEnum) else value for name, value in options.items()}
     told = words.get("lang")

@@ -1,7 +1,7 @@
 """The command `oomdoctor`: the commands about one job are understood at once, everything else by typer.
 
 Importing typer costs six bare interpreters and its parsing of values (through pydantic) nine more, which is as much as the
-whole diagnosis. So a plain `explain`, `check` or `facts` is read here; at anything unusual (a mistake, `--help`, completion)
+whole diagnosis. So a plain `explain`, `check`, `facts` or `run` is read here; at anything unusual (a mistake, `--help`, completion)
 typer takes over. tests/test_cli.py holds the two readings together.
 """
 
@@ -44,11 +44,12 @@ ANSWER: dict[str, tuple[str, Kind]] = {
     "--apply": ("apply", "switch"),
 }
 OPTIONS: dict[str, dict[str, tuple[str, Kind]]] = {
-    "explain": {**ANSWER, "--trial": ("trial", "switch")},
+    "explain": {**ANSWER, "--trial": ("trial", "switch"), "--snapshot": ("snapshot", "word")},
     "check": ANSWER,
     "facts": {**MODEL, **SHOWN},
+    "run": {**{flag: taken for flag, taken in ANSWER.items() if taken[0] not in ("patch", "apply", "strict")}, "--log": ("log", "word")},
 }
-WORDS: dict[Kind, tuple[str, ...]] = {"format": ("text", "json", "markdown"), "language": ("en", "zh")}
+WORDS: dict[Kind, tuple[str, ...]] = {"format": ("text", "json", "markdown", "html", "sarif"), "language": ("en", "zh")}
 
 Value = str | int | bool | list[str]
 
@@ -60,6 +61,10 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - as long as the process
     words = sys.argv[1:]
     read = None if "_OOMDOCTOR_COMPLETE" in os.environ else understood(words)
+    if read is not None and words[0] == "run":
+        from diagnose.surfaces.run import run
+
+        sys.exit(run(*read))
     if read is None:
         from diagnose.surfaces.app import app
 
@@ -78,6 +83,9 @@ def understood(words: Sequence[str]) -> tuple[list[str], dict[str, Value]] | Non
     rest = list(reversed(words[1:]))
     while rest:
         word = rest.pop()
+        if words[0] == "run" and (word == "--" or not word.startswith("-")):  # from here on it is the command's
+            files = [*([] if word == "--" else [word]), *reversed(rest)]
+            return (files, values) if files else None
         if word == "-" or not word.startswith("-"):
             files.append(word)
             continue
@@ -96,7 +104,7 @@ def understood(words: Sequence[str]) -> tuple[list[str], dict[str, Value]] | Non
             text = rest.pop()
         if not take(values, name, kind, text):
             return None
-    return files, values
+    return None if words[0] == "run" else (files, values)
 
 
 def take(values: dict[str, Value], name: str, kind: Kind, text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.settings import Document
 from diagnose.phrases import Lang, phrase
 from diagnose.plan import patch
+from diagnose.render.strings import visible
 from diagnose.surfaces import speak
 from diagnose.surfaces.inputs import trouble
 
@@ -28,7 +30,7 @@ def write(diagnosis: Diagnosis, given: Sequence[str], shown: Shown) -> None:
         speak.warn(phrase("cli.nothing_to_patch").to(shown.lang))
         return
     if shown.patch == "-":
-        speak.say(text)
+        speak.say(visible(text) if sys.stdout.isatty() else text)  # a pipe gets what applies, to the byte
     elif shown.patch is not None:
         save(Path(shown.patch), text, shown.lang)
     names = {spec.partition("=")[2] or spec for spec in given} | set(given)

@@ -35,8 +35,11 @@ def help_text(name: str) -> str:
 
 
 def colourful() -> bool:
-    """Colour only on a terminal that wants it."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Colour only on a terminal that wants it, or where FORCE_COLOR asks for it (a pager, a CI's log); NO_COLOR has the last word."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR", "")
+    return forced != "0" and (bool(forced) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb"))
 
 
 def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
@@ -46,13 +49,16 @@ def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool 
     return View(min(max(columns(), 40), WIDEST), colourful(), max(top, 0), verbose, budget, rules)
 
 
-def columns() -> int:
-    """What COLUMNS says, else the terminal's width. (The shutil that could tell brings three compressors along.)"""
+def columns(out: TextIO | None = None) -> int:
+    """What COLUMNS says, else the width of the terminal: standard output's where no stream is named.
+
+    (The shutil that could tell brings three compressors along.)
+    """
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told[:6]) > 0:
         return int(told[:6])
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        return os.get_terminal_size((out or sys.stdout).fileno()).columns or 80
     except (AttributeError, OSError, ValueError):
         return 80
 

@@ -7,13 +7,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from diagnose.complaints import Complaint
 from diagnose.phrases import Lang, phrase
-from diagnose.surfaces import speak
+from diagnose.record import replace
+from diagnose.surfaces import answer, speak
 from diagnose.surfaces.inputs import trouble
 from diagnose.surfaces.jobs import Job, jobs
 from diagnose.surfaces.summary import SUMMARIES, Row
@@ -28,6 +28,7 @@ CHUNK = 32
 
 def triage(paths: Sequence[str], asked: Asked, shown: Shown, workers: int | None = None, export: str | None = None) -> int:
     """Diagnose every job under some paths and print the failures grouped by cause; 1 where some could not be read."""
+    answer.of_many(shown)
     found = jobs(paths)
     if not found:
         raise trouble("triage_none", where=", ".join(paths), hint="name_the_log")

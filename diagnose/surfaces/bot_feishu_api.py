@@ -1,0 +1,142 @@
+"""A small client of Feishu's and Lark's open platform: one token, kept while it is good, and the few calls that a bot makes.
+
+Read at open.feishu.cn: tenant_access_token/internal (`expire` in seconds; a token with less than 30 minutes left is replaced by a new
+one while the old one still works), messages (get, list, reply, resources), files, rate limits (HTTP 429 with x-ogw-ratelimit-reset in
+seconds; code 99991400, and 230020 of one chat).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+#: Seconds that one answer may take; seconds that a limit is waited for, and how often.
+SECONDS, PATIENCE, AGAIN = 15.0, 60.0, 4
+#: Seconds before its end at which a token is renewed.
+EARLY = 600.0
+#: Codes: called too often; the token is not (or no longer) good.
+TOO_OFTEN = frozenset({99991400, 230020, 11232})
+STALE = frozenset({99991661, 99991663, 99991664, 99991668})
+#: What names of messages, files, chats and threads are made of: they become parts of an address.
+NAME = re.compile(r"[\w-]{1,200}", re.ASCII)
+
+
+class Refused(Exception):
+    """What Feishu answers instead: its code (or the HTTP status) and its words."""
+
+    def __init__(self, code: int, words: str = "") -> None:
+        super().__init__(f"code {code}: {words[:200]}")
+        self.code = code
+
+
+class TooLarge(Exception):
+    """A file with more bytes than asked for."""
+
+
+class Client:
+    """Thread-safe. Raises Refused where Feishu does not do what it is asked, and httpx.HTTPError where it is not reached."""
+
+    def __init__(self, base: str, app_id: str, app_secret: str) -> None:
+        self.app_id, self._secret = app_id, app_secret
+        self._http = httpx.Client(base_url=f"{base}/open-apis/", timeout=SECONDS, follow_redirects=False)
+        self._lock = threading.Lock()
+        self._token, self._until = "", 0.0
+
+    def close(self) -> None:
+        self._http.close()
+
+    def token(self, spoilt: str = "") -> str:
+        """The tenant_access_token; a new one where the old one ends soon or is the `spoilt` one."""
+        with self._lock:
+            if not self._token or self._token == spoilt or time.monotonic() >= self._until:
+                body = {"app_id": self.app_id, "app_secret": self._secret}
+                told = self._patiently(lambda: self._http.post("auth/v3/tenant_access_token/internal", json=body))
+                lasts = float(told.get("expire", 0))
+                self._token = str(told["tenant_access_token"])
+                self._until = time.monotonic() + max(lasts - EARLY, lasts / 2)
+            return self._token
+
+    def call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        """The `data` of an answer, or what stands in its place."""
+        headers = {"Content-Type": "application/json; charset=utf-8"} if "content" in options else {}
+        token = self.token()
+        try:
+            told = self._patiently(lambda: self._http.request(method, path, headers={**_bearer(token), **headers}, **options))
+        except Refused as refusal:
+            if refusal.code not in STALE:
+                raise
+            fresh = self.token(spoilt=token)
+            told = self._patiently(lambda: self._http.request(method, path, headers={**_bearer(fresh), **headers}, **options))
+        data = told.get("data", told)
+        return data if isinstance(data, dict) else {}
+
+    def download(self, message: str, key: str, most: int) -> bytes:
+        """A file of a message. Raises TooLarge once it has more than `most` bytes; the rest is not read."""
+        path = f"im/v1/messages/{named(message)}/resources/{named(key)}"
+        with self._http.stream("GET", path, params={"type": "file"}, headers=_bearer(self.token())) as answer:
+            if answer.status_code != 200:
+                raise Refused(answer.status_code)
+            parts: list[bytes] = []
+            left = most
+            for part in answer.iter_bytes(1 << 16):
+                left -= len(part)
+                if left < 0:
+                    raise TooLarge
+                parts.append(part)
+            return b"".join(parts)
+
+    def upload(self, name: str, data: bytes) -> str:
+        """The key of a file that was sent to be attached."""
+        told = self.call("POST", "im/v1/files", data={"file_type": "stream", "file_name": name}, files={"file": (name, data)})
+        return str(told["file_key"])
+
+    def reply(self, message: str, kind: str, content: Mapping[str, Any], in_thread: bool, key: str) -> None:
+        """Answer a message. The same `key` (at most 50 characters) within an hour sends nothing twice."""
+        body = {"msg_type": kind, "content": json.dumps(content, ensure_ascii=False), "reply_in_thread": in_thread, "uuid": key}
+        data = json.dumps(body, ensure_ascii=False).encode(errors="replace")  # 30 KB for a card: no escapes but what must be
+        self.call("POST", f"im/v1/messages/{named(message)}/reply", content=data)
+
+    def _patiently(self, ask: Any) -> dict[str, Any]:
+        """What is answered once there is room for the question."""
+        for attempt in range(AGAIN + 1):
+            answer: httpx.Response = ask()
+            told = _json(answer)
+            code = told.get("code", 0 if answer.status_code == 200 else answer.status_code)
+            if answer.status_code == 200 and code == 0:
+                return told
+            wait = _wait(answer, attempt)
+            if attempt == AGAIN or wait > PATIENCE or not (answer.status_code == 429 or code in TOO_OFTEN):
+                raise Refused(code if isinstance(code, int) else answer.status_code, str(told.get("msg", "")))
+            time.sleep(wait)
+        raise AssertionError
+
+
+def named(name: str) -> str:
+    """A name that is a part of an address and nothing else. Raises Refused for any other text."""
+    if not NAME.fullmatch(name):
+        raise Refused(0, "no name of a message or file")
+    return name
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _json(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        told = answer.json()
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _wait(answer: httpx.Response, attempt: int) -> float:
+    """Seconds until the next attempt: what Feishu says, else longer each time."""
+    told = answer.headers.get("x-ogw-ratelimit-reset") or answer.headers.get("retry-after") or ""
+    return float(told[:6]) if told.isascii() and told.isdigit() else 0.5 * 2**attempt

@@ -1,0 +1,214 @@
+"""A few worker processes that answer questions: a bounded queue, a time limit for each question, and a new process after a bad one.
+
+A diagnosis is pure computation on what strangers wrote. In a process it can be stopped whatever it does, and takes nobody along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from typing import Any, TypeAlias
+
+from diagnose.surfaces.remote import Answer, Question
+
+#: Questions after which a process is replaced, so that nothing that a stranger wrote is held for long.
+LIFE = 1000
+#: Bytes of address space of one process (POSIX): more is no diagnosis.
+MEMORY = 4 << 30
+#: Seconds that a question waits for its turn at most.
+PATIENCE = 60.0
+#: Seconds in which a process must be ready to take a question.
+START = 60.0
+
+#: What every process needs, loaded once where processes are forked from one that has it.
+PRELOADED = [
+    __name__,
+    "diagnose.explain",
+    "diagnose.plan.frontier",
+    "diagnose.render.data",
+    "diagnose.render.html",
+    "diagnose.render.markdown",
+    "diagnose.render.redact",
+]
+#: A failure to practise on, so that the first question finds tables and grammars read.
+PRACTICE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
+
+Reply: TypeAlias = "Answer | str"
+
+
+class Overloaded(Exception):
+    """As many questions wait as may."""
+
+
+class Stopped(Exception):
+    """The question took longer than it may."""
+
+
+class Lost(Exception):
+    """The process died of the question, or failed at it; the text is for our log."""
+
+
+def context() -> BaseContext:
+    """How processes are started: forked from a small one that has loaded what they need, where the system can."""
+    methods = multiprocessing.get_all_start_methods()
+    held = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if "forkserver" in methods:
+        held.set_forkserver_preload(PRELOADED)
+    return held
+
+
+class Worker:
+    """One process, and the pipe to it."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        make: Any = getattr(context(), "Process")  # noqa: B009 - typeshed's common base of contexts has none
+        self.process = make(target=work, args=(theirs,), daemon=True, name="oomdoctor worker")
+        self.process.start()
+        theirs.close()
+        self.left = LIFE
+        if not self.pipe.poll(START) or self.pipe.recv() != "ready":
+            self.end()
+            raise Lost("a worker process did not start")
+
+    def ask(self, asked: Question, seconds: float) -> Reply:
+        """The answer. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
+        self.left -= 1
+        self.pipe.send(asked)
+        if not self.pipe.poll(seconds):
+            raise Stopped
+        reply: Reply = self.pipe.recv()
+        return reply
+
+    def end(self) -> None:
+        """Stop the process, whatever it is doing."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def work(pipe: Connection) -> None:
+    """The life of a process: questions in, answers out, until the other end is gone."""
+    _confine()
+    from diagnose.surfaces.remote import answered
+
+    answered(Question(logs=(("", PRACTICE),), form="markdown"))
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        pipe.send("ready")
+        while True:
+            asked = pipe.recv()
+            try:
+                reply: Reply = answered(asked)
+            except Exception as error:  # a mistake of ours, or no memory left
+                reply = f"{type(error).__name__}: {error}"[:300]
+            pipe.send(reply)
+
+
+def _confine() -> None:
+    """No memory without end, no word on standard output (which may carry a protocol), no signal that is meant for the server."""
+    import signal
+
+    os.dup2(2, 1)
+    for name in ("SIGINT", "SIGTERM"):  # whoever interrupts means the server, which lets us finish
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.freeze()
+
+
+class Crew:
+    """`workers` processes behind a queue of at most `most` questions, each answered within `seconds` or not at all."""
+
+    def __init__(self, workers: int = 2, seconds: float = 20.0, most: int = 128) -> None:
+        self.seconds, self.most, self.asked, self.patience = seconds, most, 0, PATIENCE
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="oomdoctor")
+        self._size = workers
+        self._mine = threading.local()  # a thread has a process
+        self._lock = threading.Lock()
+        self._all: list[Worker] = []
+        self._closed = False
+
+    async def start(self) -> None:
+        """Have every process ready before the first question."""
+        loop = asyncio.get_running_loop()
+        gate = threading.Barrier(self._size)
+        await asyncio.gather(*(loop.run_in_executor(self._threads, self._ready, gate) for _ in range(self._size)))
+
+    async def answer(self, asked: Question) -> Answer:
+        """Raises Overloaded, Stopped or Lost."""
+        if self.asked >= self.most:
+            raise Overloaded
+        self.asked += 1
+        future = self._threads.submit(self._answer, asked)
+        try:
+            waiting = asyncio.wrap_future(future)
+            await asyncio.wait({waiting}, timeout=self.patience)
+            if not waiting.done() and future.cancel():  # only what was not begun can be
+                raise Overloaded
+            reply = await waiting
+        finally:
+            future.cancel()
+            self.asked -= 1
+        if isinstance(reply, str):
+            raise Lost(reply)
+        return reply
+
+    def close(self) -> None:
+        """End every process; questions that wait are not answered."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for worker in self._all:
+                worker.process.kill()
+        self._threads.shutdown(wait=True)
+        with self._lock:
+            for worker in self._all:
+                worker.end()
+            self._all.clear()
+
+    # -- in the threads
+
+    def _ready(self, gate: threading.Barrier) -> None:
+        gate.wait(START)  # a thread waits here, so that every other one gets its turn
+        self._worker()
+
+    def _worker(self) -> Worker:
+        held: Worker | None = getattr(self._mine, "worker", None)
+        if held is None or held.left <= 0:
+            if held is not None:
+                self._drop(held)
+            held = Worker()
+            with self._lock:
+                self._all.append(held)
+            self._mine.worker = held
+        return held
+
+    def _drop(self, worker: Worker) -> None:
+        self._mine.worker = None
+        with self._lock:
+            if worker in self._all:
+                self._all.remove(worker)
+        worker.end()
+
+    def _answer(self, asked: Question) -> Reply:
+        if self._closed:
+            raise Lost("closing")
+        worker = self._worker()
+        try:
+            return worker.ask(asked, self.seconds)
+        except Stopped:
+            self._drop(worker)
+            raise
+        except (EOFError, OSError) as error:
+            self._drop(worker)
+            raise Lost("a worker process died") from error

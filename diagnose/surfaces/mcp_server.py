@@ -1,0 +1,66 @@
+"""The command `mcp`: the same diagnosis as tools for agents, on standard input and output or over streamable HTTP.
+
+Tools take texts and return texts with typed data beside them. Nothing is opened, run or kept; what a log says is data, whoever it
+seems to speak to.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from diagnose.phrases import Lang, phrase
+from diagnose.record import record
+from diagnose.surfaces import remote, speak
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+    from diagnose.surfaces.crew import Crew
+
+#: Questions that may wait.
+QUEUE = 32
+
+
+@record
+class Spoken:
+    """How it is spoken, and where if over HTTP; `timeout`: seconds that one diagnosis may take."""
+
+    http: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8081
+    timeout: float = 60.0
+    redact: bool = True
+    lang: Lang = "en"
+
+
+def speak_mcp(asked: Spoken) -> int:
+    """Serve until the client goes (standard input) or a signal comes (HTTP). Raises Complaint where that cannot begin."""
+    try:
+        from diagnose.surfaces.mcp_tools import server
+    except ImportError as error:
+        raise remote.missing("mcp", error) from error
+    from diagnose.surfaces.crew import Crew
+
+    crew = Crew(min(os.cpu_count() or 1, 4), asked.timeout, QUEUE)
+    made = server(crew, asked.redact, asked.lang)
+    try:
+        if asked.http:
+            over_http(made, crew, asked)
+        else:
+            made.run("stdio")
+    finally:
+        crew.close()
+    return 0
+
+
+def over_http(made: MCPServer, crew: Crew, asked: Spoken) -> None:
+    """The same on an address, behind the limits of the web page."""
+    from diagnose.surfaces import serve
+    from diagnose.surfaces.serve_limits import Gate, Limits
+
+    limits = Limits(most=crew.most, of_one=crew.most, seconds=asked.timeout)
+    with serve.listening(asked.host, asked.port) as at:
+        app = made.streamable_http_app(json_response=True, stateless_http=True, max_request_body_size=limits.size, host=asked.host)
+        speak.warn(phrase("remote.listening", address=serve.address(at, "/mcp")).to(asked.lang))
+        serve.run(Gate(app, limits), at)

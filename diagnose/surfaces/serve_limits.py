@@ -1,0 +1,232 @@
+"""What stands between strangers and the web page: limits of size, time and number, the headers of every answer, problems as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from diagnose.phrases import Lang, phrase
+from diagnose.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: Seconds in which a connection must have sent the head of a request, or have taken an answer and be gone.
+CONNECTION = 20.0
+#: Seconds after which whoever was turned away may try again.
+RETRY = 5
+
+#: A page of ours: no script, no frame, nothing from elsewhere. `serve_page.py` adds the styles of a report, by their hash.
+POLICY = "default-src 'none'; style-src 'self'{styles}; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+HEADERS = {
+    "content-security-policy": POLICY.format(styles=""),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "vary": "accept-language",
+}
+
+
+@record
+class Limits:
+    """What one server takes: `size` bytes of a request, `held` of all that are being read, `most` of them waiting or answered,
+    `of_one` of these from one address, `arrival` seconds for a body to come, `seconds` for a diagnosis."""
+
+    size: int = 16 << 20
+    held: int = 256 << 20
+    most: int = 128
+    of_one: int = 64
+    arrival: float = 30.0
+    seconds: float = 20.0
+
+
+class Problem(TypedDict):
+    """RFC 9457: what is wrong with a request."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class Refused(Exception):
+    """A request that is not answered: its status, and a sentence of rules/phrases/remote.yaml."""
+
+    def __init__(self, status: int, key: str, **values: object) -> None:
+        super().__init__(status, key)
+        self.status, self.key, self.values = status, key, values
+
+    def detail(self, lang: Lang) -> str:
+        return phrase(f"remote.{self.key}", **self.values).to(lang)
+
+
+def problem(status: int, detail: str) -> Problem:
+    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+
+
+def retry(status: int) -> dict[str, str]:
+    """The header of an answer that says: later."""
+    return {"retry-after": str(RETRY)} if status in (429, 503) else {}
+
+
+def language_of(accepted: str, asked: str = "") -> Lang:
+    """The language asked for, else the first of ours that Accept-Language would rather have."""
+    if asked in ("en", "zh"):
+        return "zh" if asked == "zh" else "en"
+    wanted: list[tuple[float, int, str]] = []
+    for place, part in enumerate(accepted[:500].split(",")):
+        word, _, weight = part.partition(";")
+        try:
+            quality = float(weight.strip().removeprefix("q=") or 1)
+        except ValueError:
+            quality = 0.0
+        wanted.append((-quality, place, word.strip().lower()[:2]))
+    return next(("zh" if word == "zh" else "en" for quality, _, word in sorted(wanted) if word in ("en", "zh") and quality < 0), "en")
+
+
+class Gate:
+    """The outermost layer: counts requests with a body, reads none that is too large or too slow, and puts the headers on."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self.app, self.limits = app, limits
+        self.waiting = self.bytes = 0
+        self.of: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name.lower() for name, _ in message.get("headers", ())}
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there]
+                message = {**message, "headers": [*message.get("headers", ()), *more]}
+            await send(message)
+
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            if scope["method"] in ("GET", "HEAD"):
+                await self.app(scope, receive, sent)
+            else:
+                await self._with_body(scope, headers, receive, sent)
+        except Refused as refusal:
+            lang = language_of(headers.get(b"accept-language", ""))
+            await answer(sent, refusal.status, problem(refusal.status, refusal.detail(lang)))
+
+    async def _with_body(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
+        """Let the request pass once its whole body is here."""
+        length = self._length(headers)
+        client = scope["client"][0] if scope.get("client") else ""
+        if self.waiting >= self.limits.most or self.bytes + length > self.limits.held:
+            raise Refused(503, "too_busy", seconds=RETRY)
+        if self.of[client] >= self.limits.of_one:
+            raise Refused(429, "too_many_of_yours", most=self.limits.of_one)
+        self.waiting += 1
+        self.bytes += length
+        self.of[client] += 1
+        try:
+            body = await self._body(receive, length)
+            await self.app(scope, _given(body, receive), send)
+        finally:
+            self.waiting -= 1
+            self.bytes -= length
+            self.of[client] -= 1
+            if not self.of[client]:
+                del self.of[client]
+
+    def _length(self, headers: Mapping[bytes, str]) -> int:
+        """What the body may have; of one that does not say, all that any may."""
+        if headers.get(b"content-encoding", "identity").strip().lower() != "identity":
+            raise Refused(415, "wrong_type", wanted="Content-Encoding: identity")
+        told = headers.get(b"content-length")
+        if told is None:
+            return self.limits.size if b"transfer-encoding" in headers else 0
+        if not (told.isascii() and told.isdigit()):
+            raise Refused(422, "no_length")
+        if len(told) > 15 or int(told) > self.limits.size:
+            raise Refused(413, "too_large", most=self.limits.size >> 20)
+        return int(told)
+
+    async def _body(self, receive: Receive, length: int) -> bytes:
+        parts: list[bytes] = []
+        had = 0
+        try:
+            async with asyncio.timeout(self.limits.arrival):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Refused(400, "broken_off")
+                    parts.append(message.get("body", b""))
+                    had += len(parts[-1])
+                    if had > length:
+                        raise Refused(413, "too_large", most=self.limits.size >> 20)
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError as late:
+            raise Refused(408, "too_slow", seconds=f"{self.limits.arrival:g}") from late
+
+
+async def answer(send: Send, status: int, what: Problem) -> None:
+    """A problem, where no framework is there to send it."""
+    headers = {"content-type": "application/problem+json", **retry(status), **({"connection": "close"} if status == 408 else {})}
+    body = json.dumps(what, ensure_ascii=False).encode()
+    raw = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Hands out a body that was read already."""
+    left = [body]
+
+    async def given() -> Message:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return given
+
+
+class Patient(H11Protocol):
+    """The protocol of uvicorn, whose patience with a connection that is not being answered ends.
+
+    Whoever sends a head byte by byte, goes on sending after the answer, or takes the answer byte by byte is cut off.
+    """
+
+    clock: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wind()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.clock is not None and self.cycle is not None and not self.cycle.response_complete:
+            self._stop()  # from here on the gate keeps the time
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._wind()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _wind(self) -> None:
+        self._stop()
+        self.clock = self.loop.call_later(CONNECTION, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self.clock is not None:
+            self.clock.cancel()
+            self.clock = None

@@ -1,0 +1,73 @@
+"""What servers answer beside the report, as pydantic models: a what-if, an article of the manual."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Figures(Part):
+    """Bytes: the middle and both ends of an estimate."""
+
+    bytes: int
+    low: int
+    high: int
+
+
+class TermChange(Part):
+    """One term of the largest moment, in bytes."""
+
+    name: str
+    before: int
+    after: int
+    difference: int
+
+
+class RoleChange(Part):
+    """What one role needs at its largest moment, before and after; null where it cannot be counted."""
+
+    role: str
+    peak_moment_before: str | None
+    peak_moment_after: str | None
+    before: Figures | None
+    after: Figures | None
+    difference: int | None
+    usable: Figures | None
+    fits_before: Fits
+    fits_after: Fits
+    terms: list[TermChange]
+    unknown: list[str]
+
+
+class WhatIf(Part):
+    """The difference that some changes make."""
+
+    changes: dict[str, str]
+    fits_before: Fits
+    fits_after: Fits
+    roles: list[RoleChange]
+    notices: list[str]
+
+
+class Rule(Part):
+    """One rule of the rule base: `kind` is cause or remedy, `word` which."""
+
+    id: str
+    kind: str
+    word: str
+    title: str
+
+
+class Article(Part):
+    """What the manual says of a rule, or of every rule of a cause or remedy."""
+
+    name: str
+    text: str
+    rules: list[Rule]

@@ -1,0 +1,64 @@
+"""The page of `oomdoctor serve` in a real browser with scripts switched off: paste, submit, read, copy the patch, apply it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, chromium
+from serving import CASE, LOG, Server, serving
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving("--workers", "1") as held:
+        yield held
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    held = Browser(tmp_path / "profile")
+    yield held
+    held.close()
+
+
+def test_paste_submit_read_copy_apply(server: Server, browser: Browser, tmp_path: Path) -> None:
+    """What is copied off the page is a patch that applies; the browser has nothing to complain of."""
+    browser.go(server.url + "/?lang=en")
+    browser.fill("#log", LOG)
+    browser.fill("#gpus", "8")
+    browser.choose("#config_file", CASE / "qwen2vl_dpo.yaml", CASE / "ds_z3_config.json")
+    browser.press("button")
+    assert "4.64 GiB" in browser.value("document.querySelector('h1').innerText")
+    patch = browser.value("getSelection().selectAllChildren(document.querySelector('pre code.copy')); getSelection().toString()")
+    assert browser.value("document.styleSheets.length") == 1 and browser.value("getComputedStyle(document.body).margin") == "0px"
+    assert browser.complaints() == []
+    assert browser.picture().startswith(b"\x89PNG")
+
+    shutil.copy(CASE / "qwen2vl_dpo.yaml", tmp_path)
+    done = subprocess.run(
+        ["git", "apply", "-p1", "-"], input=patch.strip("\n") + "\n", cwd=tmp_path, text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = (folder.joinpath("qwen2vl_dpo.yaml").read_text() for folder in (CASE, tmp_path))
+    assert before != after and len(before.splitlines()) == len(after.splitlines())
+
+    browser.press("nav.top a")
+    assert browser.value("document.querySelector('textarea').value") == ""
+
+
+def test_a_mistake_in_chinese(server: Server, browser: Browser) -> None:
+    """The language that is chosen holds for the mistake too, and what was typed is still there."""
+    browser.go(server.url + "/?lang=zh")
+    browser.fill("#log", LOG)
+    browser.fill("#gpu", "abacus")
+    browser.press("button")
+    assert "abacus" in browser.value("document.querySelector('[role=alert]').innerText")
+    assert browser.value("document.documentElement.lang") == "zh"
+    assert browser.value("document.querySelector('#log').value") == LOG
+    assert browser.value("document.querySelector('#lang').value") == "zh"

@@ -1,0 +1,154 @@
+"""`oomdoctor serve` as a process: limits of time and number, its start and its end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import LOG, SHORT, Server, command, is_problem, post, reply, serving
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving("--workers", "1", "--max-mib", "2") as held:
+        yield held
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as held:
+        yield held
+
+
+# -- limits of time and number
+
+
+@pytest.fixture(scope="module")
+def tight() -> Iterator[Server]:
+    with serving("--workers", "1", "--queue", "2", "--per-client", "1", "--timeout", "2") as held:
+        yield held
+
+
+def from_(address: str, url: str, body: dict[str, Any]) -> httpx.Response:
+    with httpx.Client(transport=httpx.HTTPTransport(local_address=address), timeout=60) as held:
+        return held.post(url, json=body)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs many loopback addresses")
+def test_too_many_at_once_are_429_and_503(tight: Server) -> None:
+    """One address may ask one thing here, all together two; whoever is turned away learns when to come again."""
+    url, body = f"{tight.url}/api/explain", {"text": SHORT}
+    with tight.raw(post("/api/explain", 100)):
+        time.sleep(0.2)
+        mine = from_("127.0.0.1", url, body)
+        is_problem(mine, 429)
+        assert int(mine.headers["retry-after"]) > 0
+        assert from_("127.0.0.2", url, body).status_code == 200
+        with socket.create_connection(("127.0.0.1", tight.port), source_address=("127.0.0.3", 0)) as other:
+            other.sendall(post("/api/explain", 100).replace("\n", "\r\n").encode())
+            time.sleep(0.2)
+            full = from_("127.0.0.2", url, body)
+            is_problem(full, 503)
+            assert int(full.headers["retry-after"]) > 0
+            assert httpx.get(f"{tight.url}/healthz", trust_env=False).status_code == 200
+    time.sleep(0.2)
+    assert from_("127.0.0.1", url, body).status_code == 200
+
+
+def test_a_diagnosis_that_takes_too_long_is_stopped(tight: Server) -> None:
+    """The next one is answered by a new process."""
+    slow = "".join(LOG.replace("[rank3]", f"[rank{number}]").replace("4.64", f"{number}.{number % 100:02}") for number in range(2000))
+    started = time.monotonic()
+    told = is_problem(httpx.post(f"{tight.url}/api/explain", json={"text": slow[: 15 << 20]}, timeout=60, trust_env=False), 422)
+    assert "2 seconds" in told["detail"] and time.monotonic() - started < 20
+    assert httpx.post(f"{tight.url}/api/explain", json={"text": SHORT}, timeout=60, trust_env=False).status_code == 200
+
+
+def test_a_client_that_goes_away_frees_its_place(tight: Server) -> None:
+    for _ in range(5):
+        tight.raw(post("/api/explain", 100), b"half").close()
+    time.sleep(0.3)
+    assert httpx.post(f"{tight.url}/api/explain", json={"text": SHORT}, timeout=60, trust_env=False).status_code == 200
+
+
+# -- start and end
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody listens."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_what_was_begun_finish(told: signal.Signals) -> None:
+    """A request that is half here when the signal comes is answered; then the process leaves with 0 and nobody listens."""
+    with serving("--workers", "1") as server:
+        body = json.dumps({"text": LOG}).encode()
+        with server.raw(post("/api/explain", len(body)), body[:100]) as connection:
+            time.sleep(0.3)
+            server.process.send_signal(told)
+            ends = time.monotonic() + 10
+            while is_open(server.port) and time.monotonic() < ends:
+                time.sleep(0.1)
+            assert not is_open(server.port)
+            connection.sendall(body[100:])
+            status, data = reply(connection)
+        assert status == 200 and b"oomdoctor.report/1" in data
+        assert server.process.wait(30) == 0
+
+
+def test_workers_go_with_the_server() -> None:
+    """Even where the server is killed."""
+    with serving("--workers", "2") as server:
+        mine = f"\n{server.process.pid} "
+        listed = subprocess.run(["ps", "-eo", "ppid,pid"], capture_output=True, text=True, check=True).stdout
+        children = {int(line.split()[1]) for line in listed.splitlines()[1:] if int(line.split()[0]) == server.process.pid}
+        assert children, mine
+        server.process.kill()
+        server.process.wait()
+        ends = time.monotonic() + 10
+        while time.monotonic() < ends and any(Path(f"/proc/{child}").exists() for child in children):
+            time.sleep(0.1)
+        assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
+def test_a_port_that_is_taken_is_one_sentence_and_2(server: Server) -> None:
+    left = command("serve", "--port", str(server.port))
+    assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1 and "--port" in left.stderr
+    assert command("serve", "--host", "no.such.host.invalid", "--port", "0").returncode == 2
+
+
+@pytest.mark.parametrize("module", ["fastapi", "uvicorn", "jinja2", "python_multipart"])
+def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
+    left = command("serve", "--port", "0", before=f"import sys; sys.modules[{module!r}] = None")
+    assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
+    assert "pip install 'oomdoctor[serve]'" in left.stderr
+
+
+def test_fifty_at_once_are_all_answered(server: Server) -> None:
+    """The queue is long enough for a busy afternoon."""
+    found: list[int] = []
+
+    def ask() -> None:
+        found.append(httpx.post(f"{server.url}/api/explain", json={"text": SHORT}, timeout=120, trust_env=False).status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200] * 50

@@ -1,0 +1,323 @@
+"""The parts of `oomdoctor serve` alone: the gate, the patience of a connection, the processes behind it, what forms and JSON mean."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import pytest
+import uvicorn
+from hypothesis import given
+from hypothesis import strategies as st
+from serving import LOG
+
+from diagnose.render.strings import one_line
+from diagnose.surfaces import crew as crews
+from diagnose.surfaces import remote, serve_limits
+from diagnose.surfaces.crew import Crew, Lost, Overloaded, Stopped, Worker
+from diagnose.surfaces.remote import Question, answered, label, text_of
+from diagnose.surfaces.serve_limits import Gate, Limits, Patient, language_of
+
+ASKED = Question(logs=(("", LOG),))
+
+
+# -- the gate
+
+
+def through(gate: Gate, headers: dict[str, str], parts: list[bytes | float | None], client: str = "1.2.3.4") -> tuple[int, bytes]:
+    """What the gate answers to a body that comes in parts: a number is a wait, None the end of the connection."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        part = parts.pop(0)
+        if isinstance(part, float):
+            await asyncio.sleep(part)
+            return await receive()
+        if part is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": raw, "client": (client, 1)}
+    asyncio.run(gate(scope, receive, send))
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+LIMITS = Limits(size=100, held=150, most=2, of_one=1, arrival=0.2)
+
+
+@pytest.mark.parametrize(
+    ("headers", "parts", "status"),
+    [
+        ({"content-length": "6"}, [b"abc", 0.01, b"def"], 200),
+        ({}, [b""], 200),
+        ({"transfer-encoding": "chunked"}, [b"x" * 60, b"y" * 40], 200),
+        ({"transfer-encoding": "chunked"}, [b"x" * 60, b"y" * 41, b""], 413),
+        ({"content-length": "101"}, [], 413),
+        ({"content-length": "1" * 400}, [], 413),
+        ({"content-length": "²"}, [], 422),
+        ({"content-length": "50"}, [b"abc", 5.0, b"def"], 408),
+        ({"content-length": "50"}, [b"abc", None], 400),
+        ({"content-length": "3", "content-encoding": "gzip"}, [b"abc"], 415),
+    ],
+)
+def test_the_gate(headers: dict[str, str], parts: list[bytes | float | None], status: int) -> None:
+    """A body comes whole, in time and no larger than it may be, or the request goes no further; either way its place is free again."""
+    gate = Gate(echo, LIMITS)
+    got, body = through(gate, headers, list(parts))
+    assert got == status
+    assert body == b"".join(part for part in parts if isinstance(part, bytes)) or json.loads(body)["status"] == status
+    assert (gate.waiting, gate.bytes, dict(gate.of)) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("held", "length", "status"),
+    [((2, 0, "9.9.9.9"), 1, 503), ((1, 100, "9.9.9.9"), 60, 503), ((1, 0, "1.2.3.4"), 1, 429), ((1, 0, "9.9.9.9"), 1, 200)],
+)
+def test_the_gate_counts(held: tuple[int, int, str], length: int, status: int) -> None:
+    """All together, of one address, and the bytes that are held at once."""
+    gate = Gate(echo, LIMITS)
+    gate.waiting, gate.bytes = held[:2]
+    gate.of[held[2]] = 1
+    assert through(gate, {"content-length": str(length)}, [b"x" * length])[0] == status
+
+
+def test_a_failure_behind_the_gate_frees_the_place() -> None:
+    async def fails(scope: Any, receive: Any, send: Any) -> None:
+        raise ZeroDivisionError
+
+    gate = Gate(fails, LIMITS)
+    with pytest.raises(ZeroDivisionError):
+        through(gate, {"content-length": "1"}, [b"x"])
+    assert (gate.waiting, gate.bytes, dict(gate.of)) == (0, 0, {})
+
+
+@given(st.text(max_size=200))
+def test_any_accept_language_is_some_language(accepted: str) -> None:
+    assert language_of(accepted) in ("en", "zh")
+
+
+# -- connections
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server that has half a second of patience."""
+    monkeypatch.setattr(serve_limits, "CONNECTION", 0.5)
+
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * (64 << 20)})
+
+    server = uvicorn.Server(uvicorn.Config(large, http=Patient, lifespan="off", log_level="critical", ws="none"))
+    at = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([at],))
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield at.getsockname()[1]
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.mark.parametrize("head", [b"", b"POST / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_a_head_that_never_ends_is_cut_off(patient: int, head: bytes) -> None:
+    """However steadily its bytes drip in."""
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", patient), timeout=0.05) as slow:
+        slow.sendall(head)
+        while time.monotonic() - start < 10 and not is_over(slow):
+            with contextlib.suppress(OSError):
+                slow.sendall(b"x" if head else b"")
+    assert time.monotonic() - start < 5
+
+
+def is_over(connection: socket.socket) -> bool:
+    """Whether the other side has hung up; waits as long as the connection does."""
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_an_answer_that_nobody_takes_is_cut_off(patient: int) -> None:
+    """The reader stops: what waits for it is let go."""
+    with socket.create_connection(("127.0.0.1", patient), timeout=10) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(1.5)
+        got = 0
+        with contextlib.suppress(OSError):
+            while part := slow.recv(1 << 20):
+                got += len(part)
+    assert got < 64 << 20
+
+
+# -- processes
+
+
+@pytest.fixture
+def crew() -> Iterator[Crew]:
+    held = Crew(workers=1, seconds=20, most=2)
+    yield held
+    held.close()
+
+
+def test_a_question_is_answered(crew: Crew) -> None:
+    answer = asyncio.run(crew.answer(ASKED))
+    assert json.loads(answer.data)["verdict"]["status"] == "oom" and answer.page == "" and crew.asked == 0
+
+
+def test_a_mistake_of_the_asker_is_a_sentence(crew: Crew) -> None:
+    answer = asyncio.run(crew.answer(Question(logs=(("", LOG),), gpu="abacus")))
+    assert "abacus" in answer.wrong and answer.data == ""
+
+
+def test_a_mistake_of_ours_takes_nobody_along(crew: Crew) -> None:
+    """A form that does not exist fails inside the process, which goes on."""
+
+    async def both() -> None:
+        with pytest.raises(Lost, match="KeyError"):
+            await crew.answer(Question(logs=(("", LOG),), form="nonsense"))
+        assert (await crew.answer(ASKED)).data
+
+    asyncio.run(both())
+
+
+def test_a_process_that_dies_is_replaced(crew: Crew) -> None:
+    async def all_of_it() -> None:
+        await crew.start()
+        crew._all[0].process.kill()
+        crew._all[0].process.join()
+        with pytest.raises(Lost):
+            await crew.answer(ASKED)
+        assert (await crew.answer(ASKED)).data
+
+    asyncio.run(all_of_it())
+    assert len(crew._all) == 1 and crew.asked == 0
+
+
+def test_time_is_up_and_the_next_one_is_answered(crew: Crew) -> None:
+    slow = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
+
+    async def all_of_it() -> None:
+        await crew.start()
+        first = crew._all[0].process.pid
+        crew.seconds = 0.05
+        with pytest.raises(Stopped):
+            await crew.answer(slow)
+        crew.seconds = 20
+        assert (await crew.answer(ASKED)).data and crew._all[0].process.pid != first
+
+    asyncio.run(all_of_it())
+
+
+def test_no_more_wait_than_may(crew: Crew) -> None:
+    async def all_of_it() -> list[Any]:
+        return await asyncio.gather(*(crew.answer(ASKED) for _ in range(3)), return_exceptions=True)
+
+    answers = asyncio.run(all_of_it())
+    assert [type(answer) for answer in answers].count(Overloaded) == 1
+
+
+def test_nobody_waits_for_ever(crew: Crew) -> None:
+    """Behind one that takes long the next is told to come again; it is not answered later in vain."""
+    slow = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(100))),))
+
+    async def all_of_it() -> Any:
+        await crew.start()
+        crew.patience = 0.3
+        return await asyncio.gather(crew.answer(slow), crew.answer(ASKED), return_exceptions=True)
+
+    first, second = asyncio.run(all_of_it())
+    assert isinstance(second, Overloaded) and json.loads(first.data)["verdict"]["status"] == "oom" and crew.asked == 0
+
+
+def test_a_process_is_replaced_after_its_life(monkeypatch: pytest.MonkeyPatch, crew: Crew) -> None:
+    monkeypatch.setattr(crews, "LIFE", 1)
+    pids = []
+    for _ in range(2):
+        asyncio.run(crew.answer(ASKED))
+        pids.append(crew._all[0].process.pid)
+    assert pids[0] != pids[1] and len(crew._all) == 1
+
+
+def test_a_process_prints_nothing_on_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    """It may carry a protocol."""
+    worker = Worker()
+    try:
+        worker.ask(ASKED, 60)
+    finally:
+        worker.end()
+    assert capfd.readouterr().out == ""
+
+
+# -- what is asked
+
+
+@given(st.text(max_size=600))
+def test_any_name_becomes_a_label(name: str) -> None:
+    shown = label(name, "config-1")
+    assert 0 < len(shown) <= 128 and "/" not in shown and "\\" not in shown and shown == one_line(shown)
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "true"), (None, "unknown"), (8, "8"), (0.9, "0.9"), ("2.5.1", "2.5.1")])
+def test_values_are_written_as_on_the_command_line(value: Any, text: str) -> None:
+    assert text_of(value) == text
+
+
+@given(
+    log=st.one_of(st.text(max_size=300), st.binary(max_size=300)),
+    config=st.text(max_size=300),
+    form=st.sampled_from(["json", "body", "markdown"]),
+)
+def test_anything_can_be_asked(log: str | bytes, config: str, form: str) -> None:
+    """Also halves of surrogate pairs and bytes that are no text."""
+    answer = answered(Question(logs=(("", log),), configs=(("", config),), form=form))
+    assert answer.wrong or json.loads(answer.data)["schema"] == "oomdoctor.report/1"
+
+
+def test_the_rule_base_is_read_once() -> None:
+    assert remote.rules("en") is remote.rules("en")
+    assert {rule["kind"] for rule in remote.rules("en")} == {"cause", "remedy"}
+
+
+def test_masking_reaches_the_patch() -> None:
+    """Its context is lines of the config."""
+    secret = "hf_" + "z" * 34
+    config = f"model_name_or_path: Qwen/Qwen2-7B\nstage: sft\nfinetuning_type: full\nhub_token: {secret}\ncutoff_len: 8192\nbf16: true\n"
+    for form in ("markdown", "body"):
+        answer = answered(Question(logs=(("", LOG),), configs=(("a.yaml", config),), form=form))
+        assert "cutoff_len" in answer.page and secret not in answer.page + answer.data
+
+
+def test_large_questions_cross_the_pipe(crew: Crew) -> None:
+    log = LOG + ("x" * 100 + "\n") * 80_000
+    assert json.loads(asyncio.run(crew.answer(Question(logs=(("", log),)))).data)["inputs"][0]["bytes"] == len(log.encode())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="address space is limited on POSIX")
+def test_memory_is_bounded() -> None:
+    """A process that wants more than any diagnosis needs is told no, and says so."""
+    code = "import diagnose.surfaces.crew as c; c.MEMORY = 1 << 30; c._confine(); bytearray(2 << 30)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError" in done.stderr and done.stdout == ""
