@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from diagnose import shipped
 from diagnose.complaints import Complaint
 from diagnose.phrases import phrase
+from diagnose.record import replace
 from diagnose.source import Label
 
 if TYPE_CHECKING:

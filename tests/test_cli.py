@@ -412,3 +412,14 @@ def test_a_plain_answer_imports_neither_typer_nor_rich_nor_pydantic(words: list[
     )
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, cwd=log.parent)
     assert done.stdout and done.stderr.strip() == ""
+
+
+def test_a_patch_on_a_terminal_cannot_steer_it(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
+    """In a pipe it is exact to the byte; on a screen it is only looked at."""
+    monkeypatch.setattr("diagnose.plan.patch.diff", lambda *_: "+key: 1\n # \x1b[2J\n")
+    printed: list[str] = []
+    monkeypatch.setattr(speak, "say", printed.append)
+    for tty in (True, False):
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda tty=tty: tty))
+        patching.write(SAMPLES["dpo_logits"](), (), Shown(patch="-"))
+    assert printed == ["+key: 1\n # �[2J\n", "+key: 1\n # \x1b[2J\n"]

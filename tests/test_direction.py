@@ -68,7 +68,7 @@ def test_rooms_are_two_levels_deep() -> None:
     assert not deep
 
 
-HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click")
+HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click", "dataclasses", "inspect")
 
 
 @pytest.mark.parametrize("room", ["diagnose", *(f"diagnose.{room}" for room in order() if room not in ("surfaces", "typed"))])

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_packed import LOG, MESSAGE, tar, told, zipped
 
-from diagnose import folder, gather, wandb
+from diagnose import check, folder, gather, wandb
+from diagnose.adapters.settings import ConfigSource
 from diagnose.complaints import Complaint
 from diagnose.explain import explain
 from diagnose.source import Label, Source
@@ -322,3 +323,13 @@ def test_settings_of_wandb_are_no_file_to_edit(tmp_path: Path) -> None:
     assert not diagnosis.documents
     found = next(fact for fact in diagnosis.facts if fact.name == "train.micro_batch_size")
     assert (found.value, found.origin, found.witness.line) == (6, "log", 8)
+
+
+def test_settings_that_wandb_wrote_count_wherever_they_are_given() -> None:
+    """Its config.yaml as the one config, under any name, with no log: every value stands below its key."""
+    text = "wandb_version: 1\n_wandb:\n  value: {python_version: x}\nper_device_train_batch_size:\n  value: 4\noutput_dir:\n  value: o\n"
+    told = check([ConfigSource("settings.yaml", text.encode())])
+    facts = {fact.name: fact for fact in told.facts}
+    assert (facts["train.framework"].value, facts["train.micro_batch_size"].value) == ("transformers", 4)
+    assert (facts["train.micro_batch_size"].witness.source, facts["train.micro_batch_size"].witness.line) == ("settings.yaml", 5)
+    assert [one.kind for one in told.inputs] == ["wandb"] and not told.documents

@@ -104,7 +104,8 @@ def _when(entry: Entry, lang: Lang) -> Iterator[Block]:
 
 def _unless(unless: Mapping[str, Any], lang: Lang) -> str:
     lines = [unless["if"]] if isinstance(unless["if"], str) else list(unless["if"])
-    return BREAK.join([text_of(unless, lang), *(condition(line, lang) for line in lines)])
+    told = [text_of(unless, lang), *(condition(line, lang) for line in lines)]
+    return BREAK.join([*told, say("even_unknown", lang)] if unless.get("even") == "unknown" else told)
 
 
 # -- how it is written

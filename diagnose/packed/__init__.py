@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from diagnose.packed.limits import Allowance, trouble
+from diagnose.record import replace
 from diagnose.source import Resumed, Source, notes_of
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from diagnose.complaints import Complaint
 from diagnose.phrases import phrase
+from diagnose.record import record
 
 LARGEST = 16 << 30  # bytes of text that everything packed in one job may expand to
 STEEP, FREE = 500, 256 << 20  # text per packed byte, once more than this was expanded: logs that repeat themselves reach 300
@@ -21,7 +20,7 @@ def trouble(key: str, where: str, hint: str = "unpack_it", **values: object) -> 
     return Complaint(phrase(f"packed.{key}", **values), where, phrase(f"packed.{hint}", **values))
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@record(frozen=False, eq=False)
 class Allowance:
     """Bytes of text that may still be expanded."""
 

@@ -1,0 +1,74 @@
+"""The pictures of the README: a headless Chromium opens what the program makes, `python benchmarks/pictures.py`.
+
+docs/images/answer.webp is the page of `oomdoctor explain --format html`, docs/images/paste.webp the form of `oomdoctor serve`, filled in
+but not yet sent. Both show corpus/llamafactory-6800. Needs a Chromium on PATH and the extra `serve`.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser import Browser, chromium  # noqa: E402 - it lies beside the tests that use it
+from serving import serving  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+CASE = ROOT / "corpus" / "llamafactory-6800"
+CONFIGS = ("qwen2vl_dpo.yaml", "ds_z3_config.json")
+
+#: In CSS pixels, as a README shows it; the largest picture that a repository should carry.
+WIDTH, LARGEST = 900, 200_000
+
+
+def answer(browser: Browser, folder: Path) -> bytes:
+    """The upper part of the page: the verdict, the bar, the plan."""
+    options = [word for name in CONFIGS for word in ("--config", name)]
+    page = folder / "answer.html"
+    with page.open("wb") as file:
+        command = [sys.executable, "-m", "diagnose", "explain", "error.log", *options, "--format", "html", "--lang", "en"]
+        subprocess.run(command, cwd=CASE, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file, check=True)
+    return taken(browser, page.as_uri(), 900)
+
+
+def paste(browser: Browser) -> bytes:
+    """The form, with a log pasted and two configs chosen."""
+    with serving("--workers", "1") as server:
+        browser.go(server.url + "/?lang=en")
+        browser.fill("#log", (CASE / "error.log").read_text(encoding="utf-8"))
+        browser.choose("#config_file", *(CASE / name for name in CONFIGS))
+        return taken(browser, "", 1060)
+
+
+def taken(browser: Browser, url: str, height: int) -> bytes:
+    """What the window shows, as WebP."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=height, deviceScaleFactor=1, mobile=False)
+    if url:
+        browser.go(url)
+    return base64.b64decode(browser.call("Page.captureScreenshot", format="webp", quality=85)["data"])
+
+
+def main() -> int:
+    if chromium() is None:
+        sys.exit("no Chromium on PATH")
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a browser that was ended may still write
+        browser = Browser(Path(folder) / "profile")
+        try:
+            pictures = {"answer": answer(browser, Path(folder)), "paste": paste(browser)}
+        finally:
+            browser.close()
+    for name, data in pictures.items():
+        (IMAGES / f"{name}.webp").write_bytes(data)
+        print(f"docs/images/{name}.webp  {len(data):,} bytes")
+    return int(any(len(data) > LARGEST for data in pictures.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
