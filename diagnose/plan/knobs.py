@@ -79,7 +79,7 @@ def reset(desk: Desk, document: Document, knob: str, value: Value) -> list[Edit]
                 changed = []
             return [*changed, *silenced(desk, document, knob, value, entry), *desk.needed(document, key, value)]
     fresh = added(desk, document, knob, value)
-    if fresh is None and not off_is_enough(document, tab, knob, value):
+    if fresh is None and not off_is_enough(desk, document, tab, knob, value):
         return None
     first = next((index for index, key in enumerate(tab.of(knob)) if fresh and key.key == name_of(fresh[0].key)), None)
     return [*(fresh or []), *silenced(desk, document, knob, value, None, first)]
@@ -124,10 +124,16 @@ def silenced(desk: Desk, document: Document, knob: str, value: Value, keep: Entr
     return made
 
 
-def off_is_enough(document: Document, tab: Table, knob: str, value: Value) -> bool:
+def off_is_enough(desk: Desk, document: Document, tab: Table, knob: str, value: Value) -> bool:
     """Nothing needs to be written where the wanted value is what holds without any key."""
-    presumed = [key for key in tab.of(knob) if key.default is not None and not key.within and not key.given and stands(document, key)]
-    return any(same_word(value, key.default or "") for key in presumed)
+    presumed = [key for key in tab.of(knob) if key.default is not None and not key.within and stands(document, key)]
+    return any(same_word(value, key.default or "") for key in presumed if _holds(desk, key))
+
+
+def _holds(desk: Desk, key: Key) -> bool:
+    """Whether what a default presumes of other knobs is so."""
+    facts = ((desk.book.value(name), words) for name, words in (key.given or {}).items())
+    return all(value is not None and any(same_word(value, word) for word in words) for value, words in facts)
 
 
 def homes(desk: Desk, knob: str) -> list[Document]:

@@ -90,7 +90,8 @@ def edit(change: Edit, lang: Lang) -> str:
     if change.frm is None:
         return word("add", lang, what=setting(change.key, change.to or "", change.target))
     if change.to is None:
-        return word("remove", lang, what=setting(change.key, change.frm, change.target))
+        bare = change.key.startswith("--") and change.frm == "true"  # an option without a value
+        return word("remove", lang, what=change.key if bare else setting(change.key, change.frm, change.target))
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
 
 
