@@ -108,12 +108,14 @@ def remedies(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
 
 
 def changes(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang, indent: str = "     ") -> None:
-    """The first edits of a remedy, or its command."""
+    """The first edits of a remedy, or its command; what is to be done where there is neither and no figure to say."""
     full.edits(page, diagnosis, remedy.edits[:EDITS], remedy.env, lang, indent)
     if len(remedy.edits) > EDITS:
         page.say(word("more_edits", lang, count=len(remedy.edits) - EDITS), indent, style="dim")
     if remedy.command is not None:
         page.say(remedy.command.to(lang), indent)
+    elif not remedy.edits and not remedy.env and remedy.saves is None:
+        page.say(remedy.why.to(lang), indent)
 
 
 def asked(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
