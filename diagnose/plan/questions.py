@@ -20,6 +20,8 @@ _DECIDES = ("zero.stage", "train.precision")
 #: Phases in which no rows are on the card: their length explains nothing there.
 _BEFORE_ROWS = ("model_load", "init", "dataset", "optimizer_step", "checkpoint_save", "weight_sync")
 
+_OF_ROWS = ("train.max_seq_len", "train.micro_batch_size", "train.packing", "model.attention")
+
 #: Causes that fill a card: where host memory ran out, whether they also apply is of no interest.
 _ON_THE_CARD = ("activations", "attention_scores", "logits", "fragmentation", "gradients", "comm_buffers", "kv_cache", "mm_inputs")
 
@@ -41,20 +43,20 @@ def questions(job: Job, offers: Sequence[Offer], plan: Plan | None) -> tuple[Que
 
 def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tuple[str, Text]]:
     """Facts and why they matter, the most useful first."""
-    trust = job.bench.trust
+    trust, rowless = job.bench.trust, job.book.word("log.phase") in _BEFORE_ROWS
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
     if first is not None and first.outcome == "likely" and first.missing and askable(first.missing, job):
         yield first.missing, phrase("plan.ask_presumed", fact=called(first.missing), title=first.title)
     if trust == "over":
         yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in _DECIDES if not job.bench.stated(fact))
-    if trust == "short" and job.book.word("log.phase") not in _BEFORE_ROWS and not _of_training("model.attention", job):
+    if trust == "short" and not rowless and not _of_training("model.attention", job):
         yield from gap(job)
     if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
         yield from (
             (fact, phrase("plan.ask_missing", fact=called(fact), what=phrase("plan.ask_ledger")))
             for fact in job.bench.before.unknown
-            if not job.bench.stated(fact) and not _of_training(fact, job)
+            if not job.bench.stated(fact) and not _of_training(fact, job) and not (rowless and fact in _OF_ROWS)
         )
     if job.book.word("log.family") is None:
         from diagnose.plan.width import wide  # a failed run does not need it
