@@ -96,7 +96,7 @@ FACTS: dict[str, Rule] = {
     "optimizer_impl": Rule("", ("torch", "bitsandbytes", "torchao"), minor=True),
     "optimizer_fused": MINOR,
     "offload_optimizer": Rule("train.optimizer_offload", ("none",)),
-    "offload_gradients": Rule("train.gradient_offload", (False,)),
+    "offload_gradients": Rule("", (False,)),
     "galore_rank": Rule("galore.rank"),
     "galore_embedding": Rule("galore.embedding", (False,)),
     "galore_layerwise": Rule("galore.layerwise", (True,)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget import failure
+from diagnose.budget import failure, outside
 from diagnose.budget.against import against
 from diagnose.budget.implied import implied
 from diagnose.budget.ledger import Attribution, Ledger, Moment, total
@@ -23,9 +23,6 @@ ON_HOST = frozenset(
         *("cgroup_oom", "slurm_oom", "k8s_oom", "ray_oom", "dataloader_shm"),
     )
 )
-
-#: Context and libraries of one process outside torch's allocator (docs/memory.md).
-CONTEXT = Size.between(300 * 2**20, 1638 * 2**20)
 
 #: Further from the observed figure than this share, the ledger and the message do not meet.
 MEETS = 0.2
@@ -122,8 +119,9 @@ def _processes(book: FactBook) -> list[Fact]:
     capacity, free, held, process = (book.size("log.capacity"), book.size("log.free"), _held(book), book.size("log.process_in_use"))
     if held is None:
         return []
-    own, formula, made = held + CONTEXT, "capacity - free - allocated - unallocated - context", list[Fact]()
-    if process is not None and held.low <= process.high <= held.high + 3 * CONTEXT.high:
+    beside = outside.process()
+    own, formula, made = held + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
+    if process is not None and held.low <= process.high <= held.high + 3 * beside.high:
         own, formula = process, "capacity - free - this process"
         made.append(fact("log.not_torch", _plain(process - held), "this process - allocated - unallocated"))
     if capacity is None or free is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnose.budget import outside
 from diagnose.budget.formula import Number, term
 from diagnose.budget.known import below, table, within
 from diagnose.budget.ledger import Term
@@ -68,8 +69,8 @@ def samples(job: Setup) -> list[Term]:
 
 def residue() -> Size:
     """What a sleeping engine leaves on the card beside its context."""
-    low, high = table()["outside"]["asleep"]
-    return Size.between(low * 2**20, high * 2**20, 705 * 2**20)
+    low, likely, high = (figure * outside.MIB for figure in table()["outside"]["asleep"])
+    return Size.between(low, high, likely)
 
 
 def capacity(job: Setup) -> Size | None:

@@ -6,7 +6,7 @@ from diagnose.budget.known import table
 from diagnose.facts import FactBook
 from diagnose.units import Size
 
-GIB, MIB = 2**30, 2**20
+MIB = 2**20
 
 
 def context(book: FactBook, *, eager: bool = False) -> Size:
@@ -21,6 +21,12 @@ def context(book: FactBook, *, eager: bool = False) -> Size:
 def modules() -> Size:
     """Kernels that a training run loads beside the context: cuDNN, flash attention, Triton."""
     low, high = table()["outside"]["modules"]
+    return Size.between(low * MIB, high * MIB)
+
+
+def process() -> Size:
+    """What one process may hold beside torch, whatever its card and its communicators."""
+    low, high = table()["outside"]["process"]
     return Size.between(low * MIB, high * MIB)
 
 
