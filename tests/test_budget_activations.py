@@ -57,19 +57,18 @@ def test_the_measurements_have_not_been_edited() -> None:
 
 
 #: Granite multiplies what it adds to the residual stream: a further gradient of the layer's width, which the formula leaves out.
-SMALLER = {("Granite-3.1-8B", kind) for kind in ("lora attention", "lora autocast", "lora attention autocast")}
-SMALLER |= {("Granite-3.1-8B", f"qlora {kind}autocast") for kind in ("", "attention ")}
+FURTHER = {("Gemma-4-E2B", kind) for kind in ("lora attention", "lora autocast", "lora attention autocast")}
 
 
 def test_the_working_set_of_a_recomputed_layer_is_met() -> None:
     """What checkpointing costs while one layer is computed again, counted on the meta device: within 3 % for trained weights, within
     4 % for adapters, on a quantised base as well."""
-    sets = [row for row in working_sets() if not row.known_set and (row.model, row.setup) not in SMALLER]
+    sets = [row for row in working_sets() if not row.known_set and (row.model, row.setup) not in FURTHER]
     wrong = [f"{row.model} {row.setup}: {row.error:+.2%}" for row in sets if abs(row.error) > (0.03 if row.setup == "full" else 0.04)]
     assert not wrong
     assert sum(row.setup == "full" for row in sets) >= 20
     assert sum(row.setup.startswith("qlora") for row in sets) >= 15
-    assert all(abs(row.error) < 0.06 for row in working_sets() if (row.model, row.setup) in SMALLER)
+    assert all(abs(row.error) < 0.05 for row in working_sets() if (row.model, row.setup) in FURTHER)
 
 
 #: Bytes per token after the forward of three layers less two, and the most in the backward of two: every product of matrices kept, and
@@ -113,27 +112,72 @@ def test_a_mask_is_sure_only_where_rows_differ() -> None:
     assert sizes[""][0].low == 0 < sizes[""][0].bytes
 
 
+def test_a_boolean_mask_stays_beside_its_copies() -> None:
+    """transformers from 4.53 on: one byte per pair of positions for all layers, and an additive copy of two in each; before that the
+    additive mask alone."""
+    rows = {"train__micro_batch_size": 4, "data__lengths_vary": "true"}
+    sizes = {
+        release: {
+            term.key: term.size.bytes
+            for term in terms("meta-llama/Llama-3.1-8B", **rows, version__transformers=release)
+            if term.key in ("mask", "masks")
+        }
+        for release in ("4.52.0", "4.53.0")
+    }
+    assert sizes["4.52.0"] == {"mask": 2 * 4 * 1024 * 1024}
+    assert sizes["4.53.0"] == {"mask": 4 * 1024 * 1024, "masks": 32 * 2 * 4 * 1024 * 1024}
+
+
+def test_a_row_of_a_padded_round_has_padding() -> None:
+    """One completion per micro batch is still as long as the longest of its round, where the framework pads before it cuts."""
+    one = {"train__stage": "grpo", "train__micro_batch_size": 1}
+    masked = {
+        framework: "masks" in keys(terms("meta-llama/Llama-3.1-8B", **one, train__framework=framework)) for framework in ("trl", "verl")
+    }
+    assert masked == {"trl": True, "verl": False}
+    assert "masks" not in keys(terms("meta-llama/Llama-3.1-8B", **one, train__framework="trl", data__lengths_vary="false"))
+    assert "masks" not in keys(terms("meta-llama/Llama-3.1-8B", train__framework="trl"))
+
+
+def test_gptq_weights_that_are_made_anew_stay_until_backward() -> None:
+    """In 16 bits: of the layer that is computed again, or without checkpointing of all; kernels that keep none are the lower end, and
+    bitsandbytes keeps none."""
+    adapters = {"train__finetuning": "lora", "lora__rank": 8, "model__quantization": "gptq"}
+    layer, largest = 218_112_000, 4096 * 14336
+    found = {term.key: term for term in terms("meta-llama/Llama-3.1-8B", **adapters)}
+    assert found["remade"].size.bytes == pytest.approx(32 * 2 * layer, rel=0.001)
+    assert found["remade"].size.low == 0
+    made = book(FACTS, **adapters, train__gradient_checkpointing="enabled")
+    job_ = setup(made, roles(made)[0])
+    assert "remade" not in keys(activations.stored(job_))
+    again = {term.key: term for term in activations.recomputed(job_)}
+    assert again["remade"].size.bytes == pytest.approx(2 * layer + 3 * largest, rel=0.001)
+    assert "remade" not in keys(terms("meta-llama/Llama-3.1-8B", **adapters | {"model__quantization": "nf4"}))
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if row.setup == "full autocast" and not row.known], ids=lambda row: row.model)
 def test_autocast_keeps_a_copy_of_every_matrix(row: Compared) -> None:
     """fp32 weights under autocast cost two bytes more per parameter from forward to backward: the measured copies of one layer."""
     assert row.formula_weights == pytest.approx(row.measured_weights, rel=0.01)
 
 
+FACTS = {
+    "model": "meta-llama/Llama-3.1-8B",
+    "train.stage": "sft",
+    "train.finetuning": "full",
+    "train.precision": "bf16",
+    "train.load_dtype": "fp32",
+    "model.attention": "sdpa",
+    "version.transformers": "4.57.1",
+    "train.micro_batch_size": 1,
+    "train.max_seq_len": 1024,
+    "parallel.world": 1,
+}
+
+
 def terms(model: str, **knobs: Any) -> list[Term]:
     """What is stored by a small job with these knobs."""
-    facts = {
-        "model": model,
-        "train.stage": "sft",
-        "train.finetuning": "full",
-        "train.precision": "bf16",
-        "train.load_dtype": "fp32",
-        "model.attention": "sdpa",
-        "version.transformers": "4.57.1",
-        "train.micro_batch_size": 1,
-        "train.max_seq_len": 1024,
-        "parallel.world": 1,
-    }
-    made = book(facts, **knobs)
+    made = book(FACTS | {"model": model}, **knobs)
     return activations.stored(setup(made, roles(made)[0]))
 
 

@@ -76,14 +76,29 @@ def test_a_cap_of_the_process_is_all_that_torch_can_use() -> None:
     assert gib(made["log.shortage"]) == pytest.approx(0.91, abs=0.001)
 
 
-@pytest.mark.parametrize("process", [None, "0.00 GiB", "512.00 MiB"])
+@pytest.mark.parametrize("process", [None, "0.00 GiB", "512.00 MiB", "96.00 GiB"])
 def test_foreign_memory_where_the_process_line_is_not_its_own(process: str | None) -> None:
-    """In containers the printed process may be another or none: the subtraction takes a context of 0.3 to 1.6 GiB instead."""
+    """In containers and under WSL it may print none, or more than there is: a context of 0.3 to 1.6 GiB is subtracted instead."""
     made = derived(book(LLAMAFACTORY_6800, log__process_in_use=process))
     foreign = made["log.foreign"]
     assert isinstance(foreign, Size)
     assert foreign.low == 0
     assert foreign.high < 1.1 * GIB
+
+
+def test_a_process_with_much_outside_torch_holds_it_itself() -> None:
+    """79.11 - 0.41 - 78.67 = 0.03 is nobody's: the 7.97 GiB beside torch's 70.70 belong to the process, which prints them as its own."""
+    figures = {
+        "requested": 1.02,
+        "capacity": 79.11,
+        "free": 0.41,
+        "process_in_use": 78.67,
+        "allocated": 70.10,
+        "reserved_unallocated": 0.60,
+    }
+    made = of_message(**figures)
+    assert gib(made["log.not_torch"]) == pytest.approx(7.97, abs=0.005)
+    assert gib(made["log.foreign"]) == pytest.approx(0.03, abs=0.005)
 
 
 def test_foreign_memory_of_tens_of_gibibytes() -> None:

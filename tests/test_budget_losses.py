@@ -136,6 +136,16 @@ def test_liger_spares_pairs_where_the_trainer_hands_them_over(release: str | Non
     assert any(term.key == "loss_fused" for term in found.terms) is fused
 
 
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_fused_pair_has_the_softmax_or_a_gradient_of_the_head(tuning: str) -> None:
+    """One pair of 2048 tokens: 10 bytes per logit; short ones: 2 bytes and the chunk's own gradient of the head. Beside it the sum of the
+    head's gradients, which Liger makes of a frozen head as well, and those of the hidden states."""
+    knobs = {"train__stage": "dpo", "train__loss_kernel": "liger", "version__trl": "0.25.0", "train__finetuning": tuning, "lora__rank": 8}
+    long, short = (logits(book(JOB, **knobs, train__max_seq_len=length), "loss_call") for length in (2048, 256))
+    assert long == 10 * 2 * 2048 * V + 2 * H * 2 * TOKENS + 2 * V * H
+    assert short == 2 * 2 * 256 * V + 2 * V * H + 2 * H * 2 * 512 + 2 * V * H
+
+
 def test_a_frozen_head_has_no_gradient_in_the_fused_loss() -> None:
     facts = book(JOB, train__loss_kernel="cut_cross_entropy", train__finetuning="lora", lora__rank=8, lora__targets="q_proj")
     assert logits(facts, "loss_backward") == 2 * H * TOKENS
@@ -152,7 +162,7 @@ def test_unsloth_may_make_all_16_bit_logits() -> None:
 
 @pytest.mark.parametrize(
     ("framework", "expected"),
-    [("trl", 16 * 256 * V + 8 * V * H), ("verl", 12 * 512 * V), ("agilerl", 6 * TOKENS // 8 * V), ("torchtune", 12 * TOKENS // 8 * V)],
+    [("trl", 16 * 256 * V + 8 * V * H), ("verl", 12 * 512 * V), ("agilerl", 6 * TOKENS // 8 * V), ("axolotl", 12 * TOKENS // 8 * V)],
 )
 def test_chunks_by_framework(framework: str, expected: int) -> None:
     """TRL's chunk is 256 tokens and casts the head to fp32; verl's 512; others an eighth of the tokens."""
@@ -160,10 +170,38 @@ def test_chunks_by_framework(framework: str, expected: int) -> None:
 
 
 def test_chunks_of_logits_that_exist() -> None:
-    """A loss that goes through all logits chunk by chunk keeps them and every chunk's log-softmax."""
+    """torchtune makes all logits first. Its loss keeps every chunk's log-softmax, compiled nothing but the logits; LinearCrossEntropyLoss
+    has no logits as a whole."""
     chunked = {"train__framework": "torchtune", "train__loss_kernel": "chunked"}
-    spared = logits(book(JOB, **chunked), "loss_call")
-    assert logits(book(JOB, **chunked, train__logits_materialised=True), "loss_call") == spared + 6 * TOKENS * V
+    plain, compiled = {**chunked, "train__compile": False}, {**chunked, "train__compile": True}
+    assert logits(book(JOB, **plain), "loss_call") == (2 + 4) * TOKENS * V + 12 * TOKENS // 8 * V
+    assert logits(book(JOB, **compiled), "loss_call") == 2 * TOKENS * V + 2 * TOKENS // 8 * V
+    assert logits(book(JOB, **plain, train__logits_materialised=False), "loss_call") == 12 * TOKENS // 8 * V
+    unsaid = first(book(JOB, **chunked)).moment("loss_call")
+    assert unsaid is not None
+    assert (unsaid.of("logits").low, unsaid.of("logits").high) == (
+        2 * TOKENS * V + 2 * TOKENS // 8 * V,
+        6 * TOKENS * V + 12 * TOKENS // 8 * V,
+    )
+
+
+def test_lightning_hands_fp32_logits_on() -> None:
+    """Its plugins convert what a model returns to fp32; chunks of 128 rows of those."""
+    litgpt = {"train__framework": "litgpt", "train__loss_kernel": "chunked", "train__loss_chunk_rows": 128}
+    assert logits(book(JOB, **litgpt), "loss_call", "logits_fp32") == 4 * TOKENS * V
+    assert logits(book(JOB, **litgpt), "loss_call", "log_softmax") == 4 * TOKENS * V
+
+
+def test_a_head_in_chunks_sums_its_gradient() -> None:
+    """Backward of a trained head that was applied to each chunk adds each chunk's gradient to the sum, while the others' logits wait."""
+    step = {"train__framework": "torchtune", "train__loss_kernel": "chunked", "train__compile": True}
+    found = first(book(JOB, **step)).moment("loss_backward")
+    assert found is not None
+    assert found.only("head_gradients").bytes == 2 * 2 * V * H
+    assert found.only("logits_gradient").bytes == 2 * (TOKENS - TOKENS // 8) * V
+    adapters = {"train__finetuning": "lora", "lora__rank": 8, "lora__targets": "q_proj"}
+    frozen = first(book(JOB, **step, **adapters)).moment("loss_backward")
+    assert frozen is not None and not frozen.only("head_gradients").bytes
 
 
 def test_fused_losses_return_logits_in_evaluation() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -95,3 +96,39 @@ def test_tensors_of_sharded_optimizers_and_unfused_attention(
     known = book(LLAMA_8B, train__finetuning="full", parallel__world=8, **more)
     best = attribute(known, ledgers(known), event(requested, phase, frame), 0)[0]
     assert (best.key.rpartition("_")[2], best.exact, best.agrees) == (key, True, True)
+
+
+@pytest.mark.parametrize(
+    ("framework", "targets", "padded"),
+    [
+        ("litgpt", "q_proj,v_proj", ["2*(q + k)"]),
+        ("litgpt", "q_proj", ["2*(q)"]),
+        ("litgpt", "q_proj,k_proj,v_proj", []),
+        ("transformers", "q_proj,v_proj", []),
+    ],
+)
+def test_litgpt_keeps_what_it_pads_adapters_with(framework: str, targets: str, padded: list[str]) -> None:
+    """Adapters on some of queries, keys and values: 2 bytes per output of those, in every layer; on all three nothing is padded."""
+    adapters = {"train__finetuning": "lora", "lora__rank": 8, "lora__targets": targets, "train__gradient_checkpointing": "disabled"}
+    found = ledgers(book(LLAMA_8B, train__framework=framework, **adapters))[0].moment("forward_end")
+    assert found is not None
+    layers = next(term for term in found.terms if term.key == "layers")
+    assert re.findall(r"2\*\(q(?: \+ k)*\)", layers.symbols) == padded
+
+
+@pytest.mark.parametrize(
+    ("framework", "finetuning", "each"), [("torchtune", "full", 2), ("torchtune", "lora", 0), ("transformers", "full", 8)]
+)
+def test_torchtune_offloads_the_final_norm_as_well(framework: str, finetuning: str, each: int) -> None:
+    """Its offload takes all that the forward saves but the input of a head that learns."""
+    known = book(
+        LLAMA_8B,
+        train__framework=framework,
+        train__precision="pure_bf16",
+        train__finetuning=finetuning,
+        lora__rank=8,
+        lora__targets="q_proj",
+        train__activation_offload=True,
+    )
+    found = ledgers(known)[0].moment("loss_call")
+    assert found is not None and found.only("stem").bytes == each * 4096 * 2 * 2048

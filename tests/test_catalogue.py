@@ -173,6 +173,46 @@ MIXTRAL = {
     "num_experts_per_tok": 2,
     "vocab_size": 32000,
 }
+GEMMA4 = {
+    "model_type": "gemma4",
+    "tie_word_embeddings": True,
+    "text_config": {
+        "model_type": "gemma4_text",
+        "hidden_size": 1536,
+        "intermediate_size": 6144,
+        "num_attention_heads": 8,
+        "num_hidden_layers": 35,
+        "num_key_value_heads": 1,
+        "head_dim": 256,
+        "vocab_size": 262144,
+        "global_head_dim": 512,
+        "hidden_size_per_layer_input": 256,
+        "num_kv_shared_layers": 20,
+        "use_double_wide_mlp": True,
+        "layer_types": [*["sliding_attention"] * 4, "full_attention"] * 7,
+    },
+    "vision_config": {
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_attention_heads": 12,
+        "num_hidden_layers": 16,
+        "patch_size": 16,
+        "pooling_kernel_size": 3,
+        "position_embedding_size": 10240,
+    },
+    "audio_config": {"output_proj_dims": 1536},
+}
+GLM = {
+    "model_type": "chatglm",
+    "hidden_size": 4096,
+    "inner_hidden_size": 16384,
+    "num_attention_heads": 32,
+    "num_layers": 28,
+    "vocab_size": 130528,
+    "max_sequence_length": 2048,
+    "position_encoding_2d": True,
+    "tie_word_embeddings": True,
+}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 
 
@@ -184,6 +224,8 @@ GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab
         (LITE, "deepseek-ai/DeepSeek-V2-Lite"),
         (GEMMA, "google/gemma-3-4b-pt"),
         (MIXTRAL, "mistralai/Mixtral-8x7B-v0.1"),
+        (GEMMA4, "google/gemma-4-E2B"),
+        (GLM, "THUDM/chatglm-6b"),
         (GPT2, "gpt2"),
     ],
 )
@@ -207,6 +249,12 @@ def test_a_config_without_a_dimension_says_which(gone: str) -> None:
     assert gone in str(told.value) and "my/config.json" in str(told.value) and told.value.to("zh") != str(told.value)
 
 
+@pytest.mark.parametrize("zero", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
+def test_a_config_with_no_layers_or_no_width_says_which(zero: str) -> None:
+    with pytest.raises(Complaint, match=zero):
+        catalogue.model_of_config({**QWEN, zero: 0})
+
+
 def test_a_latent_config_without_its_ranks_says_which() -> None:
     with pytest.raises(Complaint, match="v_head_dim"):
         catalogue.model_of_config({**LITE, "v_head_dim": None})
@@ -217,6 +265,31 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3),
     max_leaves=4,
 )
+
+
+def test_layers_that_differ() -> None:
+    """Gemma 4 E2B by hand: every fifth layer has heads of 512, the last twenty no keys and values and an MLP twice as wide."""
+    model = catalogue.model("google/gemma-4-E2B")
+    assert model is not None and model.uneven is not None
+    h, f = 1536, 6144
+    own, gate = 2 * h * 256, 2 * h * 256 + 5 * h
+    assert model.layer_params(0) == 2 * h * 8 * 256 + own + 2 * 256 + 3 * h * f + gate
+    assert model.layer_params(4) == 2 * h * 8 * 512 + 2 * own + 2 * 512 + 3 * h * f + gate
+    assert model.layer_params(15) == 2 * h * 8 * 256 + 256 + 3 * h * 2 * f + gate
+    assert model.layer_params() == 2 * h * 8 * 512 + 512 + 3 * h * 2 * f + gate
+    assert model.counted == sum(model.layer_params(index) for index in range(35)) + model.embedding_params + h + model.vision.params  # type: ignore[union-attr]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(GEMMA4["text_config"])), json_values))  # type: ignore[call-overload]
+def test_a_strange_config_of_uneven_layers_is_a_complaint_or_a_shape(changes: dict[str, Any]) -> None:
+    """Counting takes no longer with two billion layers than with two."""
+    text = json.loads(json.dumps({**GEMMA4["text_config"], **changes}))  # type: ignore[dict-item]
+    try:
+        shape = catalogue.model_of_config({**GEMMA4, "text_config": text})
+    except Complaint:
+        return
+    assert shape.params > 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -154,6 +154,74 @@ def test_cross_entropy_alone_is_five_tensors() -> None:
     assert (predict(plain).bytes, predict(fused).bytes) == (5 * one, one)
 
 
+OPERATORS: list[tuple[dict[str, Any], dict[str, Any], float]] = [
+    # rows x width in fp32: input, gradient of the output, output, new gradient, old gradient
+    ({"op": "layer_norm", "rows": 4096, "hidden_size": 1024, "dtype": "fp32"}, {"kernel": "eager"}, 5 * 4 * 4096 * 1024),
+    # 40 bytes per element of a 16-bit input with an fp32 weight
+    ({"op": "rms_norm", "rows": 2048, "hidden_size": 1024, "dtype": "bf16"}, {"kernel": "eager"}, 40 * 2048 * 1024),
+    # outputs, old and new: 6 query and 4 key widths, cosines and sines; one workspace of 8.125 MiB
+    (
+        {"op": "rope", "seq_len": 2048, "hidden_size": 8192, "num_attention_heads": 32, "num_key_value_heads": 8, "dtype": "bf16"},
+        {"kernel": "eager"},
+        2 * 2048 * (6 * 8192 + 4 * 2048 + 2 * 256) + 8519680,
+    ),
+    ({"op": "kl_div", "tokens": 1024, "vocab_size": 32000}, {"kernel": "eager"}, 28 * 1024 * 32000),
+    ({"op": "jsd", "tokens": 1024, "vocab_size": 32000}, {"kernel": "eager"}, 52 * 1024 * 32000),
+    ({"op": "jsd", "tokens": 1024, "vocab_size": 32000}, {"kernel": "liger"}, 24 * 1024 * 32000),
+    (
+        {"op": "megatron_cross_entropy", "batch": 2, "seq_len": 512, "tensor_parallel": 2, "vocab_size": 32000},
+        {"kernel": "megatron_fused"},
+        12 * 1024 * 32000 / 2,
+    ),
+]
+
+
+@pytest.mark.parametrize(("dims", "facts", "wanted"), OPERATORS, ids=lambda one: one.get("op", "") if isinstance(one, dict) else "")
+def test_operators_by_hand(dims: dict[str, Any], facts: dict[str, Any], wanted: float) -> None:
+    """Tensors counted one by one, and nothing else."""
+    entry = row(kind="op", model_id=None, model_dims=dims) | {"facts": facts, "gpu": "NVIDIA A100-SXM4-80GB"}
+    assert predict(entry).bytes == wanted
+
+
+def test_the_rows_of_a_reduction_are_staged_by_the_card() -> None:
+    """Liger's RMSNorm before 0.4 sums a row of fp32 per row: at 1024 columns torch splits the sum into 32 blocks (16 MiB), at 16384 into as
+    many as fill 108 multiprocessors, 14 (112 MiB)."""
+    for width, staged in ((1024, 16 * 2**20), (16384, 112 * 2**20)):
+        dims = {"op": "rms_norm", "rows": 2048, "hidden_size": width, "dtype": "bf16"}
+        entry = row(kind="op", model_id=None, model_dims=dims, fact_kernel="liger") | {"gpu": "NVIDIA A100-SXM4-80GB"}
+        assert predict(entry).bytes == 10 * 2048 * width + staged
+
+
+@pytest.mark.parametrize(
+    ("dims", "kernel", "reason"),
+    [
+        ({"op": "rms_norm", "rows": 8, "hidden_size": 64, "dtype": "fp32"}, "eager", "elements of 2 bytes"),
+        ({"op": "rms_norm", "rows": 8, "hidden_size": 64, "dtype": "bf16"}, "liger", "not given: m"),
+        ({"op": "rms_norm", "rows": 8, "hidden_size": 64, "dtype": "bf16"}, "triton", "kernel triton"),
+        ({"op": "jsd", "tokens": 8}, "eager", "not given: V"),
+        ({"op": "jsd", "vocab_size": 8}, "eager", "length is not given"),
+    ],
+)
+def test_operators_that_are_refused(dims: dict[str, Any], kernel: str, reason: str) -> None:
+    """What a formula is not about, or has no dimension for, is said."""
+    assert reason in refusal(row(kind="op", model_id=None, model_dims=dims, fact_kernel=kernel, gpu=None))
+
+
+def test_an_operator_of_another_release_is_refused() -> None:
+    dims = {"op": "rms_norm", "rows": 2048, "hidden_size": 1024, "dtype": "bf16"}
+    software = {"framework": "liger-kernel", "framework_version": "0.6.0"}
+    assert "changed in Liger" in refusal(row(kind="op", model_id=None, model_dims=dims, fact_kernel="liger", software=software))
+
+
+def test_every_operator_says_where_its_formula_is_from() -> None:
+    from memory import operators
+
+    for name, kinds in operators.table()["operators"].items():
+        for kernel, entry in kinds.items():
+            assert entry["source"], (name, kernel)
+    assert set(operators.table()["same"].values()) <= set(operators.table()["operators"])
+
+
 def scored(measured: float | None, predicted: float, **fields: Any) -> Scored:
     entry = {"id": "invented-002", "quality": "A", "kind": "full", "measured_gib": measured} | fields
     return Scored(entry, Prediction(0, round(predicted * GIB), 0, "load"))
@@ -270,8 +338,65 @@ def test_a_reader_may_stop_early(tmp_path: Path) -> None:
     assert made.wait() == 0
 
 
+#: Its packing fills rows up.
+FILLS = {"framework": "trl", "transformers": "4.51.0"}
+
+
 def test_varying_lengths_may_fill_the_card() -> None:
     """Cached blocks go back to the card only when it is full, so what torch reserved then has no lower upper end."""
-    fields = {"compare": "reserved", "gpu": "A100 80GB", "train__packing": False, "lengths": "upper_bound"}
+    fields = {"compare": "reserved", "gpu": "A100 80GB", "train__packing": False, "lengths": "upper_bound", "software": FILLS}
     assert predict(row(**fields)).high > 79 * GIB
-    assert predict(row(**fields | {"lengths": "exact"})).high < 40 * GIB
+    assert predict(row(**fields | {"lengths": "exact"})).high > 79 * GIB  # that the longest are at the limit says nothing of the others
+    assert predict(row(**fields | {"train__packing": True})).high < 40 * GIB
+
+
+def test_varying_lengths_leave_blocks_of_logits_behind() -> None:
+    """Reserved, not allocated: every row that is longer than all before it takes new blocks of logits."""
+    fields = {"compare": "reserved", "gpu": "A100 80GB", "train__max_seq_len": 2048, "software": FILLS}
+    packed, varying = (predict(row(**fields, train__packing=packing)) for packing in (True, False))
+    logits = 3 * 4 * 2048 * 151936
+    assert varying.bytes - packed.bytes > 1.5 * logits
+    assert varying.low == packed.low
+    allocated = {**fields, "compare": "allocated"}
+    assert predict(row(**allocated, train__packing=False)).bytes == predict(row(**allocated, train__packing=True)).bytes
+
+
+def test_16_bit_logits_keep_a_block_of_their_own() -> None:
+    """With one length: 2 bytes per logit stay reserved that fp32 logits do not fit in."""
+    fields = {"train__max_seq_len": 4096, "train__packing": True, "software": FILLS}
+    reserved, allocated = (predict(row(**fields, compare=counter)) for counter in ("reserved", "allocated"))
+    assert allocated.peak_moment == "loss_backward"
+    assert reserved.bytes - 1.031 * allocated.bytes == pytest.approx(1.03 * 2 * 4096 * 151936, rel=0.05)
+
+
+def test_what_was_in_use_before_refuses_no_row() -> None:
+    """A row is modelled as it is configured: what else lay on its card is an error that stays."""
+    fields = {"compare": "device", "gpu": "A100 40GB", "rollout__engine": "vllm", "rollout__sleep": True, "rollout__placement": "colocated"}
+    found = [predict(row(**fields, extra={"sleeping_baseline_gib": before})) for before in (1.5, 8.0)]
+    assert found[0] == found[1] and not found[0].refused
+
+
+def test_the_first_micro_batch_of_a_new_agent_has_no_optimizer_states() -> None:
+    """Where one micro batch is the whole update: the step alone has them. Another micro batch, or another source, finds them there."""
+    fields = {"kind": "rl", "train__stage": "grpo", "train__micro_batch_size": 4, "rollout__engine": "vllm", "rollout__batch": 1}
+    rig = {"source": "https://github.com/AgileRL/AgileRL (tools/memory_profiling/fixtures/one.json)"}
+    found = [predict(row(**fields, **source, rollout__num_generations=count)) for source, count in ((rig, 4), (rig, 8), ({}, 4))]
+    has = [{moment.name for moment in made.moments if any(term.key == "moments" for term in moment.terms)} for made in found]
+    assert has[0] == {"optimizer_step"}
+    assert has[1] == has[2] and "layer_backward" in has[1]
+
+
+def test_a_layer_that_is_computed_again_leaves_gaps() -> None:
+    """Reserved memory has them, what is allocated has not, and without checkpointing there is no such layer."""
+    fields = {"train__max_seq_len": 32768, "train__loss_kernel": "liger", "train__packing": True, "software": FILLS}
+    made = {word: predict(row(**fields, compare="reserved", train__gradient_checkpointing=word)) for word in ("full", "none")}
+    bare = {word: predict(row(**fields, train__gradient_checkpointing=word)) for word in ("full", "none")}
+    assert made["full"].peak_moment == "layer_backward"
+    assert made["full"].bytes / bare["full"].bytes > made["none"].bytes / bare["none"].bytes == pytest.approx(1.03, abs=0.001)
+
+
+def test_packed_rows_that_are_not_filled_up_reserve_more() -> None:
+    """Whole samples in bins of the length differ in length as samples do; where another framework packs, rows are full."""
+    fields = {"compare": "reserved", "gpu": "NVIDIA A100-SXM4-80GB", "train__packing": True, "train__max_seq_len": 4096}
+    swift, other = (predict(row(**fields, software={"framework": name, "transformers": "4.51.0"})) for name in ("ms-swift", "trl"))
+    assert swift.high > 1.3 * other.high

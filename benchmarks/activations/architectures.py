@@ -32,6 +32,23 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "Gemma-7B": _config(
         "gemma", 3072, 24576, 16, 16, 256000, head_dim=256, hidden_activation="gelu_pytorch_tanh", tie_word_embeddings=True
     ),
+    "Gemma-4-E2B": _config(
+        "gemma4_text",
+        1536,
+        6144,
+        8,
+        1,
+        262144,
+        head_dim=256,
+        global_head_dim=256,
+        num_kv_shared_layers=0,
+        hidden_size_per_layer_input=256,
+        vocab_size_per_layer_input=262144,
+        use_double_wide_mlp=False,
+        hidden_activation="gelu_pytorch_tanh",
+        sliding_window=4096,
+        tie_word_embeddings=True,
+    ),
     "Gemma-2-9B": _config(
         "gemma2",
         3584,

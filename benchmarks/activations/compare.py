@@ -77,7 +77,7 @@ KNOBS: dict[str, dict[str, Any]] = {
 ALL_LINEAR_UNMERGED = tuple(("Qwen1.5-MoE-A2.7B", f"lora {kind}") for kind in ("bf16", "autocast", "dropout", "fp32"))
 
 #: Model and part of a setup that the formulas do not describe, each explained in README.md.
-DIFFERENT: tuple[tuple[str, str], ...] = (("Falcon-7B", ""), ("gpt-oss-20b", ""), *ALL_LINEAR_UNMERGED)
+DIFFERENT: tuple[tuple[str, str], ...] = (("Falcon-7B", "padded"), ("Falcon-7B", "qlora"), ("gpt-oss-20b", ""), *ALL_LINEAR_UNMERGED)
 
 #: Working sets alone: adapters on the one tensor of all experts, whose merged copies and gradients the formulas leave out.
 MERGED = ("Mixtral-8x7B", "Qwen1.5-MoE-A2.7B", "Qwen3-30B-A3B", "OLMoE-1B-7B", "DeepSeek-V2-Lite", "DeepSeek-V3")

@@ -21,7 +21,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from activations.architectures import ARCHITECTURES  # noqa: E402
-from activations.measure import ATTENTION, TOKENS, attention, build, fake  # noqa: E402
+from activations.card import attention, fake  # noqa: E402
+from activations.measure import ATTENTION, TOKENS, build  # noqa: E402
 
 # ruff: noqa: SLF001 - storages are reached by the names that torch gives them
 

@@ -1,4 +1,4 @@
-"""Single operators and layers, from the formulas that the ledger's terms are made of.
+"""Single operators and layers, from the formulas that the ledger's terms are made of; others from operators.yaml.
 
 A benchmark that repeats passes (`pass` of the row) finds the gradients of the pass before beside its inputs and weights, and makes
 those of the weights anew. A single pass has neither, but its caller still holds the logits.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from memory import operators
 from memory.rows import GIVEN, Refused, Row, block
 
 from diagnose.budget import activations, logits
@@ -41,48 +42,74 @@ def predict(row: Row) -> tuple[Size, Moment]:
     name = str(dims.get("op") or facts.get("op") or "unnamed")
     if row.get("measured_gib") is None:
         raise Refused("the figure is no number of bytes")
-    made = FORMULAS.get(name)
-    if made is None:
-        raise Refused(f"no formula for the operator {name}")
     software = block(row, "software")
-    terms = made(
-        _operator(row, dims, facts, str(software.get("framework_version") or "") if software.get("framework") == "liger-kernel" else "")
-    )
+    release = str(software.get("framework_version") or "") if software.get("framework") == "liger-kernel" else ""
+    found = operators.entry(name, _kernel(row, facts), _width(dims, facts), release)
+    if found is not None:
+        terms = _written(found, row, dims, facts, release)
+    elif name in FORMULAS:
+        terms = FORMULAS[name](_operator(row, dims, facts, release))
+    else:
+        raise Refused(f"no formula for the operator {name}")
     if facts.get("excludes_inputs"):
         terms = [each for each in terms if each.key != "op_inputs"]
     moment = Moment("loss_backward" if dims.get("vocab_size") else "layer_backward", tuple(terms))
     return moment.total, moment
 
 
-def _operator(row: Row, dims: dict[str, Any], facts: dict[str, Any], release: str) -> Operator:
-    """`release`: that of Liger, where the row is of it."""
-    word = str(facts.get("kernel") or block(row, "knobs").get("train.loss_kernel") or "eager")
-    if word not in KERNELS:
-        raise Refused(f"no formula for the kernel {word}")
+def _kernel(row: Row, facts: dict[str, Any]) -> str:
+    return str(facts.get("kernel") or block(row, "knobs").get("train.loss_kernel") or "eager")
+
+
+def _tokens(dims: dict[str, Any]) -> int:
     tokens = dims.get("tokens") or dims.get("rows") or (dims.get("batch") or 1) * (dims.get("seq_len") or 0)
     if not tokens:
         raise Refused("the operator's length is not given")
+    return int(tokens)
+
+
+def _width(dims: dict[str, Any], facts: dict[str, Any]) -> int:
+    """Bytes of an element."""
     dtype = str(dims.get("dtype") or facts.get("compute_dtype") or "fp32")
     if dtype not in WIDTH:
         raise Refused(f"no such precision: {dtype}")
+    return WIDTH[dtype]
+
+
+def _written(found: dict[str, Any], row: Row, dims: dict[str, Any], facts: dict[str, Any], release: str) -> list[Term]:
+    """The parts of operators.yaml, and the ledger's own terms where the entry leaves the loss to it."""
+    terms = operators.parts(found, row, _tokens(dims), _width(dims, facts))
+    return terms + logits.kernel(_operator(row, dims, facts, release, found["ledger"]).job) if found.get("ledger") else terms
+
+
+def _operator(row: Row, dims: dict[str, Any], facts: dict[str, Any], release: str, stage: str = "sft") -> Operator:
+    """`release`: that of Liger, where the row is of it; `stage`: of a loss that a trainer of TRL would hand to it."""
+    word = _kernel(row, facts)
+    if word not in KERNELS:
+        raise Refused(f"no formula for the kernel {word}")
+    tokens, width, rows = _tokens(dims), _width(dims, facts), 1
+    if stage != "sft":
+        rows = max(1, int(dims.get("batch") or 1) // (2 if stage == "dpo" else 1))
     h, f, V = (int(dims.get(name) or 1) for name in ("hidden_size", "intermediate_size", "vocab_size"))
     shape = Model("operator", "llama", h, f, 1, 1, 1, h, V, tied=False, params=V * h)
     values: dict[str, Value] = {
         "model.shape": shape,
-        "train.stage": "sft",
-        "train.precision": "pure_bf16" if WIDTH[dtype] == 2 else "fp32",
-        "train.micro_batch_size": 1,
-        "train.max_seq_len": int(tokens),
+        "train.stage": stage,
+        "train.precision": "pure_bf16" if width == 2 else "fp32",
+        "train.micro_batch_size": rows,
+        "train.max_seq_len": int(tokens if stage == "sft" else dims.get("seq_len") or tokens),
         "train.loss_kernel": KERNELS[word],
         "train.gradient_checkpointing": "disabled",
         "model.attention": "sdpa",
         "parallel.world": 1,
     }
+    if stage != "sft":
+        values |= {"train.framework": "trl", "version.trl": Version("1.0")}
     if release:
         values["version.liger"] = Version(release)
     book = FactBook(Fact(name, value, "given", GIVEN) for name, value in values.items())
-    logit = WIDTH.get(str(facts.get("logits_dtype") or dtype), WIDTH[dtype])
-    return Operator(setup(book, roles(book)[0]), KERNELS[word], WIDTH[dtype], logit, bool(facts.get("pass")))
+    logit = WIDTH.get(str(facts.get("logits_dtype") or ""), width)
+    return Operator(setup(book, roles(book)[0]), KERNELS[word], width, logit, bool(facts.get("pass")))
 
 
 def _term(one: Operator, key: str, symbols: str) -> Term:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memory import ops
-from memory.rows import Refused, Row, block, card_of, check, read
+from memory.reserved import left_over
+from memory.rows import Refused, Row, block, card_of, check, framework, read
+from memory.words import FIRST_UPDATE, PACKS_UNEVENLY
 
 from diagnose import budget
 from diagnose.budget import outside
@@ -69,7 +71,8 @@ def _one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
     wanted = block(row, "facts").get("moment")
     if not ledger.complete and wanted != "load":  # nothing but weights is needed then
         raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
-    moments = [_measured(row, book, moment, ledger) for moment in ledger.moments if not _of_the_engine(row, moment)]
+    measured = [_as_measured(row, moment) for moment in ledger.moments if not _of_the_engine(row, moment)]
+    moments = [_measured(row, book, moment, ledger) for moment in measured]
     if wanted:
         moments = [pair for pair in moments if pair[0].name == wanted]
     if not moments:
@@ -84,10 +87,25 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> tuple
     inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
     if row.get("compare") == "allocated":
         return moment, inside
-    reserved = _reserved(row, book, inside)
+    reserved = _reserved(row, book, inside + outside.kept(inside) + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
         return moment, reserved
-    return moment, total([reserved, moment.of(NOT_TORCH), outside.context(book), outside.modules(), outside.communicators(ledger.gpus)])
+    return moment, reserved + _beside(book, moment, ledger)
+
+
+def _beside(book: FactBook, moment: Moment, ledger: Ledger) -> Size:
+    """What lies on the card outside torch's counters."""
+    return total([moment.of(NOT_TORCH), outside.context(book), outside.modules(), outside.communicators(ledger.gpus)])
+
+
+def _as_measured(row: Row, moment: Moment) -> Moment:
+    """A moment of the update that was measured: of a new agent's first micro batch there are no optimizer states before its step."""
+    knobs = block(row, "knobs")
+    samples = (knobs.get("rollout.num_generations") or 1) * (knobs.get("rollout.batch") or 1)
+    one = samples <= (knobs.get("train.micro_batch_size") or 1)
+    if not one or moment.name == "optimizer_step" or not any(rig in str(row.get("source")) for rig in FIRST_UPDATE):
+        return moment
+    return Moment(moment.name, tuple(term for term in moment.terms if term.key != "moments"), moment.room)
 
 
 def _of_the_engine(row: Row, moment: Moment) -> bool:
@@ -96,13 +114,18 @@ def _of_the_engine(row: Row, moment: Moment) -> bool:
     return moment.name == "generate" and bool(knobs.get("rollout.sleep")) and knobs.get("rollout.placement") == "colocated"
 
 
-def _reserved(row: Row, book: FactBook, inside: Size) -> Size:
-    """With what the allocator keeps. Where rows differ in length, blocks of shorter rows serve no longer ones and go back to the card only
-    when it is full (c10/cuda/CUDACachingAllocator.cpp release_cached_blocks): the card itself is the upper end."""
-    varying = block(row, "knobs").get("train.packing") is False and row.get("lengths") != "exact"
-    made = inside + outside.kept(inside, varying=varying)
-    card = book.size("hardware.capacity") if varying else None
-    return made if card is None or card.high <= made.high else Size.between(made.low, card.high, made.bytes)
+def _reserved(row: Row, book: FactBook, made: Size) -> Size:
+    """Where rows differ in length the card is the upper end: cached blocks go back only when it is full
+    (c10/cuda/CUDACachingAllocator.cpp release_cached_blocks)."""
+    card = book.size("hardware.capacity") if _varying(row) else None
+    return made if card is None or card.high <= made.low else Size.between(made.low, card.high, min(made.bytes, card.low))
+
+
+def _varying(row: Row) -> bool:
+    """Samples as they are, one per row, or packed into rows that are not filled up: `lengths: exact` says that the longest are at the
+    limit, not that all are."""
+    packing = block(row, "knobs").get("train.packing")
+    return packing is False or (packing is True and framework(block(row, "software")) in PACKS_UNEVENLY)
 
 
 def _overhead(row: Row) -> Prediction:

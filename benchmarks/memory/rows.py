@@ -7,6 +7,7 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from memory.words import (
+    BY_DEFAULT,
     COUNTS,
     FACTS,
     FRAMEWORKS,
@@ -86,6 +87,8 @@ def read(row: Row) -> Reading:
         else:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts)
+    if values.get("train.finetuning") == "lora":
+        values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | values
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
@@ -183,7 +186,7 @@ def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[st
         if name == "compute_dtype" and settings.get("train.precision"):
             continue
         if rule.to and declared(rule.to) is not None:
-            yield rule.to, value
+            yield rule.to, WORDS.get(rule.to, {}).get(value, value)
         elif value in rule.presumed:
             continue
         elif rule.minor:
@@ -197,21 +200,32 @@ def _spread(facts: dict[str, Any]) -> dict[str, Any]:
     return {"parallel.pipeline": facts["devices"]} if facts.get("engine") == "device_map" and facts.get("devices") else {}
 
 
+def releases(row: Row) -> dict[str, Any]:
+    """What the row says of its software, and what the framework's own release settles."""
+    software = block(row, "software")
+    word = framework(software)
+    settled = SETTLED.get((word, str(software.get("framework_version") or "").partition(".")[0]), {})
+    return software | {name: release for name, release in settled.items() if software.get(name) is None}
+
+
+def framework(software: dict[str, Any]) -> str:
+    """The framework in the program's word; empty where none is named."""
+    name = str(software.get("framework") or "").lower()
+    return FRAMEWORKS.get(name, name)
+
+
 def _software(row: Row, facts: dict[str, Any]) -> dict[str, Any]:
     """Framework and releases."""
-    software = block(row, "software")
+    software = releases(row)
     values: dict[str, Any] = {}
-    framework = software.get("framework")
-    if not framework and facts.get("engine") == "megatron":
-        framework = "megatron"
-    if framework:
-        word = FRAMEWORKS.get(str(framework).lower(), str(framework).lower())
+    said = software.get("framework")
+    if not said and facts.get("engine") == "megatron":
+        said = "megatron"
+    if said:
+        word = framework({"framework": said})
         values["train.framework"] = word
         if software.get("framework_version"):
             values[f"version.{word}"] = software["framework_version"]
-        settled = SETTLED.get((word, str(software.get("framework_version") or "").partition(".")[0]))
-        if settled and not software.get("transformers"):
-            values["version.transformers"] = settled
     for name, release in software.items():
         if not name.startswith("framework") and release is not None:
             values[f"version.{name}"] = release

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from memory.predict import GIB, Prediction
-from memory.rows import Row, block
+from memory.rows import Row, block, releases
 
 from diagnose.units import Version
 
@@ -72,7 +72,7 @@ class Statistic(NamedTuple):
 
 def old_bitsandbytes(row: Row) -> bool:
     word = str(block(row, "knobs").get("model.quantization") or "")
-    release = block(row, "software").get("bitsandbytes")
+    release = releases(row).get("bitsandbytes")
     return word.startswith(("nf4", "fp4")) and release is not None and Version(str(release)) < OLD_BITSANDBYTES
 
 

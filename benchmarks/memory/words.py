@@ -21,6 +21,7 @@ WORDS: dict[str, dict[Any, Any]] = {
     "model.quantization": {"gptq4": "gptq", "awq4": "awq"},
     "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
     "rollout.offload_between_phases": {"trainer_weights": "params"},
+    "parallel.schedule": {"interleaved_1f1b": "interleaved"},
 }
 
 #: Names of linears that the program does not read -> those that it does.
@@ -90,7 +91,7 @@ FACTS: dict[str, Rule] = {
     "sequence_parallel": Rule("parallel.sequence", (False,), minor=True),
     "distributed_optimizer": Rule("megatron.distributed_optimizer", (False,)),
     "async_tensor_parallel": MINOR,
-    "pipeline_schedule": Rule("parallel.schedule", minor=True),
+    "pipeline_schedule": Rule("parallel.schedule"),
     "local_batch": Rule(),
     "mean_over_gpus": MINOR,
     "optimizer_impl": Rule("", ("torch", "bitsandbytes", "torchao"), minor=True),
@@ -116,7 +117,7 @@ FACTS: dict[str, Rule] = {
     "extra_models": Rule(),
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
     "task": Rule(),
-    "generates_for_eval": Rule("", (False,)),
+    "generates_for_eval": Rule("eval.generates"),
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
     "logits_materialised": Rule("train.logits_materialised", (False,), minor=True),
@@ -139,9 +140,19 @@ COUNTS = (
     *("batch", "seq_len", "tokens", "rows", "num_experts", "experts_per_token", "tensor_parallel", "total_params"),
 )
 
+#: Frameworks that pack whole samples into rows of up to the length, and leave the rest empty (swift 2 llm/utils/dataset
+#: ConstantLengthDataset.calculate_matched_group: bins of the package binpacking).
+PACKS_UNEVENLY = ("swift",)
+
+#: Sources that measure the first update of a new agent, which steps after every micro batch (AgileRL tools/memory_profiling/harness.py
+#: measure_point without warm-up; algorithms/core/base.py _backward_pass).
+FIRST_UPDATE = ("tools/memory_profiling",)
+
 #: Frameworks (and rows that name none) whose loss is that of transformers, which changed with its releases; where a row does not say
 #: which, both ends are tried: the newest, and one that upcasts and shifts the logits in the model.
 OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl")
 RELEASES: tuple[Any, ...] = (None, "4.44.0")
-#: A framework's own release that settles it: swift 2 is of 2024 and ran on transformers before 4.45.
-SETTLED = {("swift", "2"): "4.44.0"}
+#: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
+SETTLED = {("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"}}
+#: What frameworks set by themselves where rows have no word for it (rules/frameworks).
+BY_DEFAULT: dict[str, dict[str, Any]] = {"litgpt": {"lora.dropout": 0.05}, "swift": {"lora.dropout": 0.05}}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from diagnose.budget.chunks import fused
+from diagnose.budget import remade, uneven
+from diagnose.budget.chunks import fused, whole
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
-from diagnose.budget.layer import Layer, additive_masks, layer, recomputes
+from diagnose.budget.layer import Layer, layer, recomputes
 from diagnose.budget.ledger import Term
 from diagnose.budget.mixture import adapts_experts, merged_experts
 from diagnose.budget.mode import autocasts, double, padded, surely_padded, upcast, wide
+from diagnose.budget.scores import additive_masks, unfused
 from diagnose.budget.setup import Setup
-from diagnose.budget.weights import prepared
+from diagnose.budget.weights import adapter_width, prepared, whole_module
 
 SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
 
@@ -20,18 +22,27 @@ __all__ = ["SAVED", "Layer", "layer", "layers", "recomputed", "recomputes", "sha
 
 
 def shared_mask(job: Setup) -> list[Term]:
-    """One additive mask for all layers (SDPA before 4.53, with padding); beside eager scores it is nothing."""
-    if job.attention != "sdpa" or additive_masks(job) or not padded(job) or not job.knows("B", "s"):
+    """One mask for all layers (SDPA with padding): additive before 4.53, boolean from then on; beside eager scores it is nothing."""
+    if job.attention != "sdpa" or not padded(job) or not job.knows("B", "s"):
         return []
-    low = "" if surely_padded(job) else "0*B*s*s"
-    return [job.term("mask", "activations", "2*B*s*s", low=low, source="transformers _prepare_4d_causal_attention_mask")]
+    low, boolean = "" if surely_padded(job) else "0*B*s*s", additive_masks(job)
+    source = "transformers masking_utils.py sdpa_mask" if boolean else "transformers _prepare_4d_causal_attention_mask"
+    return [job.term("mask", "activations", "B*s*s" if boolean else "2*B*s*s", low=low, source=source)]
 
 
 def stem(job: Setup) -> list[Term]:
     """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
     if not job.knows("h", "T"):
         return []
-    return [job.term("stem", "activations", f"{_final(job)}*h*T", source=SAVED), *prepared_head(job)]
+    each, source = _final(job), SAVED
+    if offloaded(job) and job.framework in table()["offloads_final_norm"]:  # a head that learns keeps its input
+        each, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
+    return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job)]
+
+
+def offloaded(job: Setup) -> bool:
+    """Whether checkpoints wait on the host."""
+    return job.checkpointing == "offload" or job.book.switch("train.activation_offload") is True
 
 
 def prepared_head(job: Setup) -> list[Term]:
@@ -52,7 +63,7 @@ def _final(job: Setup) -> int:
     kind = job.model.norm_kind if job.model else "rms"
     bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
     if job.trainable.lora:
-        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS
+        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole(job) is None
         return (double(job) + 1) * 2 * again + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
     if kind == "layernorm":
         return 8 if double(job) else 6 if wide(job) or bare else 4
@@ -71,9 +82,21 @@ def copied(job: Setup) -> list[Term]:
 
 def cached(job: Setup) -> list[Term]:
     """With checkpointing autocast's cache holds the copies of weights that learn until the outermost region ends, through the loss."""
+    if job.trainable.lora and recomputes(job):
+        return adapters_cast(job)
     if not wide(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
         return []
     return [_copies(job, "2*(P_c - V*h)")]
+
+
+def adapters_cast(job: Setup) -> list[Term]:
+    """The 16-bit copies that autocast makes of fp32 adapters."""
+    if not job.trainable.lora or not job.role.trained or not autocasts(job) or adapter_width(job) != 4 or not job.knows("Pt"):
+        return []
+    if job.sharding.scheme.startswith("fsdp"):  # gathered in 16 bits
+        return []
+    whole = job.trainable.saved and whole_module(job) != 4
+    return [job.term("adapter_copies", "weights", "2*(Pt - P_s)" if whole else "2*Pt", source=AUTOCAST)]
 
 
 def _copies(job: Setup, symbols: str) -> Term:
@@ -81,7 +104,7 @@ def _copies(job: Setup, symbols: str) -> Term:
     model = job.model
     assert model is not None
     experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
-    linears = model.text_params - model.embedding_params - model.head_params - experts
+    linears = model.text_params - model.embedding_params - model.head_params - experts + model.h * model.per_layer
     values: dict[str, Number] = {**job.values, "P_c": -(-linears // job.sharding.model_parallel) + model.V * model.h}
     return term("autocast_copies", "weights", symbols, values, source=AUTOCAST)
 
@@ -105,7 +128,7 @@ SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training
 def checkpoints(job: Setup) -> list[Term]:
     """One hidden state per layer; fp32 where the residual stream is fp32."""
     each = 4 if wide(job) or double(job) or upcast(job) else 2
-    if job.checkpointing == "offload" or job.book.switch("train.activation_offload"):
+    if offloaded(job):
         return [job.term("checkpoints_offloaded", "activations", f"2*{each}*h*T", source="two layers in flight, the rest on the host")]
     if job.checkpointing == "selective":
         high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
@@ -118,8 +141,10 @@ def stored(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "L", "T"):
         return []
     if recomputes(job):
-        return [*shared_mask(job), *checkpoints(job), *copied(job)]
-    return [*shared_mask(job), *copied(job), *layers(job, dense="L_d" if job.values.get("L_d") else "", count="L")]
+        return [*shared_mask(job), *checkpoints(job), *uneven.embedded(job), *copied(job)]
+    kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L")
+    beside = [*shared_mask(job), *copied(job), *adapters_cast(job)]
+    return [*beside, *kept, *uneven.embedded(job), *unfused(job), *remade.in_all_layers(job)]
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
@@ -154,6 +179,14 @@ def _said(job: Setup, count: str, less: str = "") -> int:
     return number(count) - number(less)
 
 
+def dequantized(job: Setup) -> list[Term]:
+    """The weight that is being multiplied, whole in 16 bits, of a base that bitsandbytes or torchao quantised: one linear at a time."""
+    word = job.book.word("model.quantization")
+    if not job.trainable.lora or word not in table()["dequantizes"]["words"]:
+        return []
+    return [job.term("dequantized", "weights", "2*h*f", source=table()["dequantizes"]["source"])]
+
+
 def recomputed(job: Setup) -> list[Term]:
     """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it."""
     if not job.role.trained or not job.knows("h", "f", "T"):
@@ -161,9 +194,12 @@ def recomputed(job: Setup) -> list[Term]:
     made = layer(job)
     saves = made.sparse or made.dense
     if not recomputes(job):
-        return [job.term("layer_transient", "activations", f"({made.transient})*T", source=SAVED)]
+        alone = job.term("layer_transient", "activations", f"({made.transient})*T", source=SAVED)
+        return [alone, *dequantized(job), *uneven.embedded_backward(job)]
     there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
     terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
+    terms += [*dequantized(job), *uneven.embedded_backward(job), *unfused(job, f"{saves} + {made.transient} - ({made.before_mlp})")]
+    terms += remade.in_layer(job)
     if made.sparse:
         terms += adapted_experts(job, "1")
     if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):

@@ -6,7 +6,7 @@ from typing import Any
 
 from diagnose.budget.formula import Number, Span, formula, term
 from diagnose.budget.known import table, within
-from diagnose.budget.ledger import Term
+from diagnose.budget.ledger import Term, total
 from diagnose.budget.losses import losses
 from diagnose.budget.setup import Setup
 
@@ -33,7 +33,8 @@ def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
         return []
     which = fused(job)
     if which == "chunked":
-        return _chunked(job)
+        waiting = _head_chunk_by_chunk(job) if backward else []
+        return max(_chunked(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
     if which == "liger":
         return _liger(job, backward) if job.stage in ("sft", "pt") else _pair(job)
     head = _head(job, "2")
@@ -78,13 +79,17 @@ def _evaluated(symbols: str, values: dict[str, Number]) -> float:
 
 
 def _pair(job: Setup) -> list[Term]:
-    """Liger's preference and policy losses: one pair or completion at a time, with the head's gradient and that of the chunk."""
+    """Liger's preference and policy losses: one pair or completion at a time, the sum of the head's gradients (made even of a head that
+    is frozen), and either the blocks of the softmax or, when those are gone, the chunk's own gradient of the head."""
     kind = losses()["liger"]["pair"]
     letter = "G" if job.knows("G") else "s"
     rows = f"2*{letter}" if job.stage in table()["pairs"] else letter
-    rest = f" + 2*h*T{_head(job, '4')}"
-    low, high = (f"{kind[name]}*{rows}*V{rest}" for name in ("least", "most"))
-    return [job.term("loss_fused", "logits", f"{kind['bytes']}*{rows}*V{rest}", low=low, high=high, source=kind["source"])]
+
+    def text(each: str) -> str:
+        return f"max({each}*{rows}*V, 2*{rows}*V + 2*V*h) + 2*h*T + 2*V*h"
+
+    least, figure, most = (text(str(kind[name])) for name in ("least", "bytes", "most"))
+    return [job.term("loss_fused", "logits", figure, low=least, high=most, source=kind["source"])]
 
 
 def _chunked(job: Setup) -> list[Term]:
@@ -96,22 +101,51 @@ def _chunked(job: Setup) -> list[Term]:
         rows = max(1, tile // (4 * int(job.values["V"])))  # type: ignore[arg-type]
     rows = kind.get("rows") if rows is None else rows
     head = f" + {kind['head']}*V*h" if kind.get("head") else ""
-    chunk = f"{kind['bytes']}*(T/{CHUNKS})*V" if rows is None else f"{kind['bytes']}*min(R_c, T)*V"
+    chunk = f"(T/{CHUNKS})*V" if rows is None else "min(R_c, T)*V"
     values: dict[str, Number] = job.values if rows is None else {**job.values, "R_c": rows}
-    return [*_on_logits(job), term("loss_chunked", "logits", chunk + head, values, source=kind["source"])]
+    least, figure, most = (f"{each}*{chunk}{head}" for each in _compiled(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
+    return [*_on_logits(job), term("loss_chunked", "logits", figure, values, low=least, high=most, source=kind["source"])]
+
+
+def _compiled(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
+    """Bytes per logit, least, figure and most: of the compiled loss, of the plain one, or between them where nobody says."""
+    said = job.book.switch("train.compile")
+    if said is None:
+        return min(compiled, plain), (compiled + plain) // 2, max(compiled, plain)
+    return (compiled,) * 3 if said else (plain,) * 3
 
 
 def _on_logits(job: Setup) -> list[Term]:
-    """All logits and the log-softmaxes of all chunks, where the model makes its logits first and the loss then goes chunk by chunk."""
-    rule = losses()["on_logits"]
-    said = job.book.switch("train.logits_materialised")
-    if not (said if said is not None else job.framework in rule["frameworks"]):
+    """All logits and what the loss of every chunk keeps, where the model makes its logits first and the loss then goes chunk by chunk."""
+    rule = whole(job)
+    if rule is None:
         return []
-    plain = job.framework in rule["frameworks"] and job.precision.weight == 2  # cross entropy in 16 bits
-    kept = 2 if plain else rule["kept"]
+    least, figure, most = (f"{each}*T*V" for each in _compiled(job, rule.get("compiled", rule["kept"]), rule["kept"]))
+    key = "logits_fp32" if rule["logits"] == 4 else "logits_16"
     return [
-        job.term("logits_16", "logits", "2*T*V", source=rule["source"]),
-        job.term("log_softmax", "logits", f"{kept}*T*V", source=rule["source"]),
+        job.term(key, "logits", f"{rule['logits']}*T*V", source=rule["source"]),
+        job.term("log_softmax", "logits", figure, low=least, high=most, source=rule["source"]),
+    ]
+
+
+def whole(job: Setup) -> dict[str, Any] | None:
+    """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
+    rules = losses()["on_logits"]
+    said = job.book.switch("train.logits_materialised")
+    return rules.get(job.framework, rules["other"]) if (job.framework in rules if said is None else said) else None
+
+
+def _head_chunk_by_chunk(job: Setup) -> list[Term]:
+    """Backward of a head that was applied chunk by chunk: the losses of all chunks come first, then every chunk's gradient of the head is
+    added to the sum, while the other chunks' 16-bit gradients of the logits wait."""
+    rule = whole(job)
+    if rule is None or job.trainable.lora:
+        return []
+    return [
+        job.term("logits_gradient", "logits", f"2*(T - T/{CHUNKS})*V", source=rule["source"]),
+        job.term(
+            "head_gradients", "gradients", f"2*{_width(job)}*V*h", source="torch/csrc/autograd/input_buffer.cpp: a sum and what is added"
+        ),
     ]
 
 

@@ -7,6 +7,7 @@ from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO
+from diagnose.budget.weights import quantised
 from diagnose.units import Version
 
 #: From this prefetch size on the coordinator keeps gathering until the limit of live parameters: DeepSpeed's default.
@@ -23,6 +24,15 @@ def backward_bucket(job: Setup) -> list[Term]:
     if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.framework in table()["main_weights"]:
         return []
     return _bucket(job, "2*2" if job.book.switch("zero.overlap_comm") else "2")
+
+
+def staging(job: Setup) -> list[Term]:
+    """ZeRO-1 and 2 bring gradients back from the host through a buffer as large as the largest parameter, made at initialisation."""
+    away = job.sharding.offload_optimizer and job.sharding.scheme in ("zero1", "zero2")
+    if not away or not job.role.trained or job.trainable.lora or job.framework in table()["main_weights"] or not job.knows("V", "h"):
+        return []
+    source = "DeepSpeed zero/stage_1_and_2.py temp_grad_buffer_for_gpu_offload"
+    return [job.term("offload_staging", "comm_buffers", "2*V*h", source=source)]
 
 
 def asked(job: Setup, name: str) -> int | None:
@@ -42,6 +52,28 @@ def _bucket(job: Setup, each: str) -> list[Term]:
         return [job.term("reduce_bucket", "comm_buffers", f"{each}*{default}", source="DeepSpeed zero/config.py reduce_bucket_size")]
     high = f"max({each}*{default}, {each}*h*h)"
     return [job.term("reduce_bucket", "comm_buffers", f"{each}*h*h", high=high, source="accelerate: reduce_bucket_size auto = h*h")]
+
+
+def secondary(job: Setup) -> list[Term]:
+    """The second partition of ZeRO++ (hpZ), from which backward gathers within a node; the first forward makes it. Weights in few bits
+    have none."""
+    if not job.knows("P", "N_2") or quantised(job.book):
+        return []
+    return [job.term("weights_second", "weights", "2*P/N_2", source="DeepSpeed zero/partition_parameters.py ds_secondary_tensor")]
+
+
+def wide_reduction(job: Setup) -> list[Term]:
+    """Gradients on their way in fp32, where DeepSpeed reduces in more than they have: the bucket's cast and what it is reduced into.
+    A sequence parallel group reduces so unless told otherwise."""
+    said, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.framework in table()["main_weights"]:
+        return []
+    if said != "fp32" and not (said is None and parallel):
+        return []
+    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    bucket = str(size) if size is not None else str(default) if job.sharding.hands_on or not job.knows("h") else "h*h"
+    low, source = "" if said == "fp32" else "0", "DeepSpeed runtime/engine.py communication_data_type; zero/stage3.py, stage_1_and_2.py"
+    return [job.term("reduce_wide", "comm_buffers", f"(4 + 4)*{bucket}", low=low, source=source)]
 
 
 def ddp_buckets(job: Setup) -> list[Term]:
@@ -82,11 +114,13 @@ def gathered(job: Setup, *, early: bool = False) -> list[Term]:
 
 
 def _root(job: Setup) -> str:
-    """Elements of the root unit: embedding and head, unless they are wrapped as units of their own."""
+    """Elements of the root unit: embedding and head, less what is wrapped as a unit of its own. FSDP1 cannot part a head from the
+    embedding whose weight it uses."""
     wrapped = (job.book.word("fsdp.wrap") or "").lower()
-    if any(name in wrapped for name in ("embed", "lm_head")):
-        return ""
-    return "V*h" if job.model and job.model.tied else "2*V*h"
+    embedding, head = "embed" in wrapped, any(name in wrapped for name in ("lm_head", "output"))
+    if job.model and job.model.tied:
+        return "" if head or (embedding and job.book.count("fsdp.version") != 1) else "V*h"
+    return {0: "2*V*h", 1: "V*h", 2: ""}[embedding + head]
 
 
 def _fsdp_units(job: Setup) -> list[Term]:

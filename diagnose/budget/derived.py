@@ -64,6 +64,7 @@ def _of_message(book: FactBook) -> list[Fact]:
         made.append(fact("log.on_card", family not in ON_HOST, f"family {family}"))
     if family in LIMITED:
         made.append(fact("host.shared", False, "the limit that was reached is the job's own"))
+        made.append(fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")
     left = _left_by_cap(book)
     if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
@@ -114,14 +115,16 @@ def _left_by_cap(book: FactBook) -> Size | None:
 def _processes(book: FactBook) -> list[Fact]:
     """What of the card belongs to this process besides torch, and what to nobody in it.
 
-    The printed figure of the process is believed where it can be its own: in containers it may be another's, or 0.
+    The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
     """
-    capacity, free, held, process = (book.size("log.capacity"), book.size("log.free"), _held(book), book.size("log.process_in_use"))
+    capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
+    free, held, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
     if held is None:
         return []
     beside = outside.process()
     own, formula, made = held + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
-    if process is not None and held.low <= process.high <= held.high + 3 * beside.high:
+    most = capacity.high - free.low if capacity is not None and free is not None else held.high + 3 * beside.high
+    if process is not None and held.low <= process.high and process.low <= most:
         own, formula = process, "capacity - free - this process"
         made.append(fact("log.not_torch", _plain(process - held), "this process - allocated - unallocated"))
     if capacity is None or free is None:
@@ -219,7 +222,9 @@ def _engine(book: FactBook, moment: Moment) -> list[Fact]:
 def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
     moment, seen = ledger.moment(ledger.failing), ledger.observed
-    if moment is None or seen is None:
+    if moment is None:
+        return _loaded(book, ledger)
+    if seen is None:
         return []
     told = f"{moment.name} against allocated"
     if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
@@ -235,6 +240,16 @@ def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     if moment.total.low - made_late <= (1 + MEETS) * seen.high:
         return [fact("ledger.verdict", "agrees", told)]
     return [fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
+
+
+def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Weights of which more should lie on the card than is allocated, though the trainer has announced its first step."""
+    seen = failure.observed(book)
+    weights = [low for each in ledger.moments if each.name not in ("load", "init") and (low := each.of("weights").low)]
+    if seen is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
+        return []
+    too_much = min(weights) > seen.high * (1 + MEETS / 10)
+    return [fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
 
 
 def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
@@ -263,8 +278,9 @@ def _missed(book: FactBook) -> list[Fact]:
     keys = {_place(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
     if not keys:
         return []
-    real, reader, held = (
-        {_place(told): told.value for told in book.all(f"config.{name}")} for name in ("wanted_key", "reader", "wanted_value")
+    real, reader, held, other = (
+        {_place(told): told.value for told in book.all(f"config.{name}")}
+        for name in ("wanted_key", "reader", "wanted_value", "wanted_other")
     )
     for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _place(knob) in held):
         place = _place(knob)
@@ -278,6 +294,7 @@ def _missed(book: FactBook) -> list[Fact]:
                 fact("config.missed_real", real.get(place, knob.value), told),
                 fact("config.missed_value", held.get(place) or _written(book.value(knob.value)), told),
                 fact("config.missed_reader", reader.get(place, "-"), told),
+                fact("config.missed_other", other.get(place) is True, told),
             ]
     return [fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
 

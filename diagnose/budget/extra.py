@@ -35,6 +35,24 @@ def reward(job: Setup) -> list[Term]:
     return [term("reward", "extra_models", "2*P_r", values, source="reward model, no gradients")]
 
 
+def critic(job: Setup) -> list[Term]:
+    """The critic in the same process as the policy, between its own updates: sharded as the policy is, its head one column wide. Its update
+    takes no more than the policy's with as many rows, because it makes no logits."""
+    book, model = job.book, job.book.shape("critic.shape") or job.model
+    if job.role.name != "train" or job.stage != "ppo" or job.framework not in table()["critic_beside"] or model is None:
+        return []
+    if book.count("critic.gpus") == 0 or (not job.sharding.whole_weights and not job.knows("N")):  # an estimator without a critic
+        return []
+    values: dict[str, Number] = {**job.values, "P_v": model.params - model.head_params}
+    weight = "4" if job.trainable.lora and job.sharding.scheme.startswith("fsdp") else letter(job.precision.weight, "w")
+    states = "12" if job.precision.master else f"2*{weight}"
+    shard = "" if job.sharding.whole_weights else "/N"
+    divided = "" if job.sharding.scheme in ("single", "ddp", "zero0") else "/N"
+    low = "0" if (book.word("rollout.offload_between_phases") or "none") != "none" else ""  # then it may leave the card as well
+    source = "critic in the workers of the policy"
+    return [term("critic", "extra_models", f"{weight}*P_v{shard} + {states}*P_v{divided}", values, low=low, source=source)]
+
+
 def teacher(job: Setup) -> list[Term]:
     """The model that a student learns from, whole on every card or sharded as the student is."""
     other = job.book.shape("teacher.shape")
@@ -160,8 +178,14 @@ def own_generation(job: Setup) -> list[Term]:
     own = job.book.word("rollout.engine") in ("hf", "none")
     if job.stage not in table()["rollouts"] or not own or not job.knows("L", "k", "b", "s"):
         return []
-    rows = job.book.count("rollout.micro_batch")
-    values: dict[str, Number] = {**job.values, "b_r": rows} if rows else {**job.values, "b_r": job.values["b"]}
+    return cache(job, job.book.count("rollout.micro_batch") or job.values["b"], job.values["s"])
+
+
+def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
+    """The cache of so many rows at their longest, what growing it takes, and the logits of the prompt."""
+    if not job.knows("L", "k"):
+        return []
+    values: dict[str, Number] = {**job.values, "b_r": rows, "s": length}
     made = [
         term("kv_cache", "kv_cache", "2*2*L*k*b_r*s", values, source="transformers DynamicCache"),
         term("kv_copy", "kv_cache", "2*2*k*b_r*s", values, low="0", source="transformers cache_utils.py: torch.cat of one layer"),

@@ -6,6 +6,7 @@ how large they are.
 
 from __future__ import annotations
 
+from diagnose.budget import passes, states
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Host, Moment, Term
@@ -23,7 +24,7 @@ def host(job: Setup) -> Host:
         return Host()
     values = _of_node(job)
     stays = tuple(_kept(job, values))
-    made = (_loading(job, values, stays), _saving(job, values, stays))
+    made = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
     return Host(
         stays, tuple(moment for moment in made if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
     )
@@ -42,12 +43,14 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
     made: list[Term] = []
     if job.role.offloaded:
         made.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
+    elif job.sharding.offload_param and job.book.word("zero.offload_param") == "nvme":
+        buffers = f"{table()['deepspeed']['parameter_buffers']}*2*n_r"
+        source = "DeepSpeed zero/offload_config.py: buffer_count, buffer_size"
+        made.append(term("host_parameter_swap", "weights", buffers, values, source=source))
     elif job.sharding.offload_param:
         made.append(_pinned(job, "host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values))
     if job.role.trained and job.sharding.offload_optimizer and job.knows("Pt"):
-        each = letter(job.precision.gradient, "g")
-        made.append(_pinned(job, "host_gradients", "gradients", f"{each}*Pt{per}", values))
-        made.append(_pinned(job, "host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values))
+        made += _offloaded_states(job, values, per)
     made += _between_phases(job, values, per) if job.role.trained else []
     if job.reference == "offload":
         made.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
@@ -56,6 +59,35 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
         source = "pinned hidden states"
         made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{PINNED}*{symbols}"))
     return [*made, *_asleep(job, values), *_object_store(job, values)]
+
+
+def _offloaded_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
+    """Master weights, moments and gradients: under ZeRO-3 its partition and, at the upper end, the fp32 copy of it that the step reads;
+    under ZeRO-1 and 2 fp32 ones with a staging buffer per rank and, while gradients add up, those of earlier micro batches in 16 bits.
+    On NVMe states and their gradients pass through buffers of the largest sub-group."""
+    if not job.sharding.zero:
+        each = letter(job.precision.gradient, "g")
+        moments = term("host_states", "optimizer_states", f"8*Pt{per}", values, source="torch FSDP: CPUOffload")
+        return [term("host_gradients", "gradients", f"{each}*Pt{per}", values, source="torch FSDP: CPUOffload"), moments]
+    partition, third = letter(job.precision.gradient, "g"), job.sharding.scheme == "zero3"
+    if third and job.book.word("zero.offload_optimizer") == "nvme" and job.knows("N"):
+        size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
+        swapped = f"{table()['deepspeed']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
+        source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
+        return [
+            _pinned(job, "host_gradients", "gradients", f"{partition}*Pt{per}", values),
+            term("host_swap", "optimizer_states", swapped, values, source=source),
+        ]
+    held = [_pinned(job, "host_states", "optimizer_states", f"12*Pt{per}", values)]
+    if third:  # the fp32 copy takes no pages before the first step writes it
+        copy = f"4*Pt{per}"
+        made = term("host_gradients_fp32", "gradients", f"0*{copy}", values, source=ZERO, high=f"{PINNED}*{copy}")
+        return [_pinned(job, "host_gradients", "gradients", f"{partition}*Pt{per}", values), *held, made]
+    each = "(4 + 2)" if states.accumulates(job) else "4"
+    held.insert(0, _pinned(job, "host_gradients", "gradients", f"{each}*Pt{per}", values))
+    if not job.trainable.lora and job.knows("V", "h"):
+        held.append(_pinned(job, "host_staging", "gradients", "2*V*h*n_r", values))
+    return held
 
 
 def _pinned(job: Setup, key: str, group: str, symbols: str, values: dict[str, Number]) -> Term:
@@ -117,8 +149,28 @@ def _read_width(job: Setup) -> str:
     return {"fp32": "4", "bf16": "2", "fp16": "2"}.get(load or "", "2")
 
 
+def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
+    they add up until the evaluation ends, and nobody says how long it is."""
+    asked = passes.evaluating(job)
+    if asked is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
+        return None
+    letters = {**asked.values, "n_r": values["n_r"], **passes.evaluators(asked)}
+    kept, whole = passes.predictions(asked), f"{passes.kept_predictions(asked)}*n_r"
+    if not kept:
+        return None
+    sure = kept[0].size.bytes > 0  # whether there is a metric function
+    symbols, high = (whole, "") if sure else (f"0*({whole})", whole)
+    return Moment("eval", (*stays, term("host_predictions", "logits", symbols, letters, source=kept[0].source, high=high)))
+
+
 def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
-    """A whole copy on the rank that writes it."""
+    """A whole copy on the rank that writes it, or every rank's own shards, the optimizer's with them."""
+    if job.framework in table()["saves_shards_through_host"] and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
+        per = "/nodes" if values["nodes"] != 1 else ""
+        symbols = f"({letter(job.precision.weight, 'w')}*P + 8*Pt){per}"
+        source = "sharded state dict with offload_to_cpu, moments included"
+        return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source=source)))
     if job.sharding.whole_weights or not job.role.trained or job.book.switch("save.gather_full") is False:
         return None
     each = letter(job.precision.weight, "w") if not isinstance(job.precision.weight, Span) else "2"

@@ -21,8 +21,9 @@ class Optimizer:
     """State of one optimizer per trained parameter: `slots` tensors in its precision, or `flat` bytes (`least` in older releases).
 
     `rest`: slots of embedding, head and vectors where only matrices have `slots`; `layered`: steps inside the backward pass;
-    `paged`: in managed memory; `projected`: states of the gradient's projection on a few dimensions; `factored`: a row and a column
-    per matrix; `blocks`: one block of layers at a time, with an fp32 copy; `exempts`: integrations may keep embeddings in 32 bits.
+    `paged`: in managed memory; `projected`: states of the gradient's projection on a few dimensions, `random`: one that is drawn and
+    not computed; `factored`: a row and a column per matrix; `blocks`: one block of layers at a time, with an fp32 copy; `exempts`:
+    integrations may keep embeddings in 32 bits.
     """
 
     slots: int | None
@@ -32,6 +33,7 @@ class Optimizer:
     paged: bool
     rest: int | None
     projected: bool
+    random: bool
     factored: bool
     blocks: bool
     exempts: bool
@@ -44,7 +46,7 @@ def optimizer(word: str) -> Optimizer | None:
     if entry is None:
         return None
     flat = float(entry.get("flat", 0))
-    marks = {name: bool(entry.get(name, False)) for name in ("layered", "paged", "projected", "factored", "blocks", "exempts")}
+    marks = {name: bool(entry.get(name, False)) for name in ("layered", "paged", "projected", "random", "factored", "blocks", "exempts")}
     return Optimizer(
         slots=entry.get("slots"), flat=flat, least=float(entry.get("least", flat)), rest=entry.get("rest"), source=entry["source"], **marks
     )

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from diagnose.budget.known import table
 from diagnose.budget.mixture import adapts_experts, experts, merged_experts, shares, working
-from diagnose.budget.mode import Mode, keeps_product, mode, padded, upcast
+from diagnose.budget.mode import Mode, adapter_copies, autocasts, keeps_product, mode, padded, upcast
+from diagnose.budget.scores import additive_masks, broadcasts, score
 from diagnose.budget.setup import Setup
 from diagnose.budget.trainable import wrapped
+from diagnose.budget.uneven import of_layer
 from diagnose.budget.weights import quantised
 from diagnose.catalogue import Model
 from diagnose.record import record
@@ -35,12 +37,12 @@ class Layer:
 
 def layer(job: Setup) -> Layer:
     how, model = mode(job), job.model
-    around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model)]
-    inputs = _sum([_inputs(job, how, sparse=False), _quantised_inputs(job, how)])
+    around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *of_layer(job, how)]
+    inputs = _sum([_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)])
     dense = [*around, _mlp(job, how), inputs]
     sparse = [*around, experts(job, how), _inputs(job, how, sparse=True)] if model and model.experts else []
     eager = job.attention == "eager"
-    scores = f"{_score(job, how)}*B*a*s*s" if eager else additive_masks(job)
+    scores = f"{score(job, how)}*B*a*s*s" if eager else additive_masks(job)
     return Layer(
         _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, inputs])
     )
@@ -105,6 +107,8 @@ def _attention(job: Setup, how: Mode) -> str:
     query, key = (width * how.attended // 2 for width in _copies(job))
     if job.attention == "eager" and not _shares_output(job, how):  # a product of matrices keeps what it reads, not what it makes
         query -= how.attended
+    elif job.attention != "eager" and broadcasts(job) and _shares_output(job, how):  # a product head by head, copied for o_proj
+        query += how.attended
     parts = [f"{query}*q", f"{key}*k" if key else "", *_views(job, how)]
     if job.model and job.model.qk_norm != "none":
         norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
@@ -115,7 +119,7 @@ def _attention(job: Setup, how: Mode) -> str:
 def _views(job: Setup, how: Mode) -> list[str]:
     """What the layout of queries and values keeps alive beside them."""
     model, release = job.model, job.book.version("version.transformers")
-    eager, grouped = job.attention == "eager", _copies(job)[1] > 0
+    eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts(job)
     own = job.framework in table()["views_of_qkv"]
     recent = own or eager or (release is not None and release >= Version("4.56"))
     if model is None or not recent or how.attended < how.each:  # attention casts what it reads: no view stays
@@ -137,6 +141,11 @@ def _copies(job: Setup) -> tuple[int, int]:
     """Bytes per query and key width in 16 bits by implementation and release: repeated keys, contiguous copies."""
     release = job.book.version("version.transformers")
     if job.attention in GROUPED:
+        return 4, 4
+    if broadcasts(job):
+        return 4, 4
+    single = job.model is not None and job.model.kv == 1 and not (upcast(job) and autocasts(job))  # repeated it is a view, until it is cast
+    if single and (job.attention == "eager" or (release is not None and release >= Version("4.53") and padded(job))):
         return 4, 4
     if job.attention == "eager" or release is None or release < Version("4.48"):
         return 8, 0
@@ -190,8 +199,7 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
         return _sum([f"{how.each * distinct}*h" if distinct else "", *low])
     if not widths:
         return ""
-    copies = how.cast + 1 if job.trainable.dropout and how.cast else 3 if job.trainable.dropout else how.cast
-    return f"{copies}*({' + '.join(widths)})"
+    return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
 
 
 def _quantised_inputs(job: Setup, how: Mode) -> str:
@@ -204,6 +212,15 @@ def _quantised_inputs(job: Setup, how: Mode) -> str:
     names = wrapped(job.book.word("lora.targets") or "") if how.cast == 0 and not job.trainable.dropout else ()
     reads = [f"{how.each}*h" for group in (("q", "k", "v"), ("gate", "up")) if not any(name in names for name in group)]
     return _sum([*reads, "" if "down" in names else f"{how.each}*f"])
+
+
+def _padded_outputs(job: Setup, how: Mode) -> str:
+    """Adapters on some of queries, keys and values of one projection, whose outputs are copied into a whole one: backward keeps them."""
+    names = wrapped(job.book.word("lora.targets") or "")
+    widths = [letter for name, letter in (("q", "q"), ("k", "k"), ("v", "k")) if name in names]
+    if not how.lora or job.framework not in table()["pads_qkv"] or not 0 < len(widths) < 3:
+        return ""
+    return f"{how.each}*({' + '.join(widths)})"
 
 
 def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool, sparse: bool) -> tuple[int, int]:
@@ -221,25 +238,6 @@ def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool,
     return attention, reads
 
 
-def _score(job: Setup, how: Mode) -> int:
-    """Bytes per element of the scores: an fp32 softmax and its 16-bit copy; capped scores keep their tanh; a softmax in the
-    values' own precision (GPT-2; fp32 under autocast) keeps a dropout's mask and product."""
-    model = job.model
-    if model and model.native_softmax:
-        softmax = 4 if how.own else how.attended
-        copy = how.attended if how.own or model.attention_dropout else 0
-        return softmax + copy + (1 if model.attention_dropout else 0)
-    softmax = 4 if how.attended == 4 else 6
-    return softmax + (how.attended if model and model.softcap else 0)
-
-
-def additive_masks(job: Setup) -> str:
-    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it."""
-    release = job.book.version("version.transformers")
-    keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and padded(job)
-    return f"{mode(job).attended}*B*s*s" if keeps else ""
-
-
 def _transient(job: Setup, how: Mode) -> str:
     """The most that backward of a layer holds beside what the layer saved: gradients inside the MLP, fp32 temporaries of a norm that
     stands behind it, or what is in hand when its forward has been computed again.
@@ -248,6 +246,8 @@ def _transient(job: Setup, how: Mode) -> str:
     if model and model.experts:
         return working(job, how)
     mlp, gated = _backward_of_mlp(job, how), model is None or model.gated
+    scaled = how.lora and model is not None and model.scaled_residual  # the gradient of what is added, beside that of the sum
+    mlp = f"{mlp} + {how.each}*h" if scaled else mlp
     found = [mlp]
     if model and model.norms_after and not how.fused:
         if how.lora:  # what the norm behind the MLP keeps is gone when the MLP is reached
@@ -256,7 +256,7 @@ def _transient(job: Setup, how: Mode) -> str:
             found.append(f"{16 if model.norm_kind == 'rms_wide' else 20}*h")
     if _casts_inputs(job, how):  # the product and its fp32 copy, the norm's output, the residual, and the layer's gradient
         relu = model is not None and model.act == "relu"  # keeps its product, which counts already
-        found.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 10}*h")
+        found.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
     before = model is None or model.norms > model.norms_after
     if upcast(job) and before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
         found = [f"{each} - 4*h" for each in found]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from diagnose.phrases import Text
 from diagnose.record import field, record
 from diagnose.units import Size
@@ -31,7 +33,7 @@ class Term:
     source: str = ""
 
 
-@record
+@record(slots=False)
 class Moment:
     """All that is alive at one instant; `name` is a moment of the vocabulary."""
 
@@ -40,7 +42,7 @@ class Moment:
     #: What torch could have at this instant, where that is not the ledger's usable: a rollout engine that sleeps then.
     room: Size | None = None
 
-    @property
+    @cached_property
     def total(self) -> Size:
         return total([term.size for term in self.terms])
 

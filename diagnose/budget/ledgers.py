@@ -6,6 +6,7 @@ from diagnose.budget import extra, failure, moments, outside
 from diagnose.budget.ends import spanned
 from diagnose.budget.host import host
 from diagnose.budget.ledger import Ledger, Moment
+from diagnose.budget.remembered import Memory
 from diagnose.budget.roles import Role, roles
 from diagnose.budget.setup import Setup, setup
 from diagnose.facts import FactBook
@@ -60,8 +61,9 @@ def _residence(book: FactBook, ledger: Ledger) -> Size:
     rests = ledger.moment("init") or ledger.moment("load")
     if not sizes or rests is None:
         return context
-    least = min(size.low for size in sizes)
-    return context + Size.between(min(least, rests.total.bytes), max(size.high for size in sizes), rests.total.bytes)
+    least, stepped = min(size.low for size in sizes), ledger.moment("optimizer_step")
+    between = rests.total.bytes + (stepped.only("moments").bytes if stepped else 0)
+    return context + Size.between(min(least, between), max(between, *(size.high for size in sizes)), between)
 
 
 def _left(usable: Size, others: list[Size]) -> Size:
@@ -71,7 +73,7 @@ def _left(usable: Size, others: list[Size]) -> Size:
 
 def _ledger(book: FactBook, role: Role, *, first: bool) -> Ledger:
     job = setup(book, role)
-    found = spanned(job, _moments)
+    found = list(_DRAWN.of(book, role))
     failing, whole = None, None
     if first and _failed_here(book, role) and found:
         failing, found, whole = moments.failing(job, found)
@@ -89,6 +91,18 @@ def _ledger(book: FactBook, role: Role, *, first: bool) -> Ledger:
         complete=_complete(job),
         whole=whole,
     )
+
+
+def _drawn(book: FactBook, role: Role) -> tuple[Moment, ...]:
+    return tuple(spanned(setup(book, role), _moments))
+
+
+_DRAWN = Memory(_drawn)
+
+
+def forget() -> None:
+    """Draw every moment anew: for measuring."""
+    _DRAWN.forget()
 
 
 def _moments(job: Setup) -> list[Moment]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnose.budget.formula import Span
+from diagnose.budget.known import table
 from diagnose.budget.setup import Setup
 from diagnose.budget.weights import adapter_width, prepared
 from diagnose.record import record
@@ -71,15 +72,22 @@ def _cast(job: Setup, values: int, autocast: bool) -> int:
     return 0 if adapter_width(job) == 2 else adapters
 
 
+def adapter_copies(job: Setup, how: Mode) -> int:
+    """Bytes per element that a wrapped linear keeps of its input for itself: its copy, and a mask of one byte with dropout."""
+    return (how.cast or 2) + 1 if job.trainable.dropout else how.cast
+
+
 def keeps_product(job: Setup, how: Mode) -> bool:
     """Whether the input of down_proj is kept as it is: it is trained, or an adapter shares it."""
     return not how.lora or (how.cast == 0 and not job.trainable.dropout and job.trainable.inputs[2] > 0)
 
 
 def padded(job: Setup) -> bool:
-    """Whether rows of one forward may differ in length, so that a mask is made of their padding."""
+    """Whether rows of one forward may differ in length, so that a mask is made of their padding. Completions are padded to the longest of
+    their round: one row alone has padding, too (TRL grpo_trainer.py pad, AgileRL utils/algo_utils.py stack_and_pad_experiences)."""
     rows, vary = job.values.get("B"), job.book.switch("data.lengths_vary")
-    return not job.book.switch("train.packing") and isinstance(rows, int) and rows > 1 and vary is not False
+    several = isinstance(rows, int) and (rows > 1 or (job.stage in table()["rollouts"] and job.framework in table()["pads_rounds"]))
+    return not job.book.switch("train.packing") and several and vary is not False
 
 
 def surely_padded(job: Setup) -> bool:

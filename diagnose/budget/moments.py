@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from diagnose.budget import activations, comm, extra, failure, logits, passes, states, vision
+from diagnose.budget import activations, comm, extra, failure, logits, passes, pipeline, states, vision
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Moment, Term, total
 from diagnose.budget.setup import Setup
@@ -18,10 +18,15 @@ def trained(job: Setup) -> list[Moment]:
     held = passes.resident(job, moments=True)
     live = [*held, *comm.gathered(job)]
     seen = [*vision.pixels(job), *vision.tower_kept(job)]
-    kept = [*compiled(job, activations.stored(job)), *activations.stem(job)]
+    kept = [*compiled(job, activations.stored), *activations.stem(job)]
     forward = [*live, *seen, *kept]
     moving = comm.exchanged(job)
-    waiting = [*live, *seen, *compiled(job, activations.stored(in_flight(job))), *activations.stem(job)]  # of the first stage of a pipeline
+    waiting = [
+        *live,
+        *seen,
+        *compiled(pipeline.in_flight(job), activations.stored),
+        *activations.stem(job),
+    ]  # of the first stage of a pipeline
     tower = [*live, *seen, *vision.tower_working(job)]
     copies = activations.cached(job)
     found = [
@@ -46,41 +51,22 @@ def trained(job: Setup) -> list[Moment]:
     return _roomier(job, found + passes.evaluation(job, between_steps(job, live)) + passes.saving(job, between_steps(job, held)))
 
 
-def in_flight(job: Setup) -> Setup:
-    """The job with the layers of all micro batches that the first stage of a pipeline holds: as many as there are stages (1F1B), or as
-    there are micro batches in a step. The last stage, which computes the loss, holds one."""
-    stages, layers = job.sharding.pipeline, job.values.get("L")
-    if stages < 2 or not isinstance(layers, int) or job.framework not in table()["pipelined"]:
-        return job
-    said = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
-    held = min(stages, states.accumulation(job)) if said else stages
-    dense = job.values.get("L_d")
-    letters = {"L": layers * held} | ({"L_d": dense * held} if isinstance(dense, int) else {})
-    return replace(job, values={**job.values, **letters})
-
-
-#: Terms of what layers keep, which compiling them changes.
-OF_LAYERS = ("layers", "layers_dense", "layers_sparse", "layer_recomputed")
-
-
-def compiled(job: Setup, terms: list[Term]) -> list[Term]:
-    """What compiled layers keep: less than those of plain PyTorch, by how much nobody has measured for every model."""
+def compiled(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
+    """What compiled layers keep: torch's partitioner computes norms and activation functions again from the products of matrices, and
+    keeps what fused kernels keep (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps
+    more: plain PyTorch is the upper end."""
+    plain = layers(job)
     if not job.book.switch("train.compile") or job.framework in table()["compiles_no_layers"]:
-        return terms
-    share = table()["compiled"]
-    return [_scaled(term, share["least"], share["figure"]) if term.key in OF_LAYERS else term for term in terms]
-
-
-def _scaled(term: Term, least: float, figure: float) -> Term:
-    """A term times a share, in letters and in figures."""
-    size = Size.between(round(least * term.size.low), term.size.high, round(figure * term.size.bytes))
-    return replace(term, size=size, symbols=f"{figure}*({term.symbols})", numbers=f"{figure}*({term.numbers})")
+        return plain
+    most = {term.key: term.size.high for term in plain}
+    made = layers(replace(job, fused=True))
+    return [replace(term, size=Size.between(term.size.low, max(term.size.high, most.get(term.key, 0)), term.size.bytes)) for term in made]
 
 
 def _roomier(job: Setup, found: list[Moment]) -> list[Moment]:
     """Where an engine in another process sleeps while this one trains, every moment but generation has its share as well."""
     freed = extra.freed_by_sleep(job)
-    usable = failure.usable(job.book)
+    usable = None if freed is None else failure.usable(job.book)
     if freed is None or usable is None:
         return found
     return [moment if moment.name == "generate" else replace(moment, room=usable + freed) for moment in found]
@@ -102,14 +88,17 @@ def _second(terms: list[Term]) -> list[Term]:
 
 
 def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Term]:
-    """The first layer of backward with everything stored, or the last with every gradient there: the larger."""
-    working = [*compiled(job, activations.recomputed(job)), *comm.backward_units(job), *comm.backward_bucket(job), *comm.exchanged(job)]
+    """The first layer of backward with everything stored, the last with every gradient there, or the embedding behind it: the largest."""
+    working = [*compiled(job, activations.recomputed), *comm.backward_units(job), *comm.backward_bucket(job)]
+    working += [*comm.wide_reduction(job), *comm.exchanged(job)]
     head = activations.prepared_head(job)  # its backward is over
     first = [term for term in [*forward, *working] if term not in head]
-    kept = any(term.group == "gradients" and term.size.bytes for term in live)
+    there = [term for term in live if term.key != "gradients_accumulated"]  # a part of all gradients
+    kept = any(term.group == "gradients" and term.size.bytes for term in there)
     grown = [] if kept else states.gradients(job, resident=False)
-    last = [*live, *grown, *working, *comm.root_gradients(job)]
-    return max(first, last, key=_bytes)
+    last = [*there, *grown, *working, *comm.root_gradients(job)]
+    end = [*there, *grown, *comm.backward_bucket(job), *states.embedding_gradient(job, kept=kept)]
+    return max(first, last, end, key=_bytes)
 
 
 def _bytes(terms: Iterable[Term]) -> int:

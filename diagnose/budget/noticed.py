@@ -29,7 +29,8 @@ RENAMED = Version("2.5")
 
 
 def of_settings(book: FactBook) -> list[Fact]:
-    """The first knob on memory of which the log shows another value than the files, and what the release says of torch's age."""
+    """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
+    given, and what the release says of torch's age."""
     made: list[Fact] = []
     differing = book.all("config.disagreement")
     knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
@@ -38,6 +39,9 @@ def of_settings(book: FactBook) -> list[Fact]:
     if knob is not None:
         made.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
         made.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
+    missing = "zero.config" in book and "zero.stage" not in book
+    if missing or book.switch("config.given"):
+        made.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
     torch = book.version("version.torch")
     if torch is not None:
         made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))

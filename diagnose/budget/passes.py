@@ -4,9 +4,11 @@ saving."""
 from __future__ import annotations
 
 from diagnose.budget import activations, comm, extra, failure, logits, states
+from diagnose.budget.formula import Number, term
 from diagnose.budget.known import table
-from diagnose.budget.ledger import Moment, Term
+from diagnose.budget.ledger import Moment, Term, total
 from diagnose.budget.setup import Setup
+from diagnose.budget.weights import adapter_width, quantised
 from diagnose.record import replace
 
 
@@ -19,9 +21,12 @@ def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
         *states.master(job),
         *states.moments(job, exist=moments),
         *extra.reference(job),
+        *extra.critic(job),
         *extra.reward(job),
         *extra.teacher(job),
+        *(comm.secondary(job) if moments else []),
         *comm.resident_bucket(job),
+        *comm.staging(job),
         *comm.ddp_buckets(job),
         *extra.engine(job, awake=engine),
     ]
@@ -85,12 +90,26 @@ def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
     asked = evaluating(job)
     if asked is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
         return []
-    return [Moment("eval", (*live, *activations.stem(asked), *logits.in_evaluation(asked), *predictions(asked)))]
+    scored = [*live, *activations.stem(asked), *logits.in_evaluation(asked), *predictions(asked)]
+    made = generation(asked)
+    if made and job.framework in table()["generates_without_loss"]:
+        return [Moment("eval", (*live, *made))]
+    return [Moment("eval", tuple(max([scored, [*live, *made]], key=lambda terms: total([term.size for term in terms]).bytes)))]
+
+
+def generation(job: Setup) -> list[Term]:
+    """What evaluation generates, on top of everything that training keeps: the cache of all its rows at their longest. A loss is computed
+    when the cache is gone, where one is."""
+    rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
+    if not (job.book.switch("eval.generates") or job.book.word("log.doing") == "generate_in_evaluation"):
+        return []
+    return extra.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
 
 
 def predictions(job: Setup) -> list[Term]:
     """Logits that a trainer of transformers collects for a metric function: of as many steps as it may keep before they go to the host.
-    Where that has no limit they are those of one step and grow with every further one; how many there are is not known."""
+    Where that has no limit they are those of one step and grow with every further one; how many there are is not known. Every rank
+    gathers those of all."""
     book = job.book
     if (
         book.switch("eval.loss_only")
@@ -99,14 +118,25 @@ def predictions(job: Setup) -> list[Term]:
         or job.role.headless
     ):
         return []
-    steps = book.count("eval.accumulation_steps")
-    each = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
-    many, key = (f"{steps}*", "eval_kept") if steps else ("", "eval_kept_per_step")
-    symbols = f"{many}{each}*T*V"
+    key = "eval_kept" if book.count("eval.accumulation_steps") else "eval_kept_per_step"
+    symbols, values = kept_predictions(job), {**job.values, **evaluators(job)}
     source = "transformers trainer.py evaluation_loop: all_preds until eval_accumulation_steps"
     if book.switch("eval.metrics"):
-        return [job.term(key, "logits", symbols, source=source)]
-    return [job.term(key, "logits", f"0*({symbols})", high=symbols, source=source)]
+        return [term(key, "logits", symbols, values, source=source)]
+    return [term(key, "logits", f"0*({symbols})", values, high=symbols, source=source)]
+
+
+def kept_predictions(job: Setup) -> str:
+    """The formula of the logits that every rank collects, those of all ranks."""
+    steps = job.book.count("eval.accumulation_steps")
+    each = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
+    return f"{f'{steps}*' if steps else ''}{each}*T*V{'*n_d' if evaluators(job) else ''}"
+
+
+def evaluators(job: Setup) -> dict[str, Number]:
+    """The letter of the ranks that evaluate rows of their own; none on one card."""
+    ranks = (job.sharding.ranks or 1) // job.sharding.context
+    return {"n_d": ranks} if ranks > 1 else {}
 
 
 def scoring(job: Setup) -> Setup | None:
@@ -132,6 +162,8 @@ def scored(job: Setup, live: list[Term]) -> list[Moment]:
 def saving(job: Setup, held: list[Term]) -> list[Moment]:
     """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host
     memory on its way, everything for one that does not. Which one it is only a failure there tells."""
+    if job.book.word("log.doing") == "merge_adapter" and job.trainable.lora and job.knows("h", "f"):
+        return [Moment("save", (*held, *merging(job)))]
     full = job.book.switch("save.gather_full")
     if job.sharding.whole_weights or not job.knows("P", "V", "h", "P_layer") or full is False:
         return []
@@ -143,3 +175,13 @@ def saving(job: Setup, held: list[Term]) -> list[Moment]:
         whole = job.term("save_whole", "comm_buffers", f"{each}*P", low=f"{each}*P_layer", source="torch FSDP full state dict")
         return [Moment("save", (*held, whole))]
     return [Moment("save", (*held, job.term("save_gather", "comm_buffers", "2*V*h", source="parameters gathered one by one")))]
+
+
+def merging(job: Setup) -> list[Term]:
+    """An adapter merged into its weights, one linear after the other: the product of its factors is as large as the largest matrix, in the
+    precision of the adapter; of a quantised base that matrix is there a second time, in 16 bits."""
+    width = 2 if adapter_width(job) == 2 else 4
+    terms = [job.term("merge_delta", "weights", f"{width}*h*f", source="PEFT tuners/lora/layer.py get_delta_weight")]
+    if quantised(job.book):
+        terms.append(job.term("merge_base", "weights", "2*h*f", source="PEFT tuners/lora/bnb.py merge: the dequantised weight"))
+    return terms

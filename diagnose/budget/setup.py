@@ -128,10 +128,11 @@ _BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
 def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Sharding, params: int) -> bool:
     """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
     they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
-    allocated, phase = book.size("log.allocated"), book.word("log.phase") or "unknown"
+    phase = book.word("log.phase") or "unknown"
     here = role.name == "train" and shards.whole_weights and phase not in _BEFORE_WEIGHTS
     half = book.word("train.precision") in ("bf16", "fp16")
-    return here and half and allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
+    allocated = book.size("log.allocated") if here and half else None  # where it does not matter nobody looks (budget/remembered.py)
+    return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 
 def _converted(book: FactBook, framework: str, shards: sharding.Sharding) -> Truth:

@@ -21,8 +21,9 @@ CARDS_OF_A_NODE = 8
 @record
 class Sharding:
     """`ranks`: data parallel ranks (None: unknown); `group`: over how many of them states are divided, fewer where the model is sharded
-    within a node only; `sequence`: the tensor parallel ranks divide the tokens between their layers, too; `hands_on`: DeepSpeed gets
-    its configuration unchanged, so that its own defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
+    within a node only; `second`: over how many ZeRO++ divides another copy of the weights; `sequence`: the tensor parallel ranks divide
+    the tokens between their layers, too; `hands_on`: DeepSpeed gets its configuration unchanged, so that its own
+    defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
 
     scheme: Scheme
     ranks: int | None
@@ -33,6 +34,7 @@ class Sharding:
     expert: int = 1
     sequence: bool = False
     group: int | None = None
+    second: int | None = None
     offload_optimizer: bool = False
     offload_param: bool = False
     hands_on: bool = False
@@ -75,6 +77,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         expert=expert,
         sequence=tensor > 1 and book.switch("parallel.sequence") is True,
         group=group,
+        second=_second(book, scheme, ranks),
         offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
         offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
         hands_on=book.word("train.framework") in table()["deepspeed_direct"],
@@ -84,7 +87,10 @@ def sharding(book: FactBook, role: Role) -> Sharding:
 
 def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:
     """(ranks over which states are divided, the fact that would tell). torch's HYBRID_SHARD shards within a node and copies between
-    nodes; a mesh may say another degree. A node is taken to have eight cards where nobody says how many nodes there are."""
+    nodes; a mesh may say another degree, as MiCS does. A node is taken to have eight cards where nobody says how many nodes there are."""
+    mics = book.count("zero.mics_shard")
+    if ranks is not None and scheme == "zero3" and mics and mics > 0:
+        return min(mics, ranks), ()
     if ranks is None or scheme not in ("fsdp", "fsdp_grad"):
         return ranks, ()
     said = book.count("fsdp.shard_degree")
@@ -96,6 +102,12 @@ def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | Non
     if nodes:
         return max(1, ranks // nodes), ()
     return min(CARDS_OF_A_NODE, ranks), ("parallel.nodes",) if ranks > CARDS_OF_A_NODE else ()
+
+
+def _second(book: FactBook, scheme: Scheme, ranks: int | None) -> int | None:
+    """The size of the group that shares ZeRO++'s second partition (hpZ); None without one."""
+    size = book.count("zero.hpz_partition")
+    return min(size, ranks or size) if scheme == "zero3" and size and size > 1 else None
 
 
 def _away(book: FactBook, name: str) -> bool:

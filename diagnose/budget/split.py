@@ -18,7 +18,7 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
     values: dict[str, Number] = {
         "h": model.h,
         "V": -(-model.V // t),
-        "f": -(-model.f // inner),
+        "f": -(-model.widest // inner),
         "L": -(-model.L // pp),
         "a": model.a if shards.sequence and model.latent else -(-model.a // t),
         "q": -(-model.q // inner),
@@ -26,6 +26,10 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
         "d": model.d,
         "P_layer": -(-layer_on_card(model, shards) // t),
     }
+    if shards.second:
+        values["N_2"] = shards.second
+    if model.uneven:
+        values |= {"h_p": -(-model.uneven.per_layer // inner)}
     if model.experts:
         moe = model.experts
         met: Number = moe.per_token if shards.expert < 2 else Span(moe.per_token, moe.per_token, IMBALANCE * moe.per_token)

@@ -17,6 +17,7 @@ __all__ = [
     "accumulates",
     "accumulation",
     "adapters",
+    "embedding_gradient",
     "exist_from_start",
     "gradients",
     "learnt",
@@ -39,11 +40,15 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
     if job.sharding.offload_optimizer and scheme in ("zero2", "zero3", "fsdp", "fsdp_grad"):
         return [job.term("gradients_offloaded", "gradients", "0", source=ZERO)]
     whole = _gradient(job)
+    used = optimizer(word(job))
+    one_block = used is not None and used.blocks and not job.trainable.lora and job.knows("P_layer", "N")
+    if scheme == "zero3" and used is not None and one_block:
+        block = f"{letter(job.precision.gradient, 'g')}*P_b/N"
+        return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
     if scheme == "zero3":
         return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
     if resident and not accumulates(job) and job.framework not in table()["main_weights"]:
-        return []
-    used = optimizer(word(job))
+        return _accumulated(job) if scheme == "zero0" else []
     if in_backward(job):
         one, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""
         return [job.term("gradients_one", "gradients", one, source=source)] if job.knows("V", "h") and not resident else []
@@ -54,6 +59,26 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
         source = ZERO if job.sharding.zero else "torch FSDP: gradients after reduce-scatter"
         return [job.term("gradients_sharded", "gradients", f"{whole}/N", source=source)] if job.knows("N") else []
     return [job.term("gradients", "gradients", whole, source="parameter.grad")]
+
+
+def embedding_gradient(job: Setup, *, kept: bool) -> list[Term]:
+    """The embedding's gradient, which backward makes last: on top of all others where it is added to one that is there, of a tied head or
+    of earlier micro batches (`kept`), or is still whole while the others are sharded."""
+    model, sharded = job.model, job.sharding.scheme in ("zero2", "zero3")
+    if model is None or job.trainable.lora or job.trainable.count != job.trainable.params or in_backward(job) or not job.knows("V", "h"):
+        return []
+    if job.sharding.scheme in ("fsdp", "fsdp_grad") or not (model.tied or kept or sharded):
+        return []
+    each = "2" if sharded or job.precision.gradient == 6 else letter(job.precision.gradient, "g")
+    source = "torch embedding_dense_backward; torch/csrc/autograd/functions/accumulate_grad.h"
+    return [job.term("embedding_gradient", "gradients", f"{each}*V*h", source=source)]
+
+
+def _accumulated(job: Setup) -> list[Term]:
+    """The fp32 buffer that DeepSpeed's optimizer without ZeRO adds 16-bit gradients to; it is made at initialisation and stays."""
+    if job.book.word("train.precision") != "bf16" or job.precision.gradient != 6:
+        return []
+    return [job.term("gradients_accumulated", "gradients", "4*Pt", source="DeepSpeed runtime/bf16_optimizer.py fp32_groups_gradients_flat")]
 
 
 def _gradient(job: Setup) -> str:

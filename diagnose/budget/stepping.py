@@ -15,6 +15,7 @@ PAGED_FROM = 100_000
 
 FOREACH = "torch/optim/adam.py _multi_tensor_adam"
 FACTORED = "transformers optimization.py Adafactor.step: gradient and parameter in fp32, two temporaries"
+SHARES = "Megatron core/optimizer/distrib_optimizer.py: shard_main_param.grad"
 NORM = "DeepSpeed get_grad_norm_direct: one gradient in double precision"
 
 
@@ -75,7 +76,7 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
         return _projected(job, used)
     slot = letter(job.precision.slot, "w")
     if used.rest is not None and not flattened and not job.trainable.lora and job.model is not None:
-        lines = {**values, "P_lin": min(_linears(job), job.trainable.count or 0)}
+        lines = {**values, "P_lin": min(_linears(job), job.trainable.count or 0) // job.sharding.model_parallel}
         return f"{slot}*({used.slots}*P_lin + {used.rest}*(Pt - P_lin))", "", lines
     if used.slots is not None and job.trainable.lora and not job.precision.master and job.precision.states is None:
         return learnt(job, used.slots), "", values
@@ -140,7 +141,9 @@ def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]
         covered += job.model.V * job.model.h
     ranks = table()["projection_rank"]
     rank = job.book.count("galore.rank") or ranks.get(job.framework, ranks["other"])
-    values: dict[str, Number] = {**job.values, "r": rank, "M_s": short, "M_l": long, "P_m": min(covered, job.trainable.count or 0)}
+    parts = job.sharding.model_parallel
+    sides: dict[str, Number] = {"M_s": -(-short // parts), "M_l": -(-long // parts), "P_m": min(covered, job.trainable.count or 0) // parts}
+    values: dict[str, Number] = {**job.values, "r": rank, **sides}
     width = letter(job.precision.slot, "w")
     projector = f"{0.5 if job.book.switch('galore.quantized_projection') else width}"
     if used.slots is None:
@@ -173,7 +176,10 @@ def step_transient(job: Setup) -> list[Term]:
 
 
 def _of_zero(job: Setup) -> list[Term]:
-    """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time."""
+    """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time.
+    Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
+    if job.framework in table()["main_weights"]:
+        return [] if job.precision.gradient == 4 else [job.term("step_flat", "optimizer_states", "4*Pt/N", source=SHARES)]
     width = job.precision.master_width
     each = 2 if width == 2 else 4 if job.precision.gradient == 4 else 6  # the flattened copy is the cast where both have one precision
     if job.sharding.scheme == "zero3":
@@ -212,6 +218,8 @@ def _one_by_one(job: Setup, used: Optimizer, name: str) -> list[Term]:
         return [job.term("step_factored", "optimizer_states", f"{16 if half else 8}*max(V*h, h*f)", source=FACTORED)]
     if used.projected:
         svd = "4*(5*h*f + 2*h*h)"  # copies, factors and workspace of torch.linalg.svd: 4.9 (tall) to 5.9 (wide) of the matrix were measured
+        if used.random:
+            return [job.term("step_projection", "optimizer_states", f"2*{width}*V*h", source=used.source)]
         whole = f"max(2*{width}*V*h, {svd})" if used.slots is not None else svd
         return [job.term("step_projection", "optimizer_states", whole, source=used.source)]
     if name == "muon":

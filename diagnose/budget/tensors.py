@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from diagnose import shipped
 from diagnose.budget.known import table, within
@@ -55,7 +55,13 @@ class Tensor:
 
 
 def _found(patterns: tuple[str, ...], lines: list[str]) -> bool:
-    return any(re.search(pattern, line) for pattern in patterns for line in lines)
+    return any(_shows(patterns, line) for line in lines)
+
+
+@lru_cache(maxsize=8192)
+def _shows(patterns: tuple[str, ...], line: str) -> bool:
+    """Whether a frame holds one of these; the frames of libraries come again and again."""
+    return any(re.search(pattern, line) for pattern in patterns)
 
 
 def _spelt(formulas: list[str]) -> tuple[str, ...]:

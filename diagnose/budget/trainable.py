@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from diagnose.budget.known import table
 from diagnose.budget.roles import Role
 from diagnose.catalogue import Model
+from diagnose.catalogue.shape import Uneven
 from diagnose.facts import FactBook
 from diagnose.record import record
 
@@ -99,6 +101,12 @@ _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
 
 def wrapped(targets: str) -> tuple[str, ...]:
     """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
+    found = _named(targets)
+    return tuple(name for name in _LINEARS if name in found) or _LINEARS
+
+
+def _named(targets: str) -> set[str]:
+    """The linears of a decoder layer that are named one by one."""
     words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
     found = {name for name in _LINEARS if {f"{name}_proj", name} & words}
     for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
@@ -106,7 +114,12 @@ def wrapped(targets: str) -> tuple[str, ...]:
             found |= set(parts)
     if "gate_up_proj" in words:
         found |= {"gate", "up"}
-    return tuple(name for name in _LINEARS if name in found) or _LINEARS
+    return found
+
+
+def every_linear(targets: str) -> bool:
+    """Whether adapters lie on all linears, those that are no part of attention and MLP among them."""
+    return not _named(targets)
 
 
 def _inputs(targets: str) -> tuple[int, int, int]:
@@ -116,31 +129,38 @@ def _inputs(targets: str) -> tuple[int, int, int]:
 
 def adapter_params(model: Model, rank: int, targets: str) -> int:
     """r*(in + out) over the wrapped linears of all layers; experts are counted one by one."""
-    ends = _ends(model)
-    names = [name for name in wrapped(targets) if model.gated or name != "gate"]
-    return model.L * rank * sum((ends[name][0] + ends[name][1]) * ends[name][2] for name in names)
+    names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
+    return rank * sum((wide + out) * count for name, wide, out, count in _linears(model) if name in names)
 
 
 def projected_sides(model: Model) -> tuple[int, int]:
     """The sums of the shorter and of the longer sides of all linears in all layers."""
-    sides = [
-        (min(wide, out) * count, max(wide, out) * count)
-        for name, (wide, out, count) in _ends(model).items()
-        if name != "gate" or model.gated
-    ]
-    return model.L * sum(short for short, _ in sides), model.L * sum(long for _, long in sides)
+    sides = [(min(wide, out) * count, max(wide, out) * count) for name, wide, out, count in _linears(model) if name != OF_THE_LAYER]
+    return sum(short for short, _ in sides), sum(long for _, long in sides)
 
 
-def _ends(model: Model) -> dict[str, tuple[int, int, int]]:
-    """Inputs, outputs and number of every linear of one layer."""
+#: The linears to and from the embedding that a layer has for itself.
+OF_THE_LAYER = "per_layer"
+
+
+def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
+    """Name, inputs, outputs and number of every linear of the layers."""
+    if model.uneven:
+        yield from _uneven_linears(model, model.uneven)
+        return
     experts = model.experts.count if model.experts else 1
     width = model.experts.width if model.experts else model.f
-    return {
-        "q": (model.h, model.q, 1),
-        "k": (model.h, model.k, 1),
-        "v": (model.h, model.k, 1),
-        "o": (model.q, model.h, 1),
-        "gate": (model.h, width, experts),
-        "up": (model.h, width, experts),
-        "down": (width, model.h, experts),
-    }
+    yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
+    yield from (("o", model.q, model.h, model.L), ("up", model.h, width, model.L * experts), ("down", width, model.h, model.L * experts))
+    if model.gated:
+        yield "gate", model.h, width, model.L * experts
+
+
+def _uneven_linears(model: Model, uneven: Uneven) -> Iterator[tuple[str, int, int, int]]:
+    for wide, borrows, count in uneven.kinds(model.L):
+        d, width = uneven.wide_d if wide else model.d, model.f * (uneven.widening if borrows else 1)
+        yield from (("q", model.h, model.a * d, count), ("o", model.a * d, model.h, count), ("down", width, model.h, count))
+        yield from (("gate", model.h, width, count), ("up", model.h, width, count))
+        yield from () if borrows else (("k", model.h, model.kv * d, count), ("v", model.h, model.kv * d, count))
+    yield OF_THE_LAYER, model.h, uneven.per_layer, 2 * model.L
+    yield OF_THE_LAYER, model.h, model.per_layer, 1

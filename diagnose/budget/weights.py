@@ -75,7 +75,8 @@ def _quantized(job: Setup) -> list[Term]:
     layers = model.text_params - model.embedding_params
     if job.framework not in table()["quantizes_head"]:
         layers -= model.head_params
-    values = {**job.values, "P_lin": layers, "P_rest": model.params - layers}
+    here, every = -(-layers // job.sharding.model_parallel), job.values["P"]
+    values = {**job.values, "P_lin": here, "P_rest": max(0, every - here) if isinstance(every, int) else model.params - layers}
     rest = "4" if prepared(job) else "2"
     return [
         term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),

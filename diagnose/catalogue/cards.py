@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from diagnose import shipped
@@ -66,22 +66,28 @@ def card_names() -> list[str]:
 
 def cards_of_capacity(capacity: Size) -> list[Card]:
     """The cards whose printed capacity this is; several where they share it."""
-    gib = capacity.bytes / 2**30
+    return [*_printing(capacity.bytes)]
+
+
+@lru_cache(maxsize=256)
+def _printing(total: int) -> tuple[Card, ...]:
+    gib = total / 2**30
     entries = [entry for entry in _entries() if any(abs(gib - float(text)) <= NEAR + 1e-9 for text in (*entry["seen"], *entry["recalled"]))]
     if not entries:
         entries = [entry for entry in _entries() if entry["smi_mib"] and -NEAR <= entry["smi_mib"] / 1024 - gib <= FAR]
-    return [_card(entry) for entry in entries]
+    return tuple(_card(entry) for entry in entries)
 
 
 @cache
 def sizes_sold() -> list[tuple[int, Size]]:
-    """The classes of cards, GB as sold, each with the least that a card of it prints as its total; the smallest class first."""
+    """The classes of cards, GB as sold, each with the least that a card of it prints as its total; the smallest total first
+    (a card of two chips prints half of what it is sold with)."""
     found: dict[int, Size] = {}
     for entry in _entries():
         for size in _card(entry).capacities:
             held = found.get(entry["marketing_gb"])
             found[entry["marketing_gb"]] = size if held is None or size.bytes < held.bytes else held
-    return sorted(found.items())
+    return sorted(found.items(), key=lambda sold: (sold[1].bytes, sold[0]))
 
 
 def _words(name: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from diagnose.catalogue.shape import Experts, Latent, Model, Vision
+from diagnose.catalogue.shape import Experts, Latent, Model, Uneven, Vision
 from diagnose.record import replace
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
@@ -14,6 +14,7 @@ NORMS = {"rms": ("rms", 1), "rms_wide": ("rms_wide", 1), "layernorm": ("layernor
 SWITCHES = (
     *("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks"),
     *("parallel", "fused_qkv", "fused_gate_up", "partial_rotary", "attention_dropout", "native_softmax", "softcap"),
+    *("broadcasts", "scaled_residual"),
 )
 
 
@@ -51,6 +52,7 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
         experts=_experts(family.get("moe", {}) | entry["moe"]) if "moe" in entry else None,
         latent=_latent(entry["mla"]) if "mla" in entry else None,
         vision=_vision(family.get("vision", {}) | entry["vision"]) if "vision" in entry else None,
+        uneven=_uneven(entry["uneven"]) if "uneven" in entry else None,
     )
     return replace(shape, params=shape.counted)
 
@@ -63,6 +65,12 @@ def _experts(moe: Mapping[str, Any]) -> Experts:
 
 def _latent(mla: Mapping[str, Any]) -> Latent:
     return Latent(mla["q_lora_rank"] or 0, mla["kv_lora_rank"], mla["qk_rope_head_dim"], mla["qk_nope_head_dim"], mla["v_head_dim"])
+
+
+def _uneven(layers: Mapping[str, Any]) -> Uneven:
+    wider = 2 if layers.get("use_double_wide_mlp") else 1
+    widths = layers["hidden_size_per_layer_input"], layers["global_head_dim"]
+    return Uneven(*widths, layers["full_attention_every"], layers["num_kv_shared_layers"], wider)
 
 
 def _vision(tower: Mapping[str, Any]) -> Vision:
@@ -143,6 +151,20 @@ def _internvit(tower: Mapping[str, Any]) -> int:
     return int(stem + tower["depth"] * block + 8 * h + 4 * h * out + out + out * out + out)
 
 
+#: The audio tower of Gemma 4 as its class presumes it: twelve conformer layers of width 1024, counted by transformers 5.23.
+GEMMA4_AUDIO = 304_824_608
+
+
+def _gemma4(tower: Mapping[str, Any]) -> int:
+    """RMSNorm blocks (four norms, and one of queries and keys), a gated MLP, learned positions of rows and columns; and an audio tower
+    with its projector."""
+    h, patch = tower["hidden_size"], tower["patch_size"]
+    block = 4 * h * h + 2 * (h // tower["num_heads"]) + 3 * h * tower["intermediate_size"] + 4 * h
+    stem = 3 * patch * patch * h + 2 * tower["num_positions"] * h
+    audio = GEMMA4_AUDIO + tower["audio_width"] * tower["out_hidden_size"] if tower.get("audio_width") else 0
+    return int(stem + tower["depth"] * block + h * tower["out_hidden_size"] + audio)
+
+
 #: Parameters of a tower with its projector, by vision.kind.
 TOWERS: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "qwen2_vl": _qwen2_vl,
@@ -151,4 +173,5 @@ TOWERS: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "siglip_gemma3": _siglip_gemma3,
     "clip_llava": _clip_llava,
     "internvit": _internvit,
+    "gemma4": _gemma4,
 }

@@ -16,7 +16,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "num_attention_heads": ("num_attention_heads", "n_head", "n_heads"),
     "vocab_size": ("padded_vocab_size", "vocab_size"),
-    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
+    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "inner_hidden_size"),
     "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
     "head_dim": ("head_dim", "kv_channels"),
     "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length", "n_ctx"),
@@ -30,15 +30,17 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "depth": ("depth", "num_hidden_layers", "num_layers"),
     "num_heads": ("num_heads", "num_attention_heads"),
     "patch_size": ("patch_size",),
-    "merge": ("spatial_merge_size",),
+    "merge": ("spatial_merge_size", "pooling_kernel_size"),
     "image_size": ("image_size", "force_image_size"),
-    "num_positions": ("num_position_embeddings",),
+    "num_positions": ("num_position_embeddings", "position_embedding_size"),
     "embed_dim": ("embed_dim",),
     "q_lora_rank": ("q_lora_rank",),
     "kv_lora_rank": ("kv_lora_rank",),
     "qk_rope_head_dim": ("qk_rope_head_dim",),
     "qk_nope_head_dim": ("qk_nope_head_dim",),
     "v_head_dim": ("v_head_dim",),
+    "output_proj_dims": ("output_proj_dims",),
+    **{name: (name,) for name in ("hidden_size_per_layer_input", "global_head_dim", "num_kv_shared_layers")},
 }
 NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 #: No model is larger; what is, is no config of one.
@@ -67,6 +69,8 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
         entry["moe"] = _experts(text, entry["intermediate_size"], name)
     if _number(text, "kv_lora_rank"):
         entry["mla"] = _latent(text, name)
+    if _number(text, "hidden_size_per_layer_input") and _number(text, "global_head_dim"):
+        entry["uneven"] = _uneven(text)
     tower = _tower(data, family, entry["hidden_size"])
     return shape_of(entry | ({"vision": tower} if tower else {}), family)
 
@@ -150,12 +154,25 @@ def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any
         arch |= {"qkv_bias": bias, "o_bias": bias}
     if isinstance(text.get("mlp_bias"), bool):
         arch["mlp_bias"] = text["mlp_bias"]
+    if "position_encoding_2d" in text:
+        arch |= FIRST_GLM
     arch |= _measures(text)
     narrow = _number(text, "word_embed_proj_dim")
     if narrow and narrow != _number(text, "hidden_size"):
         arch |= {"embed_dim": narrow, "final_norm": False}  # OPT-350m: projected in and out, normalised after each layer
     return arch
 
+
+#: ChatGLM-6B, which shares its model_type with its successors.
+FIRST_GLM = {
+    "norm": "layernorm",
+    "mlp": "plain",
+    "act": "written",
+    "o_bias": True,
+    "mlp_bias": True,
+    "fused_qkv": True,
+    "partial_rotary": True,
+}
 
 #: Activations that transformers writes in several python operators, or whose result is all that backward needs.
 _ACTS = {
@@ -181,6 +198,7 @@ def _measures(text: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(text.get("parallel_attn"), bool):  # Falcon: attention and MLP side by side, in the first design behind one norm
         side_by_side, two = text["parallel_attn"], text.get("new_decoder_architecture") is True
         found |= {"parallel": side_by_side, "norms_per_layer": 1 if side_by_side and not two else 2}
+        found["broadcasts"] = not two and text.get("multi_query") is True
     return found
 
 
@@ -205,6 +223,16 @@ def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, 
 def _latent(text: Mapping[str, Any], name: str) -> dict[str, int]:
     needed = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
     return {"q_lora_rank": _number(text, "q_lora_rank") or 0, **_all(text, needed, name)}
+
+
+def _uneven(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Layers that differ (Gemma 4): every so many of them, as the list of their types says, attends to everything."""
+    kinds, layers = text.get("layer_types"), _number(text, "num_hidden_layers") or 1
+    every = kinds.index("full_attention") + 1 if isinstance(kinds, list) and "full_attention" in kinds else layers
+    widths = {name: _number(text, name) for name in ("hidden_size_per_layer_input", "global_head_dim")}
+    shared = min(_number(text, "num_kv_shared_layers") or 0, layers)
+    double = text.get("use_double_wide_mlp") is True
+    return {**widths, "full_attention_every": every, "num_kv_shared_layers": shared, "use_double_wide_mlp": double}
 
 
 def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> dict[str, Any] | None:
@@ -236,6 +264,9 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
         if not per_image[kind]:
             return None
         found |= {"image_size": image, "tokens_per_image": per_image[kind]}
+    sound = _nested(data, "audio_config")
+    if kind == "gemma4" and sound is not None:
+        found["audio_width"] = _number(sound, "output_proj_dims") or 0
     if kind == "internvit":
         normed = tower.get("qk_normalization") is True
         found |= {"qkv_bias": tower.get("qkv_bias") is not False, "qk_norm": normed, "rms_norm": tower.get("norm_type") == "rms_norm"}

@@ -69,6 +69,25 @@ class Vision:
 
 
 @record
+class Uneven:
+    """Layers of one model that differ (Gemma 4). Every layer has an embedding of its own of width `per_layer`, and linears to and from it;
+    every `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones take keys and values of layers before
+    them, and have an MLP `widening` times as wide."""
+
+    per_layer: int
+    wide_d: int
+    every: int
+    shared: int
+    widening: int
+
+    def kinds(self, layers: int) -> tuple[tuple[bool, bool, int], ...]:
+        """The kinds of layers: whether they attend to all tokens, whether they take keys and values of others, and how many they are."""
+        own = layers - self.shared
+        wide, early = layers // self.every, own // self.every
+        return (True, False, early), (False, False, own - early), (True, True, wide - early), (False, True, self.shared - wide + early)
+
+
+@record
 class Model:
     """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
 
@@ -77,9 +96,11 @@ class Model:
     and MLP read the same residual. `fused_qkv`, `fused_gate_up`: one linear makes them; `rotary`: queries and keys are rotated,
     `partial_rotary`: by concatenating a rotated and a plain part. `act` of a plain MLP: fused (one operator), written (in python
     operators) or relu. `dropouts`: of the residual stream per layer, as published; `attention_dropout` likewise; `native_softmax`:
-    eager scores are not turned into fp32; `softcap`: they are capped by a tanh. `embed` is the width of the embedding where it is
-    not h, `positions` the rows of a learned position table. `params` counts everything once (tied heads once), `text_params`
-    without the vision tower.
+    eager scores are not turned into fp32; `softcap`: they are capped by a tanh; `broadcasts`: one key head meets all queries without
+    being repeated; `scaled_residual`: what is added to the residual stream is multiplied first. Of `uneven` layers `d` and `f` are the
+    narrowest, while q, k and the largest layer are those of the last one. `embed` is the width of the embedding where it is not h,
+    `positions` the rows of a learned position table. `params` counts everything once (tied heads once), `text_params` without the
+    vision tower.
     """
 
     id: str
@@ -122,16 +143,29 @@ class Model:
     attention_dropout: bool = False
     native_softmax: bool = False
     softcap: bool = False
+    uneven: Uneven | None = None
+    broadcasts: bool = False
+    scaled_residual: bool = False
 
     @property
     def q(self) -> int:
         """Projected query width a*d."""
-        return self.a * self.d
+        return self.a * (self.uneven.wide_d if self.uneven else self.d)
 
     @property
     def k(self) -> int:
         """Projected key (and value) width kv*d."""
-        return self.kv * self.d
+        return self.kv * (self.uneven.wide_d if self.uneven else self.d)
+
+    @property
+    def widest(self) -> int:
+        """The width of the widest MLP."""
+        return self.f * (self.uneven.widening if self.uneven else 1)
+
+    @property
+    def per_layer(self) -> int:
+        """Width of the embeddings that layers have for themselves, of all layers together."""
+        return self.L * self.uneven.per_layer if self.uneven else 0
 
     @property
     def text_params(self) -> int:
@@ -139,9 +173,11 @@ class Model:
 
     @property
     def embedding_params(self) -> int:
-        """Token embedding, its projections where it is narrower than h, and learned positions."""
+        """Token embedding, its projections where it is narrower than h, those of single layers, and learned positions."""
         width = self.embed or self.h
         projections = 2 * width * self.h if width != self.h else 0
+        if self.uneven:
+            projections += self.per_layer * (self.V + self.h) + self.uneven.per_layer
         return self.V * width + projections + self.positions * self.h + (self.norm_params if self.embed_norm else 0)
 
     @property
@@ -179,13 +215,25 @@ class Model:
 
     def layer_params(self, index: int = -1) -> int:
         """One decoder layer; by default the last one, which is the largest of any model we know."""
+        if self.uneven:
+            place = index % self.L
+            return self._uneven_layer(self.uneven, (place + 1) % self.uneven.every == 0, place >= self.L - self.uneven.shared)
         sparse = self.experts and (index % self.L) >= self.L - self.moe_layers
         mlp = self.experts.params(self.h) if self.experts and sparse else self.mlp_params
         return self.attention_params + mlp + self.norms * self.norm_params
 
+    def _uneven_layer(self, uneven: Uneven, wide: bool, borrows: bool) -> int:
+        d = uneven.wide_d if wide else self.d
+        attention = 2 * self.h * self.a * d + d + (0 if borrows else 2 * self.h * self.kv * d + d)
+        mlp = 3 * self.h * self.f * (uneven.widening if borrows else 1)
+        return attention + mlp + 2 * self.h * uneven.per_layer + self.norms * self.norm_params
+
     @property
     def counted(self) -> int:
         """The parameters that the dimensions add up to."""
+        if self.uneven:
+            layers = sum(count * self._uneven_layer(self.uneven, wide, borrows) for wide, borrows, count in self.uneven.kinds(self.L))
+            return self.embedding_params + self.head_params + self.norm_params + layers + (self.vision.params if self.vision else 0)
         layers = (self.L - self.moe_layers) * self.layer_params(0) if self.moe_layers < self.L else 0
         layers += self.moe_layers * self.layer_params(-1)
         stem = self.embedding_params + self.head_params + (self.norm_params if self.final_norm else 0)

@@ -1,0 +1,52 @@
+"""What torch's allocator has reserved at a moment and not in use (diagnose.budget.outside)."""
+
+from __future__ import annotations
+
+from diagnose.budget import outside
+from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.budget.trainable import saved_params
+from diagnose.facts import FactBook
+from diagnose.units import Size
+
+
+def left_over(book: FactBook, moment: Moment, ledger: Ledger, *, varying: bool) -> Size:
+    """Blocks of the loss that nothing fits in, at its backward and in the optimizer's step, and those of shorter rows; the gaps in a layer
+    that is computed again."""
+    used = _logits(moment)
+    least = 0
+    if moment.name == "loss_backward":
+        least = max(0, sum(_laid(ledger)) - sum(used.values()))
+    elif moment.name == "optimizer_step":
+        least = _idle(book, moment, ledger)
+    again = total([term.size for term in moment.terms if term.key == "layer_recomputed"])
+    beside = Size.between(0, least, least) + outside.gaps(again)
+    return beside + outside.outgrown(list(used.values())) if varying else beside
+
+
+def _laid(ledger: Ledger) -> list[int]:
+    """The blocks of the loss, from its call on."""
+    call, backward = ledger.moment("loss_call"), ledger.moment("loss_backward")
+    if call is None or backward is None:
+        return []
+    first = _logits(call)
+    if "logits_fp32" in first and not first.get("logits_16"):  # what the head gave is gone when the loss is computed
+        first["logits_16"] = first["logits_fp32"] // 2
+    return outside.laid(first, _logits(backward))
+
+
+def _logits(moment: Moment) -> dict[str, int]:
+    return {term.key: term.size.bytes for term in moment.terms if term.group == "logits"}
+
+
+def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
+    """Bytes of the loss's blocks that serve no gradient and no temporary of a step that works tensor by tensor. Its large tensors are the
+    gradients and the temporaries of embedding and head, where those are trained."""
+    asked = sum(term.size.bytes for term in moment.terms if term.key in ("gradients", "step_foreach"))
+    model = book.shape("model.shape")
+    if model is None or not any(term.key == "gradients" for term in moment.terms):
+        return 0
+    matrix, large = model.V * model.h, 1 if model.tied else 2
+    if book.word("train.finetuning") == "lora":
+        large = saved_params(model, book.word("lora.modules_to_save") or "") // matrix
+    each = matrix * (4 if book.word("train.load_dtype") == "fp32" else 2)
+    return outside.idle(_laid(ledger), [each] * large * 2, max(0, asked - 2 * large * each))

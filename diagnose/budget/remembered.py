@@ -1,0 +1,148 @@
+"""What is drawn up once for all books that say the same where it looks: a plan prices the same moments over and over, and so do jobs
+of one kind. What a function reads of a book decides what it returns, so its readings, in their order, are the key of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from diagnose.facts import Fact, FactBook, Value, Witness
+
+T = TypeVar("T")
+
+MOST = 1024  # results that are kept; some 20 KB each
+
+
+class Memory(Generic[T]):
+    """Results of a function of a role and a book that has no other effect. They are forgotten all at once when they are too many."""
+
+    def __init__(self, draw: Callable[[FactBook, Any], T]) -> None:
+        self._draw = draw
+        self.forget()
+
+    def forget(self) -> None:
+        self._roots: dict[Hashable, _Node] = {}
+        self._count = 0
+
+    def of(self, book: FactBook, role: Hashable) -> T:
+        """What the function returns for these."""
+        node = self._roots.get(role)
+        while node is not None:
+            if node.question is None:
+                return node.result  # type: ignore[no-any-return]
+            node = node.next.get(_ask(book, *node.question))
+        return self._learned(book, role)
+
+    def _learned(self, book: FactBook, role: Hashable) -> T:
+        readings: list[tuple[_Question, Hashable]] = []
+        result = self._draw(_Watched(book, readings), role)
+        if self._count >= MOST:
+            self.forget()
+        self._count += 1
+        node = self._roots.setdefault(role, _Node())
+        for question, said in readings:
+            node.question = question
+            node = node.next.setdefault(said, _Node())
+        node.result = result
+        return result
+
+
+#: How a book is asked, and for which name.
+_Question = tuple[str, str]
+
+
+class _Node:
+    """What is asked next, and where each answer leads; without a question the result."""
+
+    __slots__ = ("next", "question", "result")
+
+    def __init__(self) -> None:
+        self.question: _Question | None = None
+        self.next: dict[Hashable, _Node] = {}
+        self.result: Any = None
+
+
+def _ask(book: FactBook, kind: str, name: str) -> Hashable:
+    """The answer of a book, as far as a function may tell two answers apart; True is not 1."""
+    if kind == "value":
+        value = book.value(name)
+        return value.__class__, value
+    if kind == "fact":
+        return _said(book.fact(name))
+    if kind == "all":
+        return tuple(map(_said, book.all(name)))
+    return tuple(_said(fact) for fact in book) if kind == "each" else name in book
+
+
+def _said(fact: Fact | None) -> Hashable:
+    return None if fact is None else (fact.name, fact.value.__class__, fact.value, fact.origin)
+
+
+class _Watched(FactBook):
+    """A book that notes what it is asked. The witness of a fact is not noted, so none is handed out."""
+
+    def __init__(self, book: FactBook, readings: list[tuple[_Question, Hashable]]) -> None:
+        self._book, self._readings = book, readings
+        self._noted: set[_Question] = set()
+
+    def value(self, name: str) -> Value:
+        self._note("value", name)
+        return self._book.value(name)
+
+    def fact(self, name: str) -> Fact | None:
+        self._note("fact", name)
+        held = self._book.fact(name)
+        return None if held is None else _bare(held)
+
+    def all(self, name: str) -> list[Fact]:
+        self._note("all", name)
+        return list(map(_bare, self._book.all(name)))
+
+    def changed(self, values: Mapping[str, Value]) -> FactBook:
+        return _Changed(self, values)
+
+    def __contains__(self, name: str) -> bool:
+        self._note("in", name)
+        return name in self._book
+
+    def __iter__(self) -> Iterator[Fact]:
+        self._note("each", "")
+        return map(_bare, self._book)
+
+    def _note(self, kind: str, name: str) -> None:
+        if (kind, name) not in self._noted:
+            self._noted.add((kind, name))
+            self._readings.append(((kind, name), _ask(self._book, kind, name)))
+
+
+class _Changed(FactBook):
+    """Such a book with other values of some names: those are no readings."""
+
+    def __init__(self, book: FactBook, values: Mapping[str, Value]) -> None:
+        self._book, self._values = book, values
+
+    def value(self, name: str) -> Value:
+        return self._values[name] if name in self._values else self._book.value(name)
+
+    def fact(self, name: str) -> Fact | None:
+        return Fact(name, self._values[name], "given", NOWHERE) if name in self._values else self._book.fact(name)
+
+    def all(self, name: str) -> list[Fact]:
+        return self._book.all(name)
+
+    def changed(self, values: Mapping[str, Value]) -> FactBook:
+        return _Changed(self._book, {**self._values, **values})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values or name in self._book
+
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._book)
+
+
+NOWHERE = Witness("")
+
+
+def _bare(fact: Fact) -> Fact:
+    return Fact(fact.name, fact.value, fact.origin, NOWHERE, fact.refines)
