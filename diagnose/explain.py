@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose import adapters, budget, gather, judge, parse, plan
 from diagnose.adapters.settings import ConfigSource
 from diagnose.complaints import Complaint
-from diagnose.facts import Fact, FactBook
+from diagnose.facts import Fact, FactBook, Notice
 from diagnose.given import Material, as_config, as_notice, each, listed, options
 from diagnose.headline import contradicted, headline
 from diagnose.parse.reading import Reading
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    logs: Material | Sequence[Material],
+    logs: Material | Sequence[Material] = (),
     *,
     configs: Sequence[Material | ConfigSource] = (),
     model: str | Path | None = None,
@@ -40,18 +40,32 @@ def explain(
     """What a failed job left behind, read; what filled the memory and what to change.
 
     Several `logs` are one job. `model` is a catalogue id, a config.json (Path) or its text; `set` gives knobs or facts
-    by name; `snapshot` is a file that torch.cuda.memory._dump_snapshot wrote.
+    by name; `snapshot` is a file that torch.cuda.memory._dump_snapshot wrote: without `logs` the failure is what it recorded.
     Raises Complaint where no log can be read or an option is wrong; never on what a log or config contains.
     """
     given = options(model, gpu, gpus, set or {})
-    found = gather.job(listed(logs))
+    materials = listed(logs)
+    if snapshot is not None and not materials:
+        return _of_snapshot(snapshot, configs, given, rules, trial)
+    reading, sources, refused = read(materials, configs)
+    taken, unread = _taken(snapshot)
+    return diagnose(reading, sources, given, rules, trial, [*refused, *unread], taken)
+
+
+def read(
+    logs: Sequence[Material], configs: Sequence[Material | ConfigSource] = (), healthy: bool = True
+) -> tuple[Reading, list[Material | ConfigSource], list[Complaint]]:
+    """What the logs of one job say, the configs that count (the given ones and what lay beside the logs or in them), and what could
+    not be used; of a job that did not fail no facts, unless it is asked for (`healthy`). Raises Complaint where no log can be read."""
+    found = gather.job(logs)
     if found.unread and not found.scanned:
         raise found.unread[0]
-    reading = found.enriched(parse.read(found.scanned))
+    reading = parse.read(found.scanned, healthy)
+    if healthy or reading.events:
+        found.pasted()
+    reading = found.enriched(reading)
     beside, notices = gather.beside(configs, found.configs, reading)
-    reading = replace(reading, notices=(*reading.notices, *notices))
-    taken, unread = _taken(snapshot)
-    return diagnose(reading, [*configs, *beside], given, rules, trial, [*found.unread, *unread], taken)
+    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *beside], found.unread
 
 
 def check(
@@ -100,7 +114,7 @@ def diagnose(
     event = None if root is None else reading.events[root]
     doubts = _learned(book, snapshot, event) if snapshot is not None else []
     known = Diagnosis(
-        verdict=Verdict("none", None, None, phrase("headline.none"), None),
+        verdict=Verdict("none", None, None, phrase("headline.none_to_check" if settings.documents else "headline.none"), None),
         inputs=(*reading.inputs, *records, *settings.inputs),
         events=reading.events,
         facts=tuple(book),
@@ -129,11 +143,24 @@ def diagnose(
             event=root,
         ),
         facts=tuple(book),
+        notices=(*known.notices, *(Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)),
         attributions=attributions,
         ledgers=ledgers,
         judgement=judgement,
         outcome=outcome,
     )
+
+
+def _of_snapshot(
+    given: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
+) -> Diagnosis:
+    """The diagnosis of the failure that a memory snapshot recorded. Raises Complaint where it cannot be read."""
+    from diagnose.budget import recorded
+
+    taken, unread = _taken(given)
+    if taken is None:
+        raise unread[0]
+    return diagnose(recorded.reading(taken), configs, options, rules, trial, snapshot=taken)
 
 
 def _taken(given: Path | Source | None) -> tuple[Snapshot | None, list[Complaint]]:

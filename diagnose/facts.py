@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from diagnose import shipped
 from diagnose.catalogue import Model
@@ -94,10 +94,13 @@ def declared(name: str) -> Declared | None:
     for room, by in (("facts", ""), ("knobs", "adapters")):
         entry = shipped.table(room).get(name)
         if entry is not None:
-            return Declared(
-                name, entry["kind"], entry.get("by", by), entry["en"], entry["zh"], tuple(entry.get("words", ())), entry.get("how")
-            )
+            return Declared(name, entry["kind"], entry.get("by", by), entry["en"], entry["zh"], _words(entry), entry.get("how"))
     return None
+
+
+def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words that a fact may be: listed, or those of a part of the vocabulary (`of`)."""
+    return tuple(shipped.table("vocabulary")[entry["of"]] if "of" in entry else entry.get("words", ()))
 
 
 def names() -> list[str]:
@@ -105,17 +108,23 @@ def names() -> list[str]:
     return [*shipped.table("facts"), *shipped.table("knobs")]
 
 
-def typed(name: str, text: str) -> Value:
-    """The value that a text means for a fact, by its declared kind; "unknown" is None.
-
-    Raises Complaint for an undeclared name or a text that the kind cannot hold.
-    """
+def must_exist(name: str) -> Declared:
+    """The declaration of a fact or knob. Raises Complaint, with the nearest name, where there is none."""
     entry = declared(name)
     if entry is None:
         import difflib
 
         near = difflib.get_close_matches(name, names(), 1)
         raise complaint("no_such_fact", hint="did_you_mean" if near else "see_facts", name=name, near="".join(near))
+    return entry
+
+
+def typed(name: str, text: str) -> Value:
+    """The value that a text means for a fact, by its declared kind; "unknown" is None.
+
+    Raises Complaint for an undeclared name or a text that the kind cannot hold.
+    """
+    entry = must_exist(name)
     text = text.strip()
     if text.lower() in ("unknown", "null", "none") and not (entry.kind == "word" and text.lower() in entry.words):
         return None

@@ -32,7 +32,7 @@ _ARCHIVE = re.compile(r"\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|txz|tzst|zip)$", re.IGN
 
 def trouble(key: str, where: str, hint: str, **values: object) -> Complaint:
     """A complaint whose sentences are in rules/phrases/folder.yaml."""
-    return Complaint(phrase(f"folder.{key}", **values), where, phrase(f"folder.{hint}", **values))
+    return Complaint(phrase(f"folder.{key}", **values), where, phrase(f"folder.{hint}", **values), f"folder.{key}")
 
 
 def kind_of(place: str) -> Kind:

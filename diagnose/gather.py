@@ -27,10 +27,12 @@ KEPT = 64 << 20  # bytes of excerpts that all logs together may keep before quie
 QUIET = 16 << 10  # what is kept then of a log without a message
 
 #: Without any of these nobody but a program wrote a text (diagnose/paste.py looks closer).
-_SIGNS = (
-    *(b"```", b"~~~", b"<details", b"<summary", b"\n# ", b"\n## ", b"\n### ", b"> #"),
-    *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"My ", b"ere is ", b"ere are ", b"hanks"),
-    *(word.encode() for word in ("如下", "请问", "求助", "大家好", "谢谢", "我的", "我用", "我在", "我们")),
+_SIGNS = frozenset(
+    (
+        *(b"```", b"~~~", b"<details", b"<summary", b"\n# ", b"\n## ", b"\n### ", b"> #"),
+        *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
+        *(word.encode() for word in ("如下", "请问", "请教", "求助", "大佬", "大家好", "谢谢", "为什么", "我的", "我用", "我在", "我们")),
+    )
 )
 _BEGINNINGS = (b"#", b"I ", b"my ")  # the same at the very start
 _RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
@@ -205,6 +207,16 @@ class Gathered:
         self.scanned = [self.scanned[at] for at in order]
         self._order = [self._order[at] for at in order]
 
+    def pasted(self) -> None:
+        """Take the configs that stand in the logs, where a person wrote one."""
+        for one in self.scanned:
+            if any(excerpt.spots.among(_SIGNS) for excerpt in one.excerpts) or any(
+                excerpt.raw.startswith(_BEGINNINGS) for excerpt in one.excerpts[:1]
+            ):
+                from diagnose import paste
+
+                self.configs += paste.configs(one)
+
     # -- what it means for the diagnosis
 
     def enriched(self, reading: Reading) -> Reading:
@@ -275,12 +287,6 @@ def job(materials: Iterable[Material]) -> Gathered:
             gathered.unread.append(trouble)
     if len(gathered.scanned) > 1:
         gathered.in_order()
-    for one in gathered.scanned:
-        texts = [excerpt.raw for excerpt in one.excerpts]
-        if any(sign in text for text in texts for sign in _SIGNS) or (texts and texts[0].startswith(_BEGINNINGS)):
-            from diagnose import paste
-
-            gathered.configs += paste.configs(one)
     return gathered
 
 

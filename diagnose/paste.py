@@ -30,7 +30,7 @@ FEW = 3  # keys at least of a bare block
 _HUMAN = re.compile(
     rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
-    rb"|" + "如下|请问|求助|大家好|谢谢|我的|我用|我在|我们".encode(),
+    rb"|" + "如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
     re.MULTILINE,
 )
 _QUOTE = re.compile(r"(?: {0,3}> ?){1,3}")

@@ -22,9 +22,10 @@ AFTER = 8 << 10  # the message itself, wrapped, and what follows at once
 LONGEST = 512 << 10  # a window over more is cut into several
 FIRST, LATEST = 768, 256  # hits that are kept of each grammar: a caught failure may be printed on every step
 PER_LINE = 16  # hits that are kept of one line
+ROOM = BEFORE + TAIL + (4 << 10) + BUFFER  # what is read at once, behind what stays: a window and the longest literal
 SAMPLES, SAMPLED = 64, 8 << 10  # looks at the run between the windows: memory lines, progress
 CLOSE = 16 << 20  # where only core anchors are looked for, the ends that are searched for all
-COUNTS = 64 << 20  # from here on a library counts lines: it takes a millisecond to load and does it four times faster
+COUNTS = 64 << 20  # bytes read from where on a library counts lines: it takes a millisecond to load and does it four times faster
 
 
 @record
@@ -50,21 +51,34 @@ def scan(source: Source) -> Scanned:
     Raises Complaint where the input cannot be read; never for what it contains.
     """
     opened = source.open()
+    buffer = _spare()
     try:
         size = size_of(opened)
         reader, encoding = as_utf8(opened)
-        walk = _Walk(size if encoding[:6] != "utf-16" else None)
+        walk = _Walk(size if encoding[:6] != "utf-16" else None, buffer)
         walk.all(reader)
         grown = size is not None and (size_of(opened) or 0) > 0
     except (OSError, EOFError) as error:
         raise source.unreadable(error) from error
     finally:
+        _SPARE.append(buffer)
         source.close(opened)
     excerpts = tuple(walk.kept.excerpts(walk.size))
     hits, left_out = _few([hit for window in walk.kept.windows() for hit in window.hits])
     notes = (*_notes(walk.size, excerpts), *(("growing",) if grown else ()), *notes_of(opened))
     facts = Input(source.name, "log", walk.size, walk.lines, encoding, notes)
     return Scanned(facts, excerpts, hits, tuple(walk.samples), walk.dropped + walk.kept.dropped + left_out, walk.reduced, source.label)
+
+
+#: Buffers that no scan uses at the moment: to make one costs as much as to search it. There are as many as threads that scan.
+_SPARE: list[bytearray] = []
+
+
+def _spare() -> bytearray:
+    try:
+        return _SPARE.pop()
+    except IndexError:
+        return bytearray(ROOM)
 
 
 def _few(hits: list[Hit]) -> tuple[tuple[Hit, ...], int]:
@@ -81,7 +95,7 @@ def _few(hits: list[Hit]) -> tuple[tuple[Hit, ...], int]:
 class _Walk:
     """One pass: finds places, keeps windows round them, counts lines on the way."""
 
-    def __init__(self, size: int | None) -> None:
+    def __init__(self, size: int | None, buffer: bytearray) -> None:
         self.size = self.lines = self.dropped = 0
         self.samples: list[Excerpt] = []
         self._expected = size
@@ -91,11 +105,11 @@ class _Walk:
         #: Literals on both sides of an anchor that belong to it: it stands in them somewhere.
         self._reach = search.literals().longest
         self._history = BEFORE + TAIL + self._reach
-        self._buffer = bytearray(self._history + BUFFER)
+        self._buffer = buffer
         self._base = self._held = 0  # offset of the buffer's first byte; bytes in it
         self._at = self._ends = 0  # line ends before an index of the buffer
         self._line_start = 0  # where the line starts that the buffer begins in
-        self._count = _counter(size)
+        self._count = _counter(size)  # counts line ends between two indexes of the buffer
         near = search.is_fast() or size is None or size <= 2 * CLOSE
         self.reduced = () if near else search.passed_over()
 
@@ -156,7 +170,7 @@ class _Walk:
             self._count_to(index)
             ends = self._ends
         else:
-            ends = self._ends - self._buffer.count(b"\n", index, self._at)
+            ends = self._ends - self._count(self._buffer, index, self._at)
         newline = self._buffer.rfind(b"\n", 0, index)
         return ends + 1, self._base + newline + 1 if newline >= 0 else self._line_start
 
@@ -218,9 +232,14 @@ class _Walk:
         self.samples = [one for one in self.samples if (at := bisect_right(starts, one.offset) - 1) < 0 or one.offset >= inside[at][1]]
 
 
+_read = 0
+
+
 def _counter(size: int | None) -> Callable[[bytearray, int, int], int]:
-    """Counts line ends between two indexes."""
-    if size is None or size > COUNTS:
+    """What counts line ends between two indexes of a buffer."""
+    global _read
+    _read += COUNTS if size is None else size
+    if _read > COUNTS:
         try:
             import stringzilla
         except ImportError:
@@ -239,7 +258,7 @@ def _notes(size: int, excerpts: tuple[Excerpt, ...]) -> Iterator[str]:
         yield "empty"
         return
     sample = b"".join(excerpt.raw[:SAMPLE] for excerpt in excerpts[:4])
-    if sample.count(0) * 2 > len(sample):
+    if 0 in sample and sample.count(0) * 2 > len(sample):
         yield "nul-filled"
     elif len(sample.translate(None, _CONTROLS)) < len(sample) * 0.9:
         yield "binary"

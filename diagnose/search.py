@@ -37,9 +37,16 @@ def literals() -> Finder:
 
 
 @cache
-def nearby() -> Finder:
-    """What is looked for only near a message."""
-    return _finder([(text.encode(), grammar) for grammar, texts in shipped.table("messages")["near"].items() for text in texts])
+def nearby() -> dict[bytes, str]:
+    """What is looked for only near a message: the words, and their kind."""
+    return {text.encode(): kind for kind, texts in shipped.table("messages")["near"].items() for text in texts}
+
+
+@cache
+def endings(grammars: frozenset[str]) -> Finder:
+    """What of that is a message of these grammars: how jobs end. Few words, so that a log without one is done with quickly."""
+    near = shipped.table("messages")["near"]
+    return _finder([(text.encode(), grammar) for grammar in grammars for text in near.get(grammar, ())])
 
 
 @cache

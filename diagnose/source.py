@@ -151,7 +151,7 @@ def as_utf8(opened: BinaryIO) -> tuple[Reader, str]:
         head += more
     reader = Resumed(head, opened)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-    if not encoding and len(head) > 16 and not any(head[1::2]) and head.count(0) < len(head) * 0.6:
+    if not encoding and len(head) > 16 and not any(head[1:64:2]) and not any(head[1::2]) and head.count(0) < len(head) * 0.6:
         encoding = "utf-16-le"
     if encoding:
         return _Recoded(reader, encoding), encoding

@@ -47,6 +47,9 @@ class Size:
         if unit not in SCALE and not (binary and unit in BINARY_ALIAS):
             raise ValueError(f"not a unit of memory: {unit}")
         scale = SCALE[BINARY_ALIAS[unit] if unit not in SCALE else unit]
+        whole, _, part = digits.partition(".")
+        if whole.isdecimal() and len(digits) < 24 and digits.isascii() and (part.isdecimal() or whole == digits):
+            return cls._rounded(int(whole + part), 10 ** len(part), scale, f"{digits} {unit}")
         try:
             value = Decimal(digits)
         except InvalidOperation as error:
@@ -60,6 +63,17 @@ class Size:
             return None
         low, high = Fraction(value - slop) * scale, Fraction(value + slop) * scale
         return cls(max(0, ceil(low)), floor(high), nearest, f"{digits} {unit}")
+
+    @classmethod
+    def _rounded(cls, number: int, parts: int, scale: int, text: str) -> Size | None:
+        """number / parts units of scale bytes, rounded in its last digit where it is no count of bytes."""
+        nearest, rest = divmod(number * scale, parts)
+        nearest += 2 * rest > parts or (2 * rest == parts and nearest % 2)
+        if number > IMPOSSIBLE * parts or nearest > IMPOSSIBLE:
+            return None
+        slop = 0 if scale == 1 else 5
+        low, high = -((slop - 10 * number) * scale // (10 * parts)), (10 * number + slop) * scale // (10 * parts)
+        return cls(max(0, low), high, nearest, text)
 
     def __contains__(self, exact: int) -> bool:
         return self.low <= exact <= self.high
@@ -81,6 +95,11 @@ class Size:
 
     def __str__(self) -> str:
         return self.text or show(self.bytes)
+
+
+def told(size: Size) -> str:
+    """A size in a sentence: as printed, but in binary units where a program prints those under decimal names."""
+    return show(size.bytes) if size.text.endswith((" KB", " MB", " GB", " TB")) else str(size)
 
 
 def show(count: int) -> str:

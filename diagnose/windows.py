@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from diagnose.record import field, record
+from diagnose.spots import Spots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,7 @@ class Hit:
     line_start: int
 
 
-@record
+@record(slots=False)
 class Excerpt:
     """Bytes of the input from `offset` on. They begin with line `line`, at its byte `into` (0: its start; more only in very long lines)."""
 
@@ -33,6 +35,11 @@ class Excerpt:
     offset: int
     line: int
     into: int = 0
+
+    @cached_property
+    def spots(self) -> Spots:
+        """Where words stand in it."""
+        return Spots(self.raw)
 
     def __contains__(self, offset: int) -> bool:
         return self.offset <= offset < self.offset + len(self.raw)

@@ -189,12 +189,18 @@ def test_what_only_looks_like_a_launch_is_none() -> None:
     assert read("+ pip list", "+ grep -iE '^(torch|deepspeed) '", "We use torchrun --nproc_per_node 8", FAILURE).commands == ()
 
 
+SET = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+
+
 def test_the_allocator_setting_of_a_launch() -> None:
     """The setting that ran, not the hint in the message."""
     lines = ["+ export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:128", FAILURE]
     known = book(*lines)
     assert known.switch("alloc.expandable_segments") is True
     assert plain(known.value("alloc.max_split_size")) == "128.00 MiB"
+    assert book(f"{SET} llamafactory-cli train x.yaml", FAILURE).switch("alloc.expandable_segments") is True
+    for hint in (f"{SET} to avoid fragmentation", SET, f"Use {SET} python train.py"):  # the message's advice where it is wrapped
+        assert "alloc.expandable_segments" not in book(FAILURE, hint)
     assert "alloc.expandable_segments" not in book(f"{FAILURE} try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid")
 
 

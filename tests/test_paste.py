@@ -211,6 +211,16 @@ def test_a_fence_that_is_never_closed_ends_with_the_page() -> None:
     assert [name for name, _ in found(f"My config:\n\n```yaml\n{YAML}")] == ["paste.txt#block-1"]
 
 
+@pytest.mark.parametrize("words", ["out of memory\nmy command:", "显存溢出\n请教大佬，命令见下：", "为什么会爆显存："])
+def test_a_short_question_round_a_command(words: str) -> None:
+    """Nothing else says that a person wrote it: no fence, no heading."""
+    command = "NPROC_PER_NODE=4 swift sft \\\n  --model_type qwen2-vl-7b-instruct \\\n  --batch_size 2 \\\n  --sft_type lora"
+    seen = told(f"{words}\n{command}\n\n{TRACE}")
+    facts = {fact["name"]: fact["value"] for fact in seen["facts"]}
+    assert facts["train.micro_batch_size"] == 2
+    assert facts["model.id"] == "Qwen/Qwen2-VL-7B-Instruct"  # the release of that time named the model by its type
+
+
 def test_windows_line_ends_and_utf_16() -> None:
     """Copied from Windows."""
     page = f"My config:\n\n```yaml\n{YAML}```\n\n```\n{TRACE}```\n".replace("\n", "\r\n")

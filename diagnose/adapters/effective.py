@@ -100,6 +100,7 @@ def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, parts: Sequence[
         key = real.witness.key or _spelt(real.name, parts)
         said = {"wanted_knob": fact.name, "wanted_key": key, "reader": _reader(fact, parts), "wanted_value": word(real.value)}
         yield from (Fact(f"config.{name}", text, fact.origin, fact.witness) for name, text in said.items())
+        yield Fact("config.wanted_other", real.name != fact.name, fact.origin, fact.witness)
     if "leaves" in rule:
         value = rule["leaves"]
         text = f"{fact.witness.key} does nothing here" + (f": {real.name} = {word(real.value)}" if real is not None else "")

@@ -217,6 +217,8 @@ def _launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:
                 return "torchrun", *_split(rest[2:])
             if rest[1].text.startswith("accelerate.commands.launch"):
                 return "accelerate", *_split(rest[2:])
+            if rest[1].text.startswith("deepspeed.launcher."):  # what `deepspeed` itself starts and prints as `cmd = ...`
+                return "deepspeed", *_split(rest[2:])
             return "python", [], rest
         return "python", [], rest
     if _TORCHRUN.match(head):

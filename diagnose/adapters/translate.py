@@ -294,3 +294,5 @@ def _ignored(part: Part, one: Vain, meant: str | None, told: Translation) -> Non
             "wanted_value": one.held,
         }
         told.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in said.items()]
+        other = bool(one.real) and all(key.key != one.real for key in part.table.of(knob))
+        told.facts.append(Fact("config.wanted_other", other, part.origin, witness))

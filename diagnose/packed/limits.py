@@ -17,7 +17,7 @@ DIRECTORY = 4 << 20  # bytes of a zip's directory
 
 def trouble(key: str, where: str, hint: str = "unpack_it", **values: object) -> Complaint:
     """A complaint whose sentences are in rules/phrases/packed.yaml."""
-    return Complaint(phrase(f"packed.{key}", **values), where, phrase(f"packed.{hint}", **values))
+    return Complaint(phrase(f"packed.{key}", **values), where, phrase(f"packed.{hint}", **values), f"packed.{key}")
 
 
 @record(frozen=False, eq=False)

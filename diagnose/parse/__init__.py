@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from diagnose.scan import Scanned
 
 
-def read(scanned: Sequence[Scanned]) -> Reading:
-    """All that the logs of one job say. Never raises for what a log contains."""
+def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
+    """All that the logs of one job say; of a job that did not fail only where it is asked for (`healthy`).
+
+    Never raises for what a log contains.
+    """
     pages = [[Page(one.input.name, excerpt, _writer(one)) for excerpt in one.excerpts] for one in scanned]
     state = happened(scanned, pages)
+    if not healthy and not state.events:
+        return Reading(tuple(one.input for one in scanned), notices=tuple(_notices(scanned, state.messages)))
     every = of_launch(state, [page for of_input in pages for page in of_input])
     reading = Reading(
         tuple(one.input for one in scanned), state.events, commands=tuple(commands.read(every)), dumps=dumps.read(every), since=state.since

@@ -36,11 +36,27 @@ def _seen() -> re.Pattern[bytes]:
 
 
 @cache
+def _words() -> frozenset[bytes]:
+    """What such places begin with, as far as that is plain text."""
+    return frozenset(next(filter(None, re.split(r"\\b|[(\\\[]", text))).encode() for text in shipped.table("programs")["echoed"])
+
+
+@cache
+def _programs() -> str:
+    programs = shipped.table("programs")
+    return "|".join(map(re.escape, (*programs["commands"], *programs["launchers"]))) + r"|python[\d.]*"
+
+
+@cache
 def _starts() -> re.Pattern[str]:
     """How a command begins: variables, what runs others, the program."""
-    programs = shipped.table("programs")
-    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
-    return re.compile(rf"{_BEFORE}(?:{names}|python[\d.]*|ALLOC_CONF=\S*)(?: |$)")
+    return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
+
+
+@cache
+def _pasted() -> re.Pattern[str]:
+    """A command without a prompt, which variables set before a program give away: no output begins like that."""
+    return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ )+(?:{_programs()}) )")
 
 
 def read(pages: Iterable[Page]) -> list[Command]:
@@ -50,10 +66,14 @@ def read(pages: Iterable[Page]) -> list[Command]:
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
-        for match in _seen().finditer(page.excerpt.raw, 0, REACH):
-            index = page.index(page.excerpt.offset + match.start())
+        said = page.excerpt.spots.among(_words())
+        places = sorted(at for word in said for at in page.excerpt.spots.places(word))
+        for at in places:
+            if _seen().match(page.excerpt.raw, at, REACH) is None:
+                continue
+            index = page.index(page.excerpt.offset + at)
             text = page.line(index).text
-            echo = re.match(_ECHO, text)
+            echo = re.match(_ECHO, text) or _pasted().match(text)
             if echo is None or (page.source, page.number(index)) in done or not _starts().match(text[echo.end() :]):
                 continue
             done.add((page.source, page.number(index)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diagnose.parse.event import Event
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from diagnose.parse.lines import Page
     from diagnose.parse.nearby import Mark
+
+COUNTED = 1024  # lines of one kind whose processes are told apart; more are only counted
 
 #: Kinds of rules/messages.yaml, under `near`, and the family that each is of.
 KINDS = {
@@ -41,7 +42,7 @@ def after(
         if event.fatal and event.consequence_of is None and event.status != "lookalike":
             causes.setdefault(event.attempt, index)
     places = {attempt: place_of(events[index]) for attempt, index in causes.items()}
-    found: dict[tuple[int, str], Event] = {}
+    found: dict[tuple[int, str], list[Mark]] = {}
     last: tuple[Page | None, int] = (None, -1)
     for mark in marks:
         if mark.kind not in KINDS or (mark.page is last[0] and mark.offset < last[1]):
@@ -51,28 +52,25 @@ def after(
             continue
         index = mark.page.index(mark.offset)
         last = (mark.page, mark.page.excerpt.offset + mark.page.bounds(index)[1])  # a line is one thing, whatever else it names
-        found[attempt, mark.kind] = _more(found.get((attempt, mark.kind)), mark, causes[attempt], attempt)
-    return list(found.values())
+        found.setdefault((attempt, mark.kind), []).append(mark)
+    return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in found.items()]
 
 
-def _more(event: Event | None, mark: Mark, cause: int, attempt: int) -> Event:
-    """The event of a kind with one more line that says it."""
-    prefix = mark.page.around(mark.offset)[0] if event is None or event.count < 1024 else None
-    rank = prefix.rank if prefix is not None else None
-    if event is None:
-        assert prefix is not None
-        return Event(
-            family=KINDS[mark.kind],
-            status="none",
-            exception=mark.words,
-            attempt=attempt,
-            rank=rank,
-            local_rank=prefix.local_rank,
-            ranks=(rank,) if rank is not None else (),
-            host=prefix.host or None,
-            pid=prefix.pid,
-            consequence_of=cause,
-            evidence=(mark.page.witness(mark.offset),),
-        )
-    ranks = (*event.ranks, rank) if rank is not None and rank not in event.ranks else event.ranks
-    return replace(event, ranks=ranks, count=event.count + 1)
+def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
+    """The event of lines that say one thing."""
+    prefixes = [mark.page.writer_at(mark.offset) for mark in marks[:COUNTED]]
+    first, prefix = marks[0], prefixes[0]
+    return Event(
+        family=KINDS[first.kind],
+        status="none",
+        exception=first.words,
+        attempt=attempt,
+        rank=prefix.rank,
+        local_rank=prefix.local_rank,
+        ranks=tuple(dict.fromkeys(one.rank for one in prefixes if one.rank is not None)),
+        host=prefix.host or None,
+        pid=prefix.pid,
+        consequence_of=cause,
+        count=len(marks),
+        evidence=(first.page.witness(first.offset),),
+    )

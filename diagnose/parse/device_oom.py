@@ -27,6 +27,10 @@ FAMILIES = {
 #: First words of a head that names no device: cudaMallocAsync and some forks. They are CUDA's.
 _NAMELESS = ("allocation", "out")
 
+#: Torch 2.1 took the figures of these out of their brackets ("has a total capacty of ..."); Ascend kept the old words.
+_REWORDED = ("torch_cuda", "torch_hip")
+_OLD = later(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
+
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
 ABSURD = 16
 
@@ -70,6 +74,8 @@ def read(text: str) -> Message | None:
         message.facts["alloc.backend"] = "cuda_async"
     if re.search(r"\bRequested(?: size)?\s*:", text, re.IGNORECASE):
         message.facts["log.request_exact"] = True
+    if message.family in _REWORDED and _OLD.search(text):
+        message.facts["log.torch_before_2_1"] = True
     for said in rest:
         _learn(message, said)
     _own_process(message)

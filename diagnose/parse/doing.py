@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
@@ -25,10 +26,15 @@ def stage_of_frames(frames: Sequence[Frame]) -> str:
 
 
 def _shown(frames: Sequence[Frame], what: str) -> str:
-    for frame in reversed(frames):
-        function = frame.function.rsplit(".", 1)[-1]
-        for rule in shipped.table("phases")[what]:
-            shown = {"function": function, "file": frame.file, "statement": frame.statement}
-            if all(pattern.found(rule.get(part, ""), text) for part, text in shown.items()):
-                return str(rule[what])
+    shown = (_by(what, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return next(filter(None, shown), "")
+
+
+@lru_cache(maxsize=4096)
+def _by(what: str, function: str, file: str, statement: str) -> str:
+    """What one frame shows; the same frames come again and again."""
+    shown = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
+    for rule in shipped.table("phases")[what]:
+        if all(pattern.found(rule[part], text) for part, text in shown.items() if part in rule):
+            return str(rule[what])
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import shipped
@@ -37,8 +38,18 @@ class _Row(NamedTuple):
 
 def read(pages: Iterable[Page]) -> tuple[Dump, ...]:
     """The dumps in the heads of the logs, in the order of the table; those of a critic or a reward model are not the trainer's."""
-    table = shipped.table("dumps")
-    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in table for dump in _of(row, page))
+    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _spoken(page) for dump in _of(row, page))
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    return frozenset(row["says"].encode() for row in shipped.table("dumps"))
+
+
+def _spoken(page: Page) -> list[dict[str, Any]]:
+    """The rows whose words stand in a page."""
+    said = page.excerpt.spots.among(_words())
+    return [row for row in shipped.table("dumps") if row["says"].encode() in said] if said else []
 
 
 def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,16 @@ _CARD = later(
     rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
     rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
 )
+_CONFIG = later(rb"Model config \w{1,80} \{")
+#: A word that stands in each text that is looked for, near its beginning; and what the words of libraries are followed by.
+_LIBRARIES = frozenset(
+    b"orch ransformers ccelerate eepspeed eepSpeed peft PEFT trl TRL llamafactory axolotl openrlhf OpenRLHF vllm vLLM ray"
+    b" bitsandbytes iger flash verl swift".split()
+)
+_AFTER_NAME = b"` =:-_"
+_CARDS = frozenset(b"NVIDIA Tesla AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
+_MODELS = frozenset((b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v"))
+NEAR, LONG = 32, 128  # bytes before such a word in which its text begins, and behind it in which it is recognised
 _ITEM_BEFORE = later(r"(?:^|[:=|,;(\[*\-])\s*$")
 _ITEM_AFTER = later(r"\s*(?:$|[,.;:|)(\[\]])")
 _MODEL = (
@@ -64,17 +75,32 @@ def facts(pages: Iterable[Page]) -> Iterator[Fact]:
                 yield fact
 
 
+def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], before: bytes = b"") -> Iterator[re.Match[bytes]]:
+    """What `pattern.finditer` finds in the head of a page, where each match holds one of these words (`before` one of these bytes)."""
+    raw, spots = page.excerpt.raw, page.excerpt.spots
+    stop = min(REACH, len(raw))
+    start = end = 0
+    for at, to in sorted((at, at + len(word)) for word in spots.among(words) for at in spots.places(word)):
+        if to > stop or (before and raw[to : to + 1] not in before):
+            continue
+        if at - NEAR > end:
+            yield from pattern.finditer(raw, start, end)
+            start = at - NEAR
+        end = min(stop, to + LONG)
+    yield from pattern.finditer(raw, start, end)
+
+
 # -- releases
 
 
 def _versions(page: Page) -> Iterator[Fact]:
     parsed: set[int] = set()
-    for match in _VERSIONED.finditer(page.excerpt.raw, 0, REACH):
+    for match in _round(page, _LIBRARIES, _VERSIONED, _AFTER_NAME):
         index = page.index(page.excerpt.offset + match.start())
         if index not in parsed and len(parsed) < MOST:
             parsed.add(index)
             yield from _line_versions(page, index)
-    engine = _ENGINE.search(page.excerpt.raw, 0, REACH)
+    engine = _ENGINE.search(page.excerpt.raw, 0, REACH) if page.excerpt.spots.has(b"LLM engine (v") else None
     if engine is not None:
         yield Fact("version.vllm", Version(engine[1].decode()), "log", page.witness(page.excerpt.offset + engine.start()))
 
@@ -117,7 +143,7 @@ def _cards(page: Page) -> Iterator[Fact]:
     count, indexes = 0, set[str]()
     first: Fact | None = None
     place = None
-    for match in islice(_CARD.finditer(page.excerpt.raw, 0, REACH), MOST):
+    for match in islice(_round(page, _CARDS, _CARD), MOST):
         index = page.index(page.excerpt.offset + match.end() - 1)
         text = page.line(index).text[:400]
         for said in wording.statements("environment", text):
@@ -155,8 +181,9 @@ def _number_of_cards(said: Statement, indexes: set[str]) -> int:
 
 
 def _models(page: Page) -> Iterator[Fact]:
+    patterns = _MODEL if page.excerpt.spots.among(_MODELS) else ()
     found = sorted(
-        ((match.start(), match) for pattern in _MODEL for match in pattern.finditer(page.excerpt.raw, 0, REACH)), key=lambda pair: pair[0]
+        ((match.start(), match) for pattern in patterns for match in pattern.finditer(page.excerpt.raw, 0, REACH)), key=lambda pair: pair[0]
     )
     for start, match in found:
         groups = match.groupdict()
@@ -174,9 +201,9 @@ def _models(page: Page) -> Iterator[Fact]:
 
 def _dumped(page: Page) -> Iterator[Fact]:
     """The dimensions of a model whose configuration is printed in full."""
-    raw = page.excerpt.raw
-    built = raw.find(b"Instantiating ", 0, REACH)
-    places = [match.start() for match in re.finditer(rb"Model config \w{1,80} \{", raw[: REACH if built < 0 else built])]
+    raw, spots = page.excerpt.raw, page.excerpt.spots
+    built = spots.first(b"Instantiating ", 0, REACH)
+    places = [at for at in spots.places(b"Model config ") if _CONFIG.match(raw, at, REACH if built < 0 else built)]
     for at in reversed(places[-4:]):  # the tokenizer's and the processor's print theirs as well; the last one is built
         shape = _shape(page, at)
         if shape is not None:
@@ -195,8 +222,14 @@ def _shape(page: Page, at: int) -> catalogue.Model | None:
             lines.append(line.text)
             if line.text.startswith("}"):
                 break
+    return _model_of("\n".join(lines))
+
+
+@lru_cache(maxsize=256)
+def _model_of(text: str) -> catalogue.Model | None:
+    """The model that a printed configuration describes; the same one is trained in many jobs."""
     try:
-        data = json.loads("\n".join(lines))
+        data = json.loads(text)
         return catalogue.model_of_config(data) if isinstance(data, dict) else None
     except (ValueError, RecursionError, Complaint):
         return None

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
-from diagnose.parse import host_oom, mixed, phase, traceback, wording, wrapped
+from diagnose.parse import host_oom, mixed, phase, scraps, traceback, wording, wrapped
 from diagnose.parse.attempts import ONLY, Attempt
 from diagnose.parse.event import Event
 from diagnose.parse.lines import Prefix, clean, same_stream
@@ -201,6 +201,10 @@ def placed(one: Seen) -> Seen:
     if one.message.family in host_oom.KILLS and not one.message.raised:
         return one  # written by a kernel or a launcher: the traceback above belongs to something else
     one.trace = traceback.above(one.page, one.index, one.prefix, one.same_line)
+    if not one.trace.frames:
+        one.trace = scraps.below(one.page, one.index, one.prefix)
+    if not one.trace.frames and one.message.family.startswith("torch_"):
+        one.trace = scraps.cut_off(one.page, one.index)
     if one.trace.places:
         inner = one.page.starts[one.trace.places[-1]] + one.page.excerpt.offset
         one.evidence.append(one.page.witness(inner))
@@ -256,6 +260,8 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
 
 def _phase(one: Seen) -> str:
     shown = phase.of_frames(one.trace.frames) or one.message.phase or phase.of_words(one.message.said)
+    if not shown and not one.trace.frames and one.message.family not in host_oom.KILLS:
+        shown = phase.of_source(scraps.source(one.page, one.index, one.prefix))
     return shown or phase.of_lines(one.bytes_before()) or "unknown"
 
 

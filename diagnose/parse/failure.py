@@ -50,6 +50,8 @@ _ATTENTION = (
 )
 #: How the class is printed before torch 2.5, and from then on.
 _NAMED = {"torch.cuda.OutOfMemoryError": True, "torch.OutOfMemoryError": False}
+_PLANNED = later(rb"Total optimization steps = ([\d,]{1,20})")
+_EVALUATION = (b"Running Evaluation", b"Running Prediction")
 _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
@@ -57,41 +59,51 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
     """What the root event and the lines before it say, as facts."""
     place = root.evidence[0]
 
-    def fact(name: str, value: Value, witness: Witness = place) -> Fact:
-        return Fact(name, value, "log", witness)
+    def fact(name: str, value: Value) -> Fact:
+        return Fact(name, value, "log", place)
 
-    for name in _FIELDS:
-        value: Value = getattr(root, name)
-        if value is not None and value != "unknown":
-            yield fact(host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, _printed(root, value))
+    yield from figures(root)
     for name, said in one.message.facts.items():
         yield fact(name, said)
     if root.role is not None:
-        yield fact(
-            "log.role", root.role, one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.head]) if one.trace.actor else place
-        )
-    yield from _processes(root, place)
-    if root.frames:
-        frame = root.evidence[1] if len(root.evidence) > 1 else place
-        yield fact("log.frame", _named(root.frames), frame)
-        activity = doing.of_frames(root.frames)
-        if activity:
-            yield fact("log.doing", activity, frame)
-        stage = doing.stage_of_frames(root.frames)
-        if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
-            yield Fact("train.stage", stage, "derived", frame)
-    yield fact("log.proved", root.status == "oom")
-    if root.exception in _NAMED:
-        yield fact("log.torch_before_2_5", _NAMED[root.exception])
+        actor = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.head]) if one.trace.actor else place
+        yield Fact("log.role", root.role, "log", actor)
+    yield from circumstances(root)
     yield fact("log.engine_check", one.message.check or _check_by_frames(root, one))
-    if root.phase != "unknown":
-        yield fact("log.evaluating", root.phase == "eval")
-        yield fact("log.saving", root.phase == "checkpoint_save")
     yield from _attention(one)
     yield from _progress(one)
     yield from _after_evaluation(one)
     yield from _engine(root, one)
     yield from _host(one)
+
+
+def figures(root: Event) -> Iterator[Fact]:
+    """What the event itself names: its figures, its card, its kind."""
+    for name in _FIELDS:
+        value: Value = getattr(root, name)
+        if value is not None and value != "unknown":
+            yield Fact(host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, "log", _printed(root, value))
+
+
+def circumstances(root: Event) -> Iterator[Fact]:
+    """What follows from its processes, its frames and its phase."""
+    place = root.evidence[0]
+    yield from _processes(root, place)
+    if root.frames:
+        frame = root.evidence[1] if len(root.evidence) > 1 else place
+        yield Fact("log.frame", _named(root.frames), "log", frame)
+        activity = doing.of_frames(root.frames)
+        if activity:
+            yield Fact("log.doing", activity, "log", frame)
+        stage = doing.stage_of_frames(root.frames)
+        if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
+            yield Fact("train.stage", stage, "derived", frame)
+    yield Fact("log.proved", root.status == "oom", "log", place)
+    if root.exception in _NAMED:
+        yield Fact("log.torch_before_2_5", _NAMED[root.exception], "log", place)
+    if root.phase != "unknown":
+        yield Fact("log.evaluating", root.phase == "eval", "log", place)
+        yield Fact("log.saving", root.phase == "checkpoint_save", "log", place)
 
 
 def _printed(root: Event, value: Value) -> Witness:
@@ -153,15 +165,17 @@ def _progress(one: Seen) -> Iterator[Fact]:
     """Optimizer steps, rounds and micro batches that the bars show as done."""
     raw = one.bytes_before()
     start = one.offset - len(raw)
-    began, ended = max(raw.rfind(text) for text in (b"Running Evaluation", b"Running Prediction")), raw.rfind(b"'eval_loss'")
-    done = progress.before(raw, began if began > ended else -1, _planned(one))
+    spots, planned = one.page.excerpt.spots, _planned(one)
+    began = max(raw.rfind(text) for text in _EVALUATION) if spots.any(_EVALUATION) else -1
+    ended = raw.rfind(b"'eval_loss'") if began >= 0 else -1
+    done = progress.before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
 
     def fact(name: str, bar: Bar, value: int) -> Fact:
         return Fact(name, value, "log", one.page.witness(start + bar.at))
 
     if done.steps is not None:
         yield fact("log.step", done.steps, done.steps.step)
-        if done.steps.total and _planned(one) is None:
+        if done.steps.total and planned is None:
             yield fact("log.total_steps", done.steps, done.steps.total)
     if done.rounds is not None:
         yield fact("log.rounds_done", done.rounds, done.rounds.step)
@@ -173,6 +187,8 @@ def _progress(one: Seen) -> Iterator[Fact]:
 
 def _after_evaluation(one: Seen) -> Iterator[Fact]:
     """Whether an evaluation was the last thing that passed: no loss was printed since, and no bar went on."""
+    if not one.page.excerpt.spots.has(b"'eval_loss'"):
+        return
     raw = one.bytes_before(1 << 20)
     ended = raw.rfind(b"'eval_loss'")
     if ended < 0:
@@ -185,12 +201,18 @@ def _after_evaluation(one: Seen) -> Iterator[Fact]:
 
 def _planned(one: Seen) -> int | None:
     """The number of steps that this run of the job announced."""
-    match = re.search(rb"Total optimization steps = ([\d,]{1,20})", one.bytes_before(len(one.page.excerpt.raw)))
-    return int(match[1].replace(b",", b"")) if match else None
+    raw, first = one.page.excerpt.raw, one.page.excerpt.offset
+    for at in one.page.excerpt.spots.places(b"Total optimization steps = "):
+        match = _PLANNED.match(raw, at, one.offset - first) if at >= one.attempt.start - first else None
+        if match is not None:
+            return int(match[1].replace(b",", b"") or 0)
+    return None
 
 
 def _engine(root: Event, one: Seen) -> Iterator[Fact]:
     """Whether the rollout engine was awake, and what its process holds on this card."""
+    if not one.page.excerpt.spots.any(_WAKING):
+        return
     raw = one.bytes_before(1 << 20)
     last = max(_WAKING, key=raw.rfind)
     at = raw.rfind(last)
@@ -210,6 +232,8 @@ def _engine(root: Event, one: Seen) -> Iterator[Fact]:
 
 def _host(one: Seen) -> Iterator[Fact]:
     """The node's memory from DeepSpeed's line on the host."""
+    if not one.page.excerpt.spots.has(b"CPU Virtual Memory:"):
+        return
     raw = one.bytes_before(1 << 20)
     start = one.offset - len(raw)
     used = list(re.finditer(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%", raw))

@@ -173,7 +173,18 @@ class _Equal:
     def event(self) -> Event:
         if not self.members:
             return replace(self.first, count=self.count) if self.count > 1 else self.first
-        return replace(self.first, ranks=tuple(self.ranks), count=self.count, members=tuple(self.members[:MEMBERS]))
+        first = _placed_like(self.first, self.members)
+        return replace(first, ranks=tuple(self.ranks), count=self.count, members=tuple(self.members[:MEMBERS]))
+
+
+def _placed_like(first: Event, members: Sequence[Event]) -> Event:
+    """The first of equal failures; where its own traceback was not printed, or is cut off, with that of the next that has one."""
+    if first.frames or first.phase != "unknown":
+        return first
+    shown = next((event for event in members if event.frames and event.phase != "unknown"), None)
+    if shown is None:
+        return first
+    return replace(first, frames=shown.frames, phase=shown.phase, evidence=(first.evidence[0], *shown.evidence[1:2], *first.evidence[1:]))
 
 
 def folded(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]:

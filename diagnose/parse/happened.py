@@ -57,12 +57,14 @@ def happened(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) -> Hap
             message.attempt = known.at(message.offset)
         known.close()
         messages += found
+    if not messages:
+        return Happened((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends
         message.attempt = launches[message.page.source].at(message.offset)
     placed = [events.placed(message) for message in messages]
     woven.untangle(placed)
     every = [page for of_input in pages for page in of_input]
-    marks = nearby.marks(every) if placed else []
+    marks = nearby.marks(every)
     failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
     told = fold.folded([events.event(one) for one in failures], [one.repeated for one in failures])
     launch = attempts.launch_of(failures)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cached_property, lru_cache
+from itertools import accumulate, count
+from operator import add
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Witness
@@ -32,6 +35,7 @@ _RAW_DEVICE = later(rb"(GPU |device )([\x00-\x1f])(?:\([^)\n]{0,80}\) |\[[^\]\n]
 _REPEATED = later(r"\s*\[repeated \d{1,9}x across cluster\]\s*$")
 _CUT = later(rb"[\d:.TZ+-]{20,40} std(?:err|out) [FP]|\s{0,4}\{|\[\d{1,9}\.\d|\s{1,40}\"")
 _LABEL = later(rb"\s{0,7}(\d{1,7})(?:: | {0,2}\|)")
+_RANK = later(rb"\[rank(\d{1,6})\]:")  # what torch's hooks put before every line
 
 
 class Line(NamedTuple):
@@ -42,6 +46,16 @@ class Line(NamedTuple):
     text: str
 
 
+class _Before(NamedTuple):
+    """What stands before a place of a line: who wrote it, the text, whether that is inside a JSON string, and whether a container
+    runtime goes on with the line in its next part."""
+
+    prefix: Prefix
+    text: str
+    quoted: bool
+    open: bool
+
+
 class Page:
     """An excerpt cut at line ends. Lines are cleaned when asked for and counted from the input's first."""
 
@@ -49,15 +63,16 @@ class Page:
         self.source = source
         self.excerpt = excerpt
         self.writer = writer  # of the whole file, as its path says
-        raw = excerpt.raw
-        self.starts = [0]
-        at = raw.find(b"\n")
-        while at >= 0:
-            self.starts.append(at + 1)
-            at = raw.find(b"\n", at + 1)
         self._cleaned: dict[int, Line] = {}
         self._alone: dict[int, Peeled] = {}
         self._counted: dict[int, bool] = {}
+        self._asked: tuple[int, tuple[Prefix, str, str]] | None = None
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where its lines start."""
+        lengths = accumulate(map(len, self.excerpt.raw.split(b"\n")))
+        return [0, *list(map(add, lengths, count(1)))[:-1]]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -105,6 +120,30 @@ class Page:
         The text on either side ends where a progress bar was redrawn; a raw device index is written as digits. Where someone made one
         line of several, they are several in these texts.
         """
+        if self._asked is None or self._asked[0] != offset:  # one line is asked for several things
+            self._asked = offset, self._around(offset)
+        return self._asked[1]
+
+    def writer_at(self, offset: int) -> Prefix:
+        """The process that wrote an offset's line, as `around` tells it."""
+        return self._by(self._before(offset).prefix)
+
+    def _around(self, offset: int) -> tuple[Prefix, str, str]:
+        before = self._before(offset)
+        at = offset - self.excerpt.offset
+        rest = self.excerpt.raw[at : at + REACH]
+        if b"GPU " in rest or b"device " in rest:
+            rest = _RAW_DEVICE.sub(lambda found: b"%s%d%s" % (found[1], found[2][0], found[3]), rest)
+        after = _decoded(_one_state(rest))
+        if before.quoted:
+            after = decoded.to_quote(after)[0]
+        after = decoded.plain(decoded.uncoloured(decoded.unescaped(after)))
+        if before.open:
+            after = decoded.plain(decoded.uncoloured("".join((after, *(part.text for part in self._parts_after(self.index(offset)))))))
+        return self._by(before.prefix), decoded.respaced(before.text), after
+
+    def _before(self, offset: int) -> _Before:
+        """What stands before an offset in its line."""
         index = self.index(offset)
         at = offset - self.excerpt.offset
         start, end = self.bounds(index)
@@ -115,10 +154,8 @@ class Page:
         if redrawn >= 0 and b'File "' in raw[left:redrawn]:
             redrawn = -1  # an old Mac's line ends
         before = _decoded(raw[max(left, redrawn + 1) : at])
-        after = _decoded(_one_state(_RAW_DEVICE.sub(lambda found: b"%s%d%s" % (found[1], found[2][0], found[3]), raw[at : at + REACH])))
         said = decoded.in_json(before)
         if said is not None:
-            after = decoded.to_quote(after)[0]
             own = _cleaned(said)
             prefix = own.prefix
             if prefix == NOBODY:  # another key of the record names it, or what stands before the record
@@ -128,21 +165,22 @@ class Page:
             prefix = self._prefix(index, own)
         if (redrawn >= 0 or left > start) and prefix == NOBODY:
             prefix = self._prefix(index, _cleaned(_decoded(raw[start : start + 200])))
-        after = decoded.plain(decoded.uncoloured(decoded.unescaped(after)))
-        text = own.text
-        if end - start < FRAMED and (stream := self._own(index).stream):
+        text, opened = own.text, False
+        if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):
             first = self._first_part(index)
             if first != index:
                 prefix = self._prefix(first, self._own(first))
                 text = "".join(self._own(part).text for part in range(first, index) if self._own(part).stream == stream) + text
-            if self._own(index).open:
-                after = decoded.plain(decoded.uncoloured("".join((after, *(part.text for part in self._parts_after(index))))))
-        return self._by(prefix), decoded.respaced(text), after
+            opened = self._own(index).open
+        return _Before(prefix, text, said is not None, opened)
 
     def following(self, index: int, prefix: Prefix, reach: int = 40) -> Iterator[str]:
         """The lines that the same process wrote after a line; those of others are passed over."""
         last = index
         for after in range(index + 1, min(index + 1 + reach, len(self))):
+            rank = None if prefix.rank is None else _RANK.match(self.excerpt.raw, self.starts[after])
+            if rank is not None and int(rank[1]) != prefix.rank:
+                continue
             line = self.line(after)
             if self._own(after).stream and self._first_part(after) != after:
                 last = after if last == after - 1 else last
@@ -205,6 +243,11 @@ class Page:
 
     # -- lines that a container runtime cut
 
+    @cached_property
+    def _has_streams(self) -> bool:
+        """Whether a line may be one of a container runtime, or of a recorder of terminals: they name the stream."""
+        return self.excerpt.spots.any((b" stderr ", b" stdout ", b'"stream"', b'"o"'))
+
     def _first_part(self, index: int) -> int:
         """The line in which the one that this is a part of begins."""
         stream, first = self._own(index).stream, index
@@ -236,6 +279,11 @@ def clean(text: str) -> tuple[Prefix, str]:
 
 
 def _cleaned(text: str) -> Peeled:
+    """A line without its prefixes. Those of tracebacks and banners come again in every job of a kind."""
+    return _remembered(text) if len(text) < SHOWN else _clean(text)
+
+
+def _clean(text: str) -> Peeled:
     # in JSON colours are escaped and quotation marks mean something: both are seen to behind it
     text = decoded.uncoloured(text) if not decoded.may_be_json(text) else text
     if "\r" not in text:
@@ -250,6 +298,9 @@ def _cleaned(text: str) -> Peeled:
         inner = _peeled(own.text[bars[-1].end() :])
         own = inner if inner.prefix != NOBODY else own._replace(text=inner.text)
     return own
+
+
+_remembered = lru_cache(maxsize=8192)(_clean)
 
 
 def _peeled(text: str) -> Peeled:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from diagnose import search, shipped
+from diagnose import shipped
 from diagnose.facts import Fact, Value, declared
-from diagnose.parse import arguments, wording
+from diagnose.parse import arguments, wording, world_info
 from diagnose.parse.events import role
 from diagnose.parse.lines import REACH
 from diagnose.parse.pattern import later
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
 
 #: Significant figures that a rounded count must have: half a unit of the last is then less than a ten-thousandth of it.
 CLOSE = 5000
-MUCH = 512 << 10  # bytes of a log from which on its lines are searched for all rows at once
 _DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
 #: After which of DeepSpeed's captions the states are in place.
 _INITIALISED = later(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
 _CAPTION = later(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
 _ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
+
+
+#: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
+_DAY = later(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
+_SINCE = 64 << 10
 
 
 class Place(NamedTuple):
@@ -50,25 +56,62 @@ class Place(NamedTuple):
 def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
     """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
     known: dict[str, Fact] = {}
-    for row in _spoken(shipped.table("log_lines"), pages):
+    for row in _spoken(pages):
         place = _find(row, pages, end)
         for fact in _said(row, place) if place is not None else ():
             known.setdefault(fact.name, fact)
             yield fact
     yield from world(known)
+    yield from world_info.facts(pages)
     yield from _memory_lines(pages)
     yield from root_rank(pages)
+    yield from _day(pages, end)
 
 
-def _spoken(rows: Sequence[Mapping[str, Any]], pages: Sequence[Page]) -> Sequence[Mapping[str, Any]]:
-    """The rows whose words stand in the pages at all: of much text, one search for all is quicker than one for each."""
-    if not search.is_fast() or sum(len(page.excerpt.raw) for page in pages) < MUCH:
-        return rows
-    from ahocorasick_rs import BytesAhoCorasick
+def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
+    """The day of the failure, as the last time stamp before it has it: what came out later was not installed."""
+    for page in pages:
+        raw, at = page.excerpt.raw, end.get(page.source, -1) - page.excerpt.offset
+        if not 0 <= at <= len(raw):
+            continue
+        line = raw.find(b"\n", at)
+        stop = line if line >= 0 else len(raw)
+        found = next((match for start in _upwards(raw, stop, max(0, at - _SINCE)) if (match := _DAY.match(raw, start, stop))), None)
+        if found is not None:
+            year, month, day = map(int, found.groups())
+            yield Fact("log.day", Version(f"{year}.{month}.{day}"), "log", page.witness(page.excerpt.offset + found.start()))
+            return
 
-    finder = BytesAhoCorasick([row["says"].encode() for row in rows])
-    said = {index for page in pages for index, _, _ in finder.find_matches_as_indexes(page.excerpt.raw, overlapping=True)}
-    return [row for index, row in enumerate(rows) if index in said]
+
+def _upwards(raw: bytes, stop: int, first: int) -> Iterator[int]:
+    """Where lines start between two places, the last first."""
+    while stop >= first:
+        newline = raw.rfind(b"\n", max(0, first - 1), stop)
+        if newline < 0 and first:
+            return
+        yield newline + 1
+        stop = newline
+
+
+@cache
+def _rows() -> dict[bytes, list[int]]:
+    """The rows of the table by their words."""
+    rows: dict[bytes, list[int]] = {}
+    for index, row in enumerate(shipped.table("log_lines")):
+        rows.setdefault(row["says"].encode(), []).append(index)
+    return rows
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    return frozenset(_rows())
+
+
+def _spoken(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
+    """The rows whose words stand in the pages at all."""
+    said = {word for page in pages for word in page.excerpt.spots.among(_words())}
+    table = shipped.table("log_lines")
+    return [table[index] for index in sorted(index for word in said for index in _rows()[word])]
 
 
 def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
@@ -77,21 +120,22 @@ def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int])
     literal = row["says"].encode()
     for page in reversed(pages) if last else pages:
         stop = min(len(page.excerpt.raw), max(0, end.get(page.source, 1 << 62) - page.excerpt.offset)) if last else len(page.excerpt.raw)
-        for at in _occurrences(page.excerpt.raw, literal, stop, last):
+        for at in _occurrences(page, literal, stop, last):
             place = Place(page, page.excerpt.offset + at)
             if _speaks(row, place):
                 return place
     return None
 
 
-def _occurrences(raw: bytes, literal: bytes, stop: int, last: bool) -> Iterator[int]:
+def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[int]:
     """The first few places of a literal, from the front or from the end."""
-    at = raw.rfind(literal, 0, stop) if last else raw.find(literal, 0, stop)
+    spots = page.excerpt.spots
+    at = spots.last(literal, 0, stop) if last else spots.first(literal, 0, stop)
     for _ in range(16):
         if at < 0:
             return
         yield at
-        at = raw.rfind(literal, 0, at) if last else raw.find(literal, at + 1, stop)
+        at = spots.last(literal, 0, at) if last else spots.first(literal, at + 1, stop)
 
 
 def _speaks(row: Mapping[str, Any], place: Place) -> bool:
@@ -170,16 +214,18 @@ def _decimal(text: str) -> Size | None:
 # -- lines that need more than their own words
 
 
-def _memory_lines(pages: Iterable[Page]) -> Iterator[Fact]:
+def _memory_lines(pages: Sequence[Page]) -> Iterator[Fact]:
     """DeepSpeed's memory lines: what was allocated once an engine was initialised, for the trained model and for the critic."""
+    if not any(page.excerpt.spots.any((b"Critic", b"critic_")) for page in pages):
+        lines = ((page, at) for page in reversed(pages) for at in reversed(page.excerpt.spots.places(b"Max_MA ")))
+        yield from islice(filter(None, (_memory_line(page, at) for page, at in lines)), 1)
+        return
     found: dict[str, Fact] = {}
     for page in pages:
-        at = page.excerpt.raw.find(b"Max_MA ")
-        while at >= 0:
+        for at in page.excerpt.spots.places(b"Max_MA "):
             fact = _memory_line(page, at)
             if fact is not None:
                 found[fact.name] = fact
-            at = page.excerpt.raw.find(b"Max_MA ", at + 1)
     yield from found.values()
 
 
@@ -228,7 +274,7 @@ def world(known: Mapping[str, Fact]) -> Iterator[Fact]:
 def root_rank(pages: Iterable[Page]) -> Iterator[Fact]:
     """The rank that torchrun names as the first to fail."""
     for page in pages:
-        match = _ROOT.search(page.excerpt.raw)
+        match = _ROOT.search(page.excerpt.raw) if page.excerpt.spots.has(b"Root Cause (first observed failure)") else None
         if match is not None:
             yield Fact("log.root_rank", int(match[1]), "log", page.witness(page.excerpt.offset + match.start(1)))
             return

@@ -9,7 +9,7 @@ from diagnose.record import NamedTuple
 from diagnose.windows import Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from diagnose.parse.lines import Page
 
@@ -36,17 +36,31 @@ def marks(pages: Sequence[Page]) -> list[Mark]:
     for page in pages:
         ends: dict[str, int] = {}
         raw = page.excerpt.raw
-        for start, end, kind in search.nearby().find(memoryview(raw)):
+        for start, word in _apart(page):
+            kind, end = search.nearby()[word], start + len(word)
             if start < ends.get(kind, 0):
                 continue
             line_end = raw.find(b"\n", end)
             ends[kind] = line_end if line_end >= 0 else len(raw)
-            found.append(Mark(kind, raw[start:end].decode(), page, page.excerpt.offset + start))
+            found.append(Mark(kind, word.decode(), page, page.excerpt.offset + start))
     return found
 
 
-def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: Container[str]) -> list[Hit]:
+def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
+    """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
+    spots, end = page.excerpt.spots, 0
+    said = spots.among(search.nearby().keys())
+    for start, size, word in sorted((at, -len(words), words) for words in said for at in spots.places(words)):
+        if start >= end:
+            end = start - size
+            yield start, word
+
+
+def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
     """The hits of one input, and in order among them the messages that are looked for only in what was kept of it: how jobs end."""
+    finder = search.endings(grammars)
+    if not any(True for page in pages for _ in finder.find(memoryview(page.excerpt.raw))):
+        return sorted(hits, key=lambda hit: hit.offset)
     places = {(hit.grammar, hit.line) for hit in hits}
     found = [_hit(mark) for mark in _few([mark for mark in marks(pages) if mark.kind in grammars])]
     return sorted([*hits, *(hit for hit in found if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)

@@ -100,7 +100,6 @@ def _noticed(pages: Sequence[Page]) -> Iterator[tuple[int, int]]:
     """Rank and second of the day of every failure in torchrun's summary."""
     for page in pages:
         raw = page.excerpt.raw
-        at = raw.find(b"Root Cause (first observed failure)")
-        if at >= 0:
+        for at in page.excerpt.spots.places(b"Root Cause (first observed failure)")[:1]:
             for match in _TABLE.finditer(raw[max(0, at - (16 << 10)) : at + 1024].decode("utf-8", "replace")):
                 yield int(match[4]), int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])

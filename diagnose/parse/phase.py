@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import shipped
 from diagnose.parse import pattern
+from diagnose.parse.event import Frame
 from diagnose.parse.pattern import later
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from diagnose.parse.event import Frame
 
 #: Frames of torch and of decorators that only pass a call on.
 _PASSES_ON = later(
@@ -21,12 +21,13 @@ _PASSES_ON = later(
 )
 
 
-def of_frames(frames: Sequence[Frame]) -> str:
-    """The phase that frames (innermost last) show; empty where they show none."""
+@lru_cache(maxsize=1024)
+def of_frames(frames: tuple[Frame, ...]) -> str:
+    """The phase that frames (innermost last) show; empty where they show none. The same code fails in many jobs."""
     found = ""
     for at in range(len(frames) - 1, -1, -1):
-        caller = frames[at - 1].statement if at else ""
-        found = next((rule["phase"] for rule in _rules("frames") if _fits(rule, frames[at], caller)), "")
+        frame, caller = frames[at], frames[at - 1].statement if at else ""
+        found = _of_frame(frame.file, frame.function, frame.statement, caller)
         if found:
             break
     for rule in _rules("context") if found else ():
@@ -35,11 +36,17 @@ def of_frames(frames: Sequence[Frame]) -> str:
     return found
 
 
-def _fits(rule: Mapping[str, Any], frame: Frame, caller: str) -> bool:
-    function = frame.function.rsplit(".", 1)[-1]
+@lru_cache(maxsize=4096)
+def _of_frame(file: str, function: str, statement: str, caller: str) -> str:
+    """The phase that one frame shows; the frames of libraries come again and again."""
+    return next((str(rule["phase"]) for rule in _rules("frames") if _fits(rule, file, function, statement, caller)), "")
+
+
+def _fits(rule: Mapping[str, Any], file: str, function: str, statement: str, caller: str) -> bool:
+    function = function.rsplit(".", 1)[-1]
     if _PASSES_ON.match(function) and "statement" not in rule and "file" not in rule:
         return False
-    seen = {"file": frame.file.replace("\\", "/"), "function": function, "statement": frame.statement, "caller": caller}
+    seen = {"file": file.replace("\\", "/"), "function": function, "statement": statement, "caller": caller}
     return all(pattern.found(rule[name], text) for name, text in seen.items() if name in rule)
 
 
@@ -48,8 +55,19 @@ def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
     for name, wanted in (("unless", False), ("inside", True)):
         if name in rule and any(pattern.found(rule[name], function) for function in functions) is not wanted:
             return False
-    bare = {name: rule[name] for name in ("file", "function") if name in rule}
-    return any(_fits(bare, frame, "") for frame in frames)
+    return any(_stands(rule.get("file"), rule.get("function"), frame.file, frame.function) for frame in frames)
+
+
+@lru_cache(maxsize=8192)
+def _stands(files: str | None, functions: str | None, file: str, function: str) -> bool:
+    """Whether a frame is of such a file and function, where they are named."""
+    named = {"file": files, "function": functions}
+    return _fits({name: wanted for name, wanted in named.items() if wanted is not None}, file, function, "", "")
+
+
+def of_source(line: str) -> str:
+    """The phase that one line of source shows, whose frame was not printed; empty where it shows none."""
+    return of_frames((Frame("", 0, "", line),)) if line else ""
 
 
 def of_words(said: str) -> str:

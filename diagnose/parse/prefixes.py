@@ -7,6 +7,7 @@ from functools import cache
 
 from diagnose import shipped
 from diagnose.parse import decoded
+from diagnose.parse.pattern import later
 from diagnose.record import NamedTuple
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
@@ -75,21 +76,19 @@ def same_stream(one: Prefix, other: Prefix) -> bool:
 def _first(text: str) -> re.Match[str] | None:
     head = text[:HEAD]
     for literal, pattern in _candidates(text[:1]):
-        if literal in head:
-            match = _compiled(pattern).match(text)
-            if match is not None and match.end():
-                return match
+        if literal in head and (match := pattern.match(text)) is not None and match.end():
+            return match
     return None
 
 
 @cache
-def _candidates(first: str) -> list[tuple[str, str]]:
+def _candidates(first: str) -> list[tuple[str, re.Pattern[str]]]:
     """The prefixes that a text with this first character can have: what its beginning must hold, and the pattern."""
     kind = "9" if first.isdigit() else "a" if first.islower() else "A" if first.isupper() else first
     table = shipped.table("prefixes")
-    return [(entry.get("with", ""), entry["pattern"]) for entry in table if {first, kind} & set(entry.get("first", first))]
+    return [(entry.get("with", ""), _compiled(entry["pattern"])) for entry in table if {first, kind} & set(entry.get("first", first))]
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return later(pattern)

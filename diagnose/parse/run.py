@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+from diagnose import shipped
 from diagnose.parse import series
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, one:
     end = None if one is None else one.offset
     mine = [page for page in pages if page.source == source]
     yield from series.facts([*mine, *(page for page in looks if page.source == source)], end, None if root is None else root.rank)
-    if _hold(pages, b"MiB", b" MB", b"VRAM", b"| OK", b"memory.used", b"memory.total"):
+    if _hold(pages, *_tables()):
         from diagnose.parse import smi
 
         yield from smi.facts(pages, source, end, None if root is None else root.gpu)
@@ -40,5 +42,12 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, one:
         yield from module_tree.facts(pages)
 
 
+@cache
+def _tables() -> tuple[bytes, ...]:
+    """Words of which every table of cards holds one."""
+    rows = tuple(row["says"].encode() for row in shipped.table("card_tables"))
+    return (*rows, b"memory.used", b"memory.total", b"FB Memory Usage", b"GPU Memory |", b"Process name", b"MIG")
+
+
 def _hold(pages: Iterable[Page], *words: bytes) -> bool:
-    return any(word in page.excerpt.raw for page in pages for word in words)
+    return any(page.excerpt.spots.any(words) for page in pages)

@@ -32,6 +32,7 @@ _AROUND = 480  # bytes of a line that are looked at on either side of its litera
 _TRAINS = rb"'loss'|it/s|s/it|\bstep=\d"
 #: A step counter beside a figure that has none of its own: explicit ones, then a progress bar.
 _COUNTED = rb"global_step/max_steps': '(\d{1,12})/|\bstep:(\d{1,12}) - |'(?:global_)?step': (\d{1,12})\b"
+_COUNTERS = (b"global_step/max_steps'", b"step:", b"step': ")  # one of these stands in each
 _BAR = rb"%\|[^|\r\n]{0,300}\| {0,8}([\d,]{1,15})/[\d,]{1,15} \["
 
 
@@ -107,10 +108,14 @@ def _figures(shape: Trend, points: Sequence[Point], steps: Sequence[int] | None)
 def series(pages: Sequence[Page], end: int | None = None, rank: int | None = None) -> Series | None:
     """The first kind of line of the table that was printed often enough to show a course, else the first that was printed at all."""
     few: Series | None = None
+    said = {word for page in pages for word in page.excerpt.spots.among(_words())}
+    if not said:
+        return None
     ordered = sorted(pages, key=lambda page: page.excerpt.offset)
     begin = _attempt(ordered, end)
     for row in shipped.table("memory_lines"):
-        places = _thinned([place for page in ordered for place in _places(page, row["says"].encode(), begin, end)])
+        words = row["says"].encode()
+        places = _thinned([place for page in ordered for place in _places(page, words, begin, end)]) if words in said else []
         points = _of_one(list(_points(places, row)), rank) if places else []
         measure = ("peak_" if row.get("peak") else "") + row["of"]
         if len(points) >= FEWEST:
@@ -118,6 +123,11 @@ def series(pages: Sequence[Page], end: int | None = None, rank: int | None = Non
         if points and few is None:
             few = Series(measure, points)
     return few
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    return frozenset(row["says"].encode() for row in shipped.table("memory_lines"))
 
 
 @record
@@ -130,12 +140,12 @@ class _Place:
 
 
 def _places(page: Page, literal: bytes, begin: int, end: int | None) -> Iterator[_Place]:
-    raw = page.excerpt.raw
-    stop = len(raw) if end is None else max(0, min(len(raw), end - page.excerpt.offset))
-    at = raw.find(literal, max(0, begin - page.excerpt.offset), stop)
-    while at >= 0:
-        yield _Place(page, at, stop)
-        at = raw.find(literal, at + 1, stop)
+    size = len(page.excerpt.raw)
+    stop = size if end is None else max(0, min(size, end - page.excerpt.offset))
+    start = max(0, begin - page.excerpt.offset)
+    for at in page.excerpt.spots.places(literal):
+        if start <= at <= stop - len(literal):
+            yield _Place(page, at, stop)
 
 
 def _thinned(places: list[_Place]) -> list[_Place]:
@@ -172,7 +182,7 @@ def _attempt(pages: Sequence[Page], end: int | None) -> int:
     begin = 0
     for page in pages:
         stop = len(page.excerpt.raw) if end is None else max(0, min(len(page.excerpt.raw), end - page.excerpt.offset))
-        at = page.excerpt.raw.rfind(b"***** Running training", 0, stop)
+        at = page.excerpt.spots.last(b"***** Running training", 0, stop)
         begin = page.excerpt.offset + at if at >= 0 else begin
     return begin
 
@@ -185,18 +195,19 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 def _points(places: Sequence[_Place], row: dict[str, Any]) -> Iterator[Point]:
     pattern = _compiled(row["pattern"].encode())
-    page, before = None, 0
+    page, before, counts = None, 0, True
     for place in places:
         raw, at = place.page.excerpt.raw, place.at
         if place.page is not page:
             page, before = place.page, 0
+            counts = page.excerpt.spots.any(_COUNTERS)
         left = max(raw.rfind(b"\n", max(0, at - _AROUND), at) + 1, at - _AROUND, 0)
         match = pattern.search(raw, left, min(place.stop, at + _AROUND))
         size = _size(match, row) if match is not None else None
         if match is None or size is None or match.start("value") < before:
             continue
         if not row.get("between_steps") or _compiled(_TRAINS).search(raw, before, match.start()):
-            yield Point(page, match.start("value"), size, _step(raw, match, at), _stream(page, match))
+            yield Point(page, match.start("value"), size, _step(raw, match, at, counts), _stream(page, match))
         before = match.end()
 
 
@@ -221,13 +232,13 @@ def _printed(digits: str, unit: str) -> Size | None:
     return Size.printed(digits, unit)
 
 
-def _step(raw: bytes, match: re.Match[bytes], at: int) -> int | None:
-    """The step that a figure belongs to: its own, one beside it in its line, else that of the progress bar before it."""
+def _step(raw: bytes, match: re.Match[bytes], at: int, counts: bool) -> int | None:
+    """The step that a figure belongs to: its own, one beside it in its line (where the page `counts`), else that of the bar before it."""
     if "step" in match.re.groupindex and match["step"]:
         return int(match["step"])
     line = max(raw.rfind(b"\n", max(0, at - 2000), at), at - 2000, 0)
     end = raw.find(b"\n", at, at + 2000)
-    counted = _compiled(_COUNTED).search(raw, line, end if end >= 0 else at + 2000)
+    counted = _compiled(_COUNTED).search(raw, line, end if end >= 0 else at + 2000) if counts else None
     if counted is not None:
         return int(next(filter(None, counted.groups())))
     bars = list(_compiled(_BAR).finditer(raw, max(0, at - 1200), at))

@@ -25,6 +25,7 @@ _PLACE = later(
 #: A notebook's frames: as IPython before 8 wrote them, without their lines; its cells.
 _CELL = later(r"([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in )")
 _BEGUN = later(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
+_FLUSH = later(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
 _GROUP = later(r"^\s{0,40}[|] ")  # the border of an exception group
 _CUT_PATH = later(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a place in a box that was not wide enough for it
 WIDE = 60  # characters that a line has at least which a console cut
@@ -32,6 +33,8 @@ _ARROW = later(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
 _BESIDE = later(r"\s*\d{1,9}(?: |$)")  # those around it
 _RICH_SOURCE = later(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
 _FRAME = later(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
+#: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
+_LINKED = later(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
 _RAY_TASK = later(r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)")
 
 
@@ -62,7 +65,7 @@ def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceb
         if not (cut or same_stream(line.prefix, prefix)) or not line.text.strip():
             continue
         ended = False
-        for text in reversed([_GROUP.sub("", part) for part in line.text.split("\n")]):  # several, where a string held them
+        for text in reversed([_GROUP.sub("", part) for part in _unlinked(line.text).split("\n")]):  # several, where a string held them
             if _HEAD.search(text):
                 task, head, ended = _RAY_TASK.search(text), at, True
                 break
@@ -84,10 +87,18 @@ def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceb
     return Traceback(frames, places, task["actor"], int(task["pid"]), task["host"], head)
 
 
+def _unlinked(text: str) -> str:
+    """A line with the links in it as the words that were shown."""
+    return _LINKED.sub(r"\1", text) if "](" in text else text
+
+
 def _is_rest(page: Page, index: int, prefix: Prefix) -> bool:
     """Whether a line is the rest of the one above, which a console cut at its width: traceback lines are indented, rests are not."""
-    line, above = page.line(index), page.line(index - 1)
-    if line.text[:2].isspace() or not line.text.strip() or not same_stream(above.prefix, prefix) or line.prefix not in (NOBODY, prefix):
+    line = page.line(index)
+    if line.text[:2].isspace() or not line.text.strip() or line.prefix not in (NOBODY, prefix):
+        return False
+    above = page.line(index - 1)
+    if not same_stream(above.prefix, prefix):
         return False
     if _HEAD.search(line.text) or _PLACE.match(line.text):
         return False
@@ -128,7 +139,9 @@ def _uncut(texts: list[str]) -> list[str]:
     for at, text in enumerate(texts):
         rest = last >= 0 and text.strip() and not text[:2].isspace() and not _PLACE.match(text) and not _HEAD.search(text)
         begun = last >= 0 and _CUT_PATH.match(whole[last]) is not None
-        if rest and _BEGUN.match(whole[last]):
+        if rest and _FLUSH.match(whole[last]):
+            last = at
+        elif rest and _BEGUN.match(whole[last]):
             apart = re.search(r"(?:,|\bline|\bin)$", whole[last]) is not None and not text.startswith(" ")
             whole[last], whole[at] = f"{whole[last]}{' ' * apart}{text}", ""
         elif begun and re.match(r"\s*(?:\S*\.py:\d+ in |\S*:?\d+ in |in )\S", text):

@@ -14,6 +14,7 @@ from diagnose.units import SCALE, Size
 if TYPE_CHECKING:
     from diagnose.lalr import Node, Token
 
+MUCH = 8 << 10  # characters of a text from where on it is not remembered
 _UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
 _EXCEPTION = later(
     r".*(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]+\))?)"
@@ -40,6 +41,10 @@ class Statement(NamedTuple):
 
 def statements(grammar: str, text: str) -> list[Statement]:
     """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
+    return list(_remembered(grammar, text) if len(text) < MUCH else _statements(grammar, text))
+
+
+def _statements(grammar: str, text: str) -> list[Statement]:
     from diagnose.lalr import Token, Tree, Unread
 
     def stated(node: Node) -> Statement:
@@ -58,6 +63,9 @@ def statements(grammar: str, text: str) -> list[Statement]:
         else:
             return [stated(node) for node in read.children] if isinstance(read, Tree) else [stated(read)]
     return []
+
+
+_remembered = lru_cache(maxsize=1024)(_statements)  # the same code fails in many jobs
 
 
 def _statement(tokens: list[Token], kind: str) -> Statement:

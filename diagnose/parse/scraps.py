@@ -1,0 +1,70 @@
+"""What is left of a traceback where no frames stand above the message: a list below it, the beginning of another process's, or one
+line of source."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose.parse import beside
+from diagnose.parse.event import Frame
+from diagnose.parse.lines import same_stream
+from diagnose.parse.pattern import later
+from diagnose.parse.traceback import Traceback, of_lines
+
+if TYPE_CHECKING:
+    from diagnose.parse.lines import Page, Prefix
+
+LISTED = 200  # frames of a list that are read
+APART = 3  # lines between the message and its list
+
+#: pybind11 writes the frames below the words of a Python error that passed through C++, the innermost first.
+_LIST = re.compile(r"\s*At:\s*$")
+_LISTED = later(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200})$")
+
+_HEAD = re.compile(r"Traceback \(most recent call last\):\s*$")
+_FENCE = re.compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
+_ENDS = re.compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
+
+
+def below(page: Page, index: int, prefix: Prefix) -> Traceback:
+    """The frames of pybind11's list below a message, innermost last; none where there is no list."""
+    frames: list[Frame] = []
+    places: list[int] = []
+    begun = False
+    for at, text in beside.below(page, index, APART + LISTED):
+        if not same_stream(page.line(at).prefix, prefix):
+            continue
+        found = _LISTED.match(text) if begun else None
+        if found is not None:
+            frames.append(Frame(found[1], int(found[2]), found[3], ""))
+            places.append(at)
+        elif begun or at - index > APART:
+            break
+        else:
+            begun = _LIST.match(text) is not None
+    return Traceback(tuple(reversed(frames)), tuple(reversed(places)))
+
+
+def cut_off(page: Page, index: int) -> Traceback:
+    """The frames of a traceback that begins just below a message and is cut off before it says what it ends in: where a text stops
+    within it, another process had begun to tell the same."""
+    lines: list[tuple[int, str]] = []
+    for at, text in beside.below(page, index, APART + LISTED):
+        if lines and (_FENCE.match(text) or not text.strip()):
+            break
+        if not lines and at - index > APART:
+            return Traceback()
+        if lines or _HEAD.match(text):
+            lines.append((at, text))
+        if lines and (_ENDS.match(text) or at - index == APART + LISTED):
+            return Traceback()
+    return of_lines(lines[1:])
+
+
+def source(page: Page, index: int, prefix: Prefix) -> str:
+    """The line just above a message, which may be the source line that failed; empty where it is another process's."""
+    for at, text in beside.above(page, index, APART):
+        if text.strip():
+            return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
+    return ""

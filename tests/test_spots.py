@@ -1,0 +1,51 @@
+"""Where words stand in a text: the same whether each is sought by itself or all are found in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diagnose import spots
+
+WORDS = [b"Max_MA ", b"MA ", b"Running", b"***** Running training", b"GPU ", b"aa", b"aaa", b"says nothing"]
+TEXTS = st.lists(st.sampled_from([*WORDS, b"a", b"\n", b" ", b"GPU"]), max_size=40).map(b"".join)
+
+
+@pytest.fixture(scope="module", params=["one by one", "all at once"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    held, spots._VOCABULARY = spots._VOCABULARY, spots._Vocabulary()
+    if request.param == "all at once":
+        pytest.importorskip("ahocorasick_rs")
+        spots._VOCABULARY.asked.update(dict.fromkeys(WORDS[:-1]))  # a word that it does not know is sought all the same
+        spots._VOCABULARY.make()
+    yield
+    spots._VOCABULARY = held
+
+
+def naive(text: bytes, word: bytes) -> list[int]:
+    return [at for at in range(len(text)) if text.startswith(word, at)]
+
+
+@settings(max_examples=200)
+@given(TEXTS, st.sampled_from(WORDS), st.integers(-2, 60), st.integers(-2, 80))
+def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end: int) -> None:
+    found = spots.Spots(text)
+    assert list(found.places(word)) == naive(text, word)
+    assert found.has(word) is (word in text)
+    assert found.among(set(WORDS)) == {each for each in WORDS if each in text}
+    if 0 <= start <= end:
+        assert found.first(word, start, end) == text.find(word, start, end)
+        assert found.last(word, start, end) == text.rfind(word, start, end)
+
+
+def test_a_process_that_reads_much_learns_to_look_for_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ahocorasick_rs")
+    monkeypatch.setattr(spots, "_VOCABULARY", spots._Vocabulary())
+    monkeypatch.setattr(spots, "MUCH", 1000)
+    text = b"x" * 300 + b"GPU "
+    for _ in range(4):
+        assert spots.Spots(text).has(b"GPU ")
+    assert spots._VOCABULARY.known == (b"GPU ",)
