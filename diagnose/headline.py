@@ -101,10 +101,15 @@ def who(event: Event) -> Text:
     elif event.rank is not None:
         name = phrase("headline.rank", rank=event.rank)
     elif event.role not in (None, "train"):
-        return phrase("headline.process", role=phrase(f"headline.role_{event.role}"))
+        return phrase("headline.process", role=acting(event))
     else:
         return phrase("headline.job")
-    return phrase("headline.role", who=name, role=phrase(f"headline.role_{event.role}")) if event.role not in (None, "train") else name
+    return phrase("headline.role", who=name, role=acting(event)) if event.role not in (None, "train") else name
+
+
+def acting(event: Event) -> Text:
+    """The role of the process; an engine may serve requests as well as rollouts."""
+    return phrase("headline.engine") if event.role == "engine" else phrase(f"headline.role_{event.role}")
 
 
 def everyone(event: Event) -> Text:

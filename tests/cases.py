@@ -18,7 +18,7 @@ GIB = 2**30
 #: What `expect` of a short case may say (docs/corpus.md).
 EXPECTATIONS = {
     "status", "family", "phase", "gpu", "rank", "figures", "facts", "attribution", "attributions", "first_cause", "causes", "not_causes",
-    "rules", "first_remedy", "remedies", "fits", "edits", "rejected", "plan", "has_questions", "headline",
+    "rules", "first_remedy", "remedies", "fits", "edits", "rejected", "plan", "has_questions", "questions", "headline", "echoes",
 }  # fmt: skip
 
 
@@ -53,6 +53,8 @@ def settings(name: str) -> dict[str, Any]:
     folder = CORPUS / name
     given = want["inputs"] if is_long(name) else want
     options = dict(given.get("options", {}))
+    if "snapshot" in options:
+        options["snapshot"] = folder / options["snapshot"]
     options["configs"] = [folder / config for config in given.get("configs", [])]
     return {"logs": folder / given.get("log", "error.log"), **options}
 
@@ -120,6 +122,10 @@ def _disagreements(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
     for mention in want.get("headline", []):
         if mention.lower() not in verdict["headline"].lower():
             yield f"the headline does not mention {mention}: {verdict['headline']}"
+    echoes = [f"{event['family']} {event['exception']}" for event in told["events"] if event["consequence_of"] == index]
+    for echo in want.get("echoes", []):
+        if not any(echo in said for said in echoes):
+            yield f"{echo} is not said to follow from the failure: {echoes}"
     for fact, value in want.get("facts", {}).items():
         values = [held["value"] for held in told["facts"] if held["name"] == fact]
         if value not in values and str(value) not in [str(each) for each in values]:
@@ -127,8 +133,12 @@ def _disagreements(want: dict[str, Any], told: dict[str, Any]) -> Iterator[str]:
     yield from _of_attributions(want, told)
     yield from _of_causes(want, told)
     yield from _of_remedies(want, told)
-    if want.get("has_questions") and not told["questions"]:
+    asked = [question["fact"] for question in told["questions"]]
+    if want.get("has_questions") and not asked:
         yield "no question is asked"
+    for fact in want.get("questions", []):
+        if fact not in asked:
+            yield f"{fact} is not asked for: {asked}"
 
 
 def _listed(value: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from diagnose.judge.verdict import Judgement
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.parse.event import Event, Frame, OtherProcess
 from diagnose.phrases import Text, same
-from diagnose.plan.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung
+from diagnose.plan.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung, Unsettled
 from diagnose.report import Diagnosis, Verdict
 from diagnose.units import Size, Version
 
@@ -327,6 +327,7 @@ def ppo_states() -> Diagnosis:
     unknown = ruling(
         "leak", "leak", "unknown", Text("Memory grows step by step", "显存逐步增长"), same(""), missing="log.step", deciding="log.step > 10"
     )
+    open_ = Unsettled("leak", unknown.title, "log.step", Text("give the log from the start of training", "提供从训练开始的日志"))
     remedy = Remedy(
         "zero_offload_optimizer",
         "zero_offload_optimizer",
@@ -380,8 +381,8 @@ def ppo_states() -> Diagnosis:
         (),
         (),
         (actor, critic),
-        Judgement((cause, also), (unknown,), (cause, also, unknown), ("broken_rule",)),
-        Outcome((remedy, smaller), (Rejected("zero3", "zero3", Text("already in effect", "已生效")),), plan, (ram,)),
+        Judgement((cause, also), (unknown,), (cause, also, unknown), (same("broken_rule"),)),
+        Outcome((remedy, smaller), (Rejected("zero3", "zero3", Text("already in effect", "已生效")),), plan, (ram,), (open_,)),
     )
 
 

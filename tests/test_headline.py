@@ -58,8 +58,8 @@ def test_what_it_says(text: str, english: str, chinese: str) -> None:
 def test_a_survived_failure_does_not_claim_a_death() -> None:
     """The banner, too, says that the run went on."""
     diagnosis = explain(WARNED + torch())
-    assert render(diagnosis, "en").splitlines()[0] == "OUT OF MEMORY, BUT THE RUN WENT ON"
-    assert render(explain(torch()), "en").splitlines()[0] == "OUT OF MEMORY"
+    assert render(diagnosis, "en").splitlines()[0] == "OUT OF MEMORY, BUT THE RUN WENT ON (text:1)"
+    assert render(explain(torch()), "en").splitlines()[0] == "OUT OF MEMORY (text:1)"
 
 
 @pytest.mark.parametrize(("text", "presumed"), [(KILLED, True), (IN_CGROUP, False), (OOMKILLED, False)])
@@ -76,3 +76,11 @@ def test_which_attempt_is_diagnosed_is_told_without_being_asked() -> None:
     start = "W0101 torch/distributed/run.py:793] Setting OMP_NUM_THREADS environment variable for each process to be 1\n"
     answer = render(explain(f"{start}{torch()}{start}{torch(gpu=2)}"), "en")
     assert "the log holds 2 attempts that failed; this is attempt 2" in " ".join(answer.split())
+
+
+def test_settings_without_a_failure_can_still_be_checked() -> None:
+    """A question that holds a command and no message: what can be done with it is said, and only then."""
+    command = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 4"
+    asked = explain(f"# It runs out of memory\n```\n{command}\n```\nwhy?\n").verdict.headline
+    assert "oomdoctor check" in asked.en and "oomdoctor check" in asked.zh
+    assert "oomdoctor check" not in explain("epoch 1 done\n").verdict.headline.en

@@ -169,7 +169,7 @@ def test_a_rule_that_crashes_is_a_note_about_the_rule(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(room, "decide", crash)
     found = judge(book(REFERENCE))
-    assert found.faults == ("fragmented-reserve: ZeroDivisionError: sample",)
+    assert [fault.en for fault in found.faults] == ["fragmented-reserve: ZeroDivisionError: sample"]
     assert found.causes[0].cause == "logits"
 
 
@@ -199,7 +199,7 @@ def test_a_users_broken_rule_is_reported_and_sits_out(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("id: bad\ncause: logits\nwhen: {all: [log.free > 1 GB]}\n", encoding="utf-8")
     (tmp_path / "worse.yaml").write_text("id: [\n", encoding="utf-8")
     found = judge(book(REFERENCE), [tmp_path])
-    assert len(found.faults) == 1 and "bad.yaml" in found.faults[0]
+    assert len(found.faults) == 1 and "bad.yaml" in found.faults[0].en
     assert found.causes[0].cause == "logits"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.facts import Fact, FactBook, Witness, typed
+from diagnose.facts import Fact, FactBook, Value, Witness, typed
 from diagnose.judge.compare import holds
 from diagnose.judge.decide import decide
 from diagnose.judge.express import parse
@@ -69,6 +69,38 @@ def test_a_range_that_leaves_it_open_may_be_presumed_as_estimated() -> None:
     wide = FactBook([Fact("ledger.mm_inputs", Size.between(0, 8 * 2**30, 8 * 2**30), "derived", Witness("derived"))])
     assert decide(rule_of({**raw, "presume": {"ledger.mm_inputs": "as_estimated"}}), wide).outcome == "likely"
     assert decide(rule_of({**raw, "presume": {}}), wide).outcome == "unknown"
+
+
+def test_the_most_that_an_estimate_allows_may_be_presumed() -> None:
+    """What pinned memory is rounded up to decides: surely more fires, more by the upper end is likely, surely less is quiet."""
+    rule = rule_of(
+        {
+            **FRAGMENTED,
+            "when": {"all": ["ledger.host > log.container_limit"]},
+            "presume": {"ledger.host": "at_most"},
+            "accounts_for": "ledger.host",
+            "evidence": {"en": "{ledger.host}", "zh": "{ledger.host}"},
+        }
+    )
+    outcomes = {limit: decide(rule, ranged(limit)).outcome for limit in (100, 150, 300)}
+    assert outcomes == {100: "fires", 150: "likely", 300: "quiet"}
+
+
+def ranged(limit: int) -> FactBook:
+    host = Size(113 * 2**30, 226 * 2**30, 113 * 2**30)
+    return FactBook().changed({"ledger.host": host, "log.container_limit": Size.exactly(limit * 2**30)})
+
+
+def test_no_cause_fills_more_than_the_card_and_nothing_fills_nothing(rule: Rule) -> None:
+    """An estimate of rows that is larger than the card is an upper bound; while weights are loaded the need may well be larger."""
+    held = {**FIGURES, "alloc.expandable_segments": "disabled", "log.capacity": "31.74 GiB", "log.allocated": "23.51 GiB"}
+    huge = Size.exactly(9000 * 2**30)
+    known: dict[str, Value] = {"log.reserved_unallocated": huge, "log.phase": "backward"}
+    told = decide(rule, book(held).changed(known)).accounts_for
+    assert told is not None and told.low == 0 and told.high == book(held).size("log.capacity").high  # type: ignore[union-attr]
+    assert decide(rule, book(held).changed({**known, "log.phase": "model_load"})).accounts_for == huge
+    nothing = rule_of({**FRAGMENTED, "accounts_for": "ledger.mm_inputs"})
+    assert decide(nothing, book(held).changed({"ledger.mm_inputs": Size.exactly(0)})).accounts_for is None
 
 
 def test_the_line_that_says_no_is_named(rule: Rule) -> None:

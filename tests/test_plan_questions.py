@@ -5,26 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cases import folders, run, settings
+from cases import diagnosed, folders, run, settings
 
 from diagnose import explain
 from diagnose.facts import declared
 from diagnose.plan.remedy import Question
 from diagnose.report import Diagnosis
 
-#: An answer of each kind: for a size one that is too small for what is asked about.
-ANSWERS = {"count": "4", "size": "8 GiB", "switch": "enabled", "version": "4.40.0", "ratio": "0.5"}
+#: Answers of each kind, the first of which changes the report: for a size one that is too small for what is asked about.
+ANSWERS = {
+    "count": ("4", "1", "200000"), "size": ("8 GiB", "4 TiB"), "switch": ("enabled", "disabled"), "version": ("4.40.0", "9.0.0"),
+    "ratio": ("0.5", "0.95"), "text": ("x",), "word": ("x",),
+}  # fmt: skip
+#: What is answered by an option of its own.
+OPTIONS = {"--model ID": ("model", ("Qwen/Qwen2.5-7B", "meta-llama/Llama-3.2-1B")), "--gpu NAME": ("gpu", ("T4", "H100-80GB"))}
 SAID = ("causes", "undecided", "remedies", "rejected", "plan", "budgets", "attributions")
 
 
-def answered(name: str, question: Question) -> Diagnosis:
-    """The case once more with the option that the question names."""
-    if question.set == "--model ID":
-        return run(name, model="Qwen/Qwen2.5-7B")
+def answers(question: Question) -> tuple[str, ...]:
+    """What a person may answer, the answer that surely changes the report first."""
+    if question.set in OPTIONS:
+        return OPTIONS[question.set][1]
     entry = declared(question.fact)
     assert entry is not None and question.set.startswith(f"--set {question.fact}=")
     words = question.set.partition("=")[2].split("|")
-    answer = words[-1] if len(words) > 1 else ANSWERS.get(entry.kind, "x")
+    return tuple(reversed(words)) if len(words) > 1 else ANSWERS[entry.kind]
+
+
+def answered(name: str, question: Question, answer: str) -> Diagnosis:
+    """The case once more with the option that the question names."""
+    if question.set in OPTIONS:
+        changes: dict[str, Any] = {OPTIONS[question.set][0]: answer}
+        return run(name, **changes)
     return run(name, set={**settings(name).get("set", {}), question.fact: answer})
 
 
@@ -40,9 +52,10 @@ def test_answering_a_question_settles_it_and_changes_the_report(name: str) -> No
     before = said(asked)
     for question in asked.outcome.questions:
         assert question.why.en and question.why.zh and question.how.en and question.how.zh
-        after = answered(name, question)
-        assert question.fact not in [each.fact for each in after.outcome.questions], question.fact
-        assert said(after) != before, question.fact
+        for number, answer in enumerate(answers(question)):
+            after = answered(name, question, answer)
+            assert question.fact not in [each.fact for each in after.outcome.questions], (question.fact, answer)
+            assert number or said(after) != before, (question.fact, answer)
 
 
 ENGINE = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
@@ -76,3 +89,28 @@ def test_what_a_likely_cause_takes_for_granted_is_asked() -> None:
     found = explain(log)
     assert found.judgement.causes[0].outcome == "likely"
     assert "alloc.expandable_segments" in [question.fact for question in found.outcome.questions]
+
+
+@pytest.mark.parametrize("name", folders())
+def test_what_could_not_be_judged_is_short_and_says_what_would_settle_it(name: str) -> None:
+    """Not every rule that lacks something: one for each cause that is open, each one fact away, with a way to learn it."""
+    found = diagnosed(name)
+    assert len(found.outcome.unsettled) <= 8
+    told = {cause.cause for cause in found.judgement.causes}
+    verdicts = {verdict.rule: verdict for verdict in found.judgement.all}
+    for each in found.outcome.unsettled:
+        assert verdicts[each.rule].outcome == "unknown" and verdicts[each.rule].cause not in told
+        assert each.how.en and each.how.zh and "VALUE" not in each.how.en
+    causes = [(each.fact, verdicts[each.rule].cause) for each in found.outcome.unsettled]
+    assert len(causes) == len(set(causes))
+
+
+def test_a_bare_message_names_the_model_and_the_traceback_as_what_would_settle_most() -> None:
+    """And what then is given is no longer asked for."""
+    bare = "torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
+    facts = [each.fact for each in explain(bare).outcome.unsettled]
+    assert {"model.shape", "log.phase"} <= set(facts)
+    frame = '  File "/x/torch/optim/adamw.py", line 176, in step\n    state["exp_avg"] = torch.zeros_like(p)\n'
+    traced = f"Traceback (most recent call last):\n{frame}"
+    assert "log.phase" not in [each.fact for each in explain(traced + bare).outcome.unsettled]
+    assert "model.shape" not in [each.fact for each in explain(bare, model="Qwen/Qwen2.5-7B").outcome.unsettled]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from cases import CORPUS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
-from diagnose import check
+from diagnose import check, explain
 from diagnose.adapters.settings import ConfigSource
 from diagnose.facts import FactBook
 from diagnose.plan import make, patch
@@ -84,6 +85,7 @@ def test_a_plan_that_fits_still_fits_once_its_edits_are_read_again(made: tuple[s
     peaks = [remedies[step].peak for step in plan.steps if remedies[step].price.effort != "hardware"]
     told = [size.bytes for size in peaks if size is not None]
     assert told == sorted(told, reverse=True)
+    assert plan.fits != "yes" or plan.margin is None or plan.margin.bytes > 0
     if plan.fits != "yes" or hardware(plan) or plan.predicted_peak is None:
         return
     again = checked(name, patch.texts(found.documents, plan.edits)[name], gpu, gpus)
@@ -120,6 +122,32 @@ def test_where_no_remedy_is_enough_the_smallest_card_that_is_has_its_figures() -
     assert "Nothing that keeps the model and the cards is enough" in plan.note.en
     card = next(remedy for remedy in found.remedies if remedy.id == "bigger_gpu")
     assert "GB" in card.why.en and "usable there" in card.why.en and card.price.effort == "hardware"
+
+
+def test_where_no_card_that_is_sold_is_enough_one_may_be_beside_other_steps() -> None:
+    """72 billion parameters with adapters in long rows: the largest card alone is too small, and so are all other remedies together."""
+    text = FACTORY.format(tuned="lora", rows=2, length=32768).replace("7B", "72B")
+    found, plan = planned(text.replace("bf16: true", "fp16: true"), "V100-32GB", 1)
+    assert plan.fits == "yes" and plan.steps[-1] == "bigger_gpu" and len(plan.steps) > 1 and plan.note is not None
+    card = next(remedy for remedy in found.remedies if remedy.id == "bigger_gpu")
+    assert "GB)" in card.title.en and plan.margin is not None and plan.margin.bytes > 0
+
+
+def test_a_card_beside_other_steps_is_as_small_as_they_allow() -> None:
+    """Sharded over two cards the weights need less than the card that would hold them whole, and the margin is that of the smaller one."""
+    text = FACTORY.format(tuned="lora", rows=1, length=4096).replace("7B", "72B").replace("stage: sft", "stage: dpo")
+    found, plan = planned(text, "RTX 4090", 2)
+    assert plan.steps == ("zero3", "bigger_gpu") and plan.predicted_peak is not None and plan.predicted_peak.bytes < 120 * GIB
+    assert plan.margin is not None and plan.margin.bytes > 0
+    assert next(remedy for remedy in found.remedies if remedy.id == "bigger_gpu").peak == plan.predicted_peak
+
+
+def test_what_cures_one_moment_goes_with_what_cures_the_next() -> None:
+    """The load moved to the card first, the optimizer step is too large as well: the plan puts the load right and sees to the step."""
+    case = CORPUS / "moved-to-the-card-before-sharding"
+    found = explain(case / "error.log", configs=[case / "sft.py", case / "ds_zero3.json"]).outcome
+    assert found.plan is not None and found.plan.fits == "yes" and found.plan.note is None
+    assert found.plan.steps[0] == "fix_config_not_applied" and len(found.plan.steps) > 1
 
 
 def outcome(facts: FactBook, *causes: object, room: float) -> Outcome:

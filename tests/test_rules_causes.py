@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from diagnose import shipped
+from diagnose.judge.express import Comparison
 from diagnose.judge.load import rules
 from diagnose.vet import examples
 from diagnose.vet.paper import Paper, papers
@@ -35,3 +37,24 @@ def test_the_causes_cover_the_vocabulary() -> None:
 def test_each_rule_stands_in_one_short_file() -> None:
     for file in sorted(Path(FOLDER / "causes").glob("*.yaml")):
         assert len(file.read_text(encoding="utf-8").splitlines()) <= 100, file.name
+
+
+FIGURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(%| [KMGT]?i?B\b| \*)?")
+
+
+def figures(line: Comparison) -> set[str]:
+    """The figures of a condition that somebody chose: not releases, small counts and the indices of cards and stages."""
+    found = {number + unit for number, unit in FIGURE.findall(str(line).replace(" %", "%"))}
+    plain = {figure for figure in found if figure in ("0", "1", "2", "3")}
+    return set() if "version." in str(line) else found - plain
+
+
+def test_every_figure_has_a_reason() -> None:
+    """docs/rules.md says why a bound is as high as it is; one that nobody can explain does not get in."""
+    text = (shipped.home() / "docs" / "rules.md").read_text(encoding="utf-8")
+    table = text.partition("## The figures in conditions")[2].partition("\n## ")[0]
+    explained = {figure for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for figure in re.findall(r"`([^`]+)`", row)}
+    used = {
+        figure for rule in rules()[0] if rule.url.startswith("docs/generated/causes") for line in rule.lines for figure in figures(line)
+    }
+    assert used == explained

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,11 +12,15 @@ import pytest
 from diagnose import shipped
 from diagnose.adapters import read
 from diagnose.adapters.settings import ConfigSource, Document
-from diagnose.facts import FactBook, declared
-from diagnose.judge.express import names
+from diagnose.facts import FactBook, Value, declared, typed
+from diagnose.judge.express import Comparison, Figure, names
+from diagnose.judge.verdict import Judgement
 from diagnose.parse.reading import Reading
 from diagnose.plan import environment, knobs, patch
+from diagnose.plan.job import Job
 from diagnose.plan.load import KEEP_BATCH, Rule, rules
+from diagnose.plan.reject import contraindicated, too_unsure
+from diagnose.plan.say import filled
 from diagnose.plan.values import value_for
 
 VOCABULARY = shipped.table("vocabulary")
@@ -60,7 +66,7 @@ def test_knob_and_values(rule: Rule) -> None:
     entry = declared(rule.turns)
     assert entry is not None
     nothing = FactBook()
-    texts = [text for text in (*rule.to.values, *rule.already) if text[-1:] != "%" and text[:1] != "="]
+    texts = [text for text in (*rule.to.values, *rule.already) if text[-1:] != "%" and text[:1] not in ("=", "+")]
     values = [value_for(rule.turns, text, nothing) for text in texts]
     assert None not in values
     assert not entry.words or set(values) <= set(entry.words)
@@ -78,6 +84,38 @@ def test_a_reason_names_only_what_its_condition_knows(rule: Rule, unless: Any) -
     for said in unless.reason:
         assert set(re.findall(r"\{([\w.]+)\}", said)) <= known
     assert unless.reason.en.endswith(".") and unless.reason.zh.endswith("。")
+
+
+def tried(name: str, lines: Sequence[Comparison]) -> list[Value]:
+    """Values of a fact among which a comparison that can hold does so: those that it names, and some to either side."""
+    entry = declared(name)
+    assert entry is not None
+    named = [figure.text for line in lines for figure in (line.left, line.right) if isinstance(figure, Figure)]
+    texts = {
+        "switch": ["enabled", "disabled"],
+        "size": ["0 B", "512 MiB", "4 GiB", "1000 GiB"],
+        "count": [*(text for text in named if text.isdigit()), "0", "1", "1000"],
+        "ratio": [*(text for text in named if text[:1].isdigit()), "0.1", "0.99"],
+        "version": [*(text for text in named if text[:1].isdigit()), "0.1.0", "2.11.0", "99.0.0"],
+    }.get(entry.kind, [text for text in named if not text[:1].isdigit()] or ["x"])
+    if entry.kind == "word" and entry.words:
+        texts = [*(text for text in texts if text in entry.words), *entry.words]
+    return [typed(name, text) for text in dict.fromkeys(texts)]
+
+
+@pytest.mark.parametrize("rule, unless", each("not_when"))
+def test_each_contraindication_can_hold_and_is_what_is_said_then(rule: Rule, unless: Any) -> None:
+    """None asks for what cannot be, and none stands where an earlier one always comes first."""
+    facts = list(dict.fromkeys(name for comparison in unless.all for name in names(comparison)))
+    for values in product(*(tried(name, unless.all) for name in facts)):
+        book = FactBook().changed(dict(zip(facts, values, strict=True)))
+        job = Job(book, (), Judgement((), (), ()), (), lambda _: (), lambda *_: None)
+        if job.true(unless.all) is True and contraindicated(rule, job) == filled(unless.reason, job):
+            return
+    nothing = Job(FactBook(), (), Judgement((), (), ()), (), lambda _: (), lambda *_: None)
+    if unless.even_unknown and too_unsure(rule, nothing) == filled(unless.reason, nothing):
+        return
+    pytest.fail(f"{rule.id}: {' and '.join(map(str, unless.all))}")
 
 
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.id)

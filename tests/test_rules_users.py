@@ -69,6 +69,19 @@ def test_a_broken_remedy_is_a_note_and_takes_nothing_with_it(tmp_path: Path) -> 
     odd = OURS.replace("turns: none", "turns: train.max_seq_len\nto: [a great deal]").replace("saves: unknown", "saves: ledger")
     (tmp_path / "no-value.yaml").write_text(odd.replace("ask-the-cluster-team", "no-value"), encoding="utf-8")
     found = explain(LOG, configs=[CONFIG], rules=[tmp_path])
-    faults = " ".join(found.judgement.faults)
+    faults = " ".join(fault.en for fault in found.judgement.faults)
     assert "no-price.yaml" in faults and "no-fact.yaml" in faults
     assert [remedy.id for remedy in found.outcome.remedies] == [remedy.id for remedy in explain(LOG, configs=[CONFIG]).outcome.remedies]
+
+
+def test_a_rule_about_a_fact_that_nobody_makes_is_a_note_and_ours_stays(tmp_path: Path) -> None:
+    """A misspelt fact would be unknown for ever: the override would silence our rule without a word."""
+    shipped = Path(__file__).parent.parent / "rules" / "causes" / "fragmented-reserve.yaml"
+    text = shipped.read_text(encoding="utf-8").replace("log.requested > log.free", "log.reqested > log.free", 1)
+    (tmp_path / "fragmented-reserve.yaml").write_text(text, encoding="utf-8")
+    found = explain(LOG, rules=[tmp_path])
+    plain = explain(LOG)
+    assert [cause.rule for cause in found.judgement.causes] == [cause.rule for cause in plain.judgement.causes]
+    said = [notice.message for notice in found.notices if notice.code == "rule"]
+    assert len(said) == 1 and "log.requested" in said[0].en and "log.requested" in said[0].zh
+    assert not [notice for notice in plain.notices if notice.code == "rule"]

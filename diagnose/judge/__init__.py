@@ -9,6 +9,7 @@ from diagnose.facts import FactBook
 from diagnose.judge import compete, load
 from diagnose.judge.decide import decide
 from diagnose.judge.verdict import Judgement, Verdict
+from diagnose.phrases import same
 
 
 def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> Judgement:
@@ -23,7 +24,7 @@ def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> 
         try:
             verdicts.append(decide(rule, book))
         except Exception as error:
-            faults.append(f"{rule.id}: {type(error).__name__}: {error}")
+            faults.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
     shortage = book.size("log.shortage") if book.switch("log.on_card") is not False else None
     causes = compete.ranked(verdicts, {rule.id: rule.yields_to for rule in rules}, shortage)
     undecided = sorted((verdict for verdict in verdicts if verdict.outcome == "unknown"), key=lambda verdict: (verdict.open, verdict.rule))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeAlias
 
 from diagnose.complaints import complaint
 from diagnose.facts import Value, declared, typed
-from diagnose.judge.express import Comparison, Figure, Name, Node, Product, Share, names
+from diagnose.judge.express import Comparison, Figure, Name, Node, Product, Share
 from diagnose.truth import Truth, not_
 from diagnose.units import Size, Version, size_of
 
@@ -21,13 +22,59 @@ Lookup: TypeAlias = Callable[[str], Value]
 
 def holds(comparison: Comparison, lookup: Lookup) -> Truth:
     """Whether the comparison is true of these facts; None where a fact is missing or two ranges overlap."""
-    kind = kind_of(comparison)
-    left, right = value(comparison.left, lookup, kind), value(comparison.right, lookup, kind)
+    asked: Callable[[Lookup], Truth] | None = comparison.__dict__.get("asked")  # every job asks all rules
+    if asked is None:
+        asked = comparison.__dict__["asked"] = _asked(comparison)
+    return asked(lookup)
+
+
+def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
+    """A comparison as a function of what is known. Most hold one fact against a figure or a word, which is worked out once."""
+    kind, sign = kind_of(comparison), comparison.operator
+    left, right = comparison.left, comparison.right
+    constant = _constant(right, kind) if isinstance(right, Figure) else None
+    if not isinstance(left, Name) or constant is None:
+        return lambda lookup: None if (held := value(left, lookup, kind)) is None else _compared(held, sign, value(right, lookup, kind))
+    if isinstance(constant, (str, bool)) and sign in ("==", "!="):
+        return _is(left.name, constant, sign == "==")
+    if isinstance(constant, Fraction) and constant.denominator == 1:
+        return _counted(left.name, sign, constant.numerator)
+    return lambda lookup: _compared(_known(lookup(left.name)), sign, constant)
+
+
+def _is(name: str, constant: str | bool, wanted: bool) -> Callable[[Lookup], Truth]:
+    def asked(lookup: Lookup) -> Truth:
+        found = lookup(name)
+        if found is None or found == "unknown":
+            return None
+        known = _known(found)
+        return None if known is None else (known == constant) is wanted
+
+    return asked
+
+
+#: Orders of two numbers.
+_ORDERS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def _counted(name: str, sign: str, constant: int) -> Callable[[Lookup], Truth]:
+    order, exact = _ORDERS[sign], Fraction(constant)
+
+    def asked(lookup: Lookup) -> Truth:
+        found = lookup(name)
+        if found is None:
+            return None
+        return bool(order(found, constant)) if found.__class__ is int else _compared(_known(found), sign, exact)
+
+    return asked
+
+
+def _compared(left: Operand | None, sign: str, right: Operand | None) -> Truth:
     if left is None or right is None:
         return None
     if isinstance(left, Size) and isinstance(right, Size):
-        return _sizes(left, comparison.operator, right)
-    return _exactly(left, comparison.operator, right)
+        return _sizes(left, sign, right)
+    return _exactly(left, sign, right)
 
 
 def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
@@ -61,7 +108,7 @@ def value(node: Node, lookup: Lookup, kind: str = "size") -> Operand | None:
     if isinstance(node, Figure):
         return _constant(node, kind)
     if isinstance(node, Share):
-        return _times(value(node.whole, lookup, kind), Fraction(node.percent) / 100)
+        return _times(value(node.whole, lookup, kind), _share(node.percent))
     if isinstance(node, Product):
         return reduce(_times, (value(part, lookup, kind) for part in node.parts))
     held = value(node.first, lookup, kind)
@@ -79,6 +126,12 @@ def _known(found: Value) -> Operand | None:
     return Fraction(found) if isinstance(found, (int, float)) else None
 
 
+@lru_cache(maxsize=256)
+def _share(percent: str) -> Fraction:
+    return Fraction(percent) / 100
+
+
+@lru_cache(maxsize=4096)
 def _constant(figure: Figure, kind: str) -> Operand | None:
     if kind == "version":
         return Version(figure.text)
@@ -120,6 +173,13 @@ _FAMILY = {"size": "size", "count": "number", "ratio": "number", "word": "word",
 
 def kind_of(comparison: Comparison) -> str:
     """The kind both sides share: size, number, word, switch or version. Raises Complaint where they do not agree."""
+    held: str | None = comparison.__dict__.get("kind")  # every job asks all rules
+    if held is None:
+        held = comparison.__dict__["kind"] = _shared(comparison)
+    return held
+
+
+def _shared(comparison: Comparison) -> str:
     left, right = _kind(comparison.left), _kind(comparison.right)
     for one, other in ((left, right), (right, left)):
         if one == other:
@@ -170,5 +230,7 @@ def check_words(comparison: Comparison) -> None:
 
 def unknown_in(comparison: Comparison, lookup: Lookup) -> str | None:
     """The first fact of a comparison that is not known; where all are, the first one (its range is too wide)."""
-    found = list(names(comparison))
+    found = comparison.names
+    if len(found) == 1:
+        return found[0]
     return next((name for name in found if _known(lookup(name)) is None), found[0] if found else None)

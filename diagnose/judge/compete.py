@@ -80,6 +80,7 @@ def _joined(best: Verdict, other: Verdict) -> Verdict:
         accounts_for=best.accounts_for or other.accounts_for,
         share=best.share if best.accounts_for else other.share,
         evidence=tuple(dict.fromkeys(best.evidence + other.evidence)),
+        put_right=best.put_right or other.put_right,
         # what was set aside lends no advice to what stands
         remedies=best.remedies if other.also_true and not best.also_true else tuple(dict.fromkeys(best.remedies + other.remedies)),
     )

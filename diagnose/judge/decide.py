@@ -15,8 +15,8 @@ from diagnose.record import record
 from diagnose.truth import Truth, all_of, any_of, not_
 from diagnose.units import Size
 
-#: Presumed of a size: that its estimate is right, where the range around it leaves a comparison open.
-ESTIMATE = "as_estimated"
+#: Presumed of a size where the range around it leaves a comparison open: that its estimate is right, or the most that it may be.
+ESTIMATE, MOST = "as_estimated", "at_most"
 
 #: Only a rule that speaks has something to explain.
 NOTHING = same("")
@@ -41,7 +41,13 @@ class _Line:
 
 def decide(rule: Rule, book: FactBook) -> Verdict:
     """The verdict of one rule. What a rule presumes is used only where the book does not know."""
-    known = _read(rule, book.value)
+    known: list[_Line] = []
+    for part, comparisons, refuses in (("all", rule.all, False), ("any", rule.any, "never"), ("none", rule.none, True)):
+        for comparison in comparisons:
+            said = holds(comparison, book.value)
+            if said is refuses:  # most rules say no at once
+                return _verdict(rule, "quiet", str(_Line(comparison, part, said)))
+            known.append(_Line(comparison, part, said))
     truth = _together(known)
     if truth is False:
         return _verdict(rule, "quiet", str(_refusing(known)))
@@ -49,10 +55,13 @@ def decide(rule: Rule, book: FactBook) -> Verdict:
         unproved = book.switch("log.proved") is False  # that memory ran out is then itself a presumption
         return _speaking(rule, "likely" if unproved else "fires", known, book, {})
     presumed = _presumed(rule, book)
-    assumed = _read(rule, _with(book, presumed))
-    if presumed and _together(assumed) is True:
+    if not presumed:
+        return _undecided(rule, known, book.value)
+    lookup = _with(book, presumed)
+    assumed = [_again(line, lookup) if not presumed.keys().isdisjoint(line.comparison.names) else line for line in known]
+    if _together(assumed) is True:
         return _speaking(rule, "likely", assumed, book, presumed)
-    return _undecided(rule, assumed, _with(book, presumed))
+    return _undecided(rule, assumed, lookup)
 
 
 def _presumed(rule: Rule, book: FactBook) -> dict[str, Value]:
@@ -60,9 +69,9 @@ def _presumed(rule: Rule, book: FactBook) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for name, text in rule.presume.items():
         held = book.size(name)
-        if text == ESTIMATE:
+        if text in (ESTIMATE, MOST):
             if held is not None and not held.exact:
-                values[name] = Size.exactly(held.bytes)
+                values[name] = Size.exactly(held.bytes if text == ESTIMATE else held.high)
         elif _silent(book, name):
             values[name] = typed(name, text)
     return values
@@ -76,9 +85,8 @@ def _with(book: FactBook, presumed: dict[str, Value]) -> Lookup:
     return lambda name: presumed[name] if name in presumed else book.value(name)
 
 
-def _read(rule: Rule, lookup: Lookup) -> list[_Line]:
-    parts = (("all", rule.all), ("any", rule.any), ("none", rule.none))
-    return [_Line(comparison, part, holds(comparison, lookup)) for part, comparisons in parts for comparison in comparisons]
+def _again(line: _Line, lookup: Lookup) -> _Line:
+    return _Line(line.comparison, line.part, holds(line.comparison, lookup))
 
 
 def _together(lines: list[_Line]) -> Truth:
@@ -95,18 +103,19 @@ def _refusing(lines: list[_Line]) -> _Line:
 def _speaking(rule: Rule, outcome: Outcome, lines: list[_Line], book: FactBook, presumed: dict[str, Value]) -> Verdict:
     lookup = _with(book, presumed)
     told = [line for line in lines if line.counts is True]
-    accounted = _bytes(rule.accounts_for, lookup)
-    read = [name for line in told for name in names(line.comparison)] + ([*names(rule.accounts_for)] if rule.accounts_for else [])
+    accounted = _within(_bytes(rule.accounts_for, lookup), book)
+    read = [name for line in told for name in line.comparison.names] + ([*names(rule.accounts_for)] if rule.accounts_for else [])
     return _verdict(
         rule,
         outcome,
         ", ".join(map(str, told)),
         explanation=wording.explanation(rule, lookup, presumed),
+        put_right=wording.filled(rule.put_right, lookup) if rule.put_right else None,
         accounts_for=accounted,
         share=_share(accounted, book),
         evidence=_witnesses(read, book),
         missing=next(iter(presumed), None),
-        exact=any("attribution.exact" in names(line.comparison) for line in told) and "attribution.exact" not in presumed,
+        exact=any("attribution.exact" in line.comparison.names for line in told) and "attribution.exact" not in presumed,
         told=len(told),
     )
 
@@ -115,20 +124,32 @@ def _undecided(rule: Rule, lines: list[_Line], lookup: Lookup) -> Verdict:
     unsettled = [line for line in lines if line.counts is None]
     # Where an alternative is open, a line of `all` that is open too comes first: it must hold in any case.
     first = unsettled[0] if unsettled else lines[0]
-    return _verdict(rule, "unknown", str(first), missing=unknown_in(first.comparison, lookup), open=len(unsettled))
+    lacks = dict.fromkeys(name for line in unsettled if (name := unknown_in(line.comparison, lookup)) is not None)
+    return _verdict(rule, "unknown", str(first), missing=unknown_in(first.comparison, lookup), open=len(unsettled), lacks=tuple(lacks))
 
 
 def _bytes(node: Node | None, lookup: Lookup) -> Size | None:
     found = None if node is None else value(node, lookup)
-    return found if isinstance(found, Size) else None
+    return found if isinstance(found, Size) and found.high > 0 else None
+
+
+def _within(accounted: Size | None, book: FactBook) -> Size | None:
+    """Where rows were on a card whose message prints figures, no cause filled more than the card has: an estimate above that is an upper
+    bound at best. (Before that, what is still to be loaded may be more than any card has.)"""
+    capacity = book.size("hardware.capacity") or book.size("log.capacity")
+    loads = book.word("log.phase") in (None, "model_load", "init", "dataset")
+    if accounted is None or capacity is None or book.size("log.allocated") is None or loads or book.switch("log.on_card") is False:
+        return accounted
+    return accounted if accounted.low <= capacity.high else Size(0, capacity.high, capacity.high)
 
 
 def _share(accounted: Size | None, book: FactBook) -> float | None:
-    """How much of the card that is; what the host lacks is no part of a card."""
+    """How much of the card that is; what the host lacks is no part of a card, and what is too little to name is not named."""
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     if accounted is None or capacity is None or capacity.bytes == 0 or book.switch("log.on_card") is False:
         return None
-    return accounted.bytes / capacity.bytes
+    share = accounted.bytes / capacity.bytes
+    return share if share >= 0.005 else None
 
 
 def _witnesses(read: Iterable[str], book: FactBook) -> tuple[Witness, ...]:
@@ -149,7 +170,9 @@ def _verdict(
     exact: bool = False,
     told: int = 0,
     share: float | None = None,
+    put_right: Text | None = None,
     open: int = 0,
+    lacks: tuple[str, ...] = (),
 ) -> Verdict:
     return Verdict(
         rule=rule.id,
@@ -167,5 +190,7 @@ def _verdict(
         exact=exact,
         told=told,
         share=share,
+        put_right=put_right,
         open=open,
+        lacks=lacks,
     )

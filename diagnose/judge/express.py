@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 from diagnose import shipped
@@ -70,7 +70,7 @@ class Product:
 Node: TypeAlias = "Name | Figure | Share | Sum | Product"
 
 
-@record
+@record(slots=False)
 class Comparison:
     """`left operator right`; printing it and parsing that gives it back."""
 
@@ -79,7 +79,16 @@ class Comparison:
     right: Node
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The facts that it reads, from left to right."""
+        return (*names(self.left), *names(self.right))
 
 
 def _inside(node: Node) -> str:
@@ -90,8 +99,7 @@ def _inside(node: Node) -> str:
 def names(node: Node | Comparison) -> Iterator[str]:
     """The facts that an expression reads, from left to right."""
     if isinstance(node, Comparison):
-        yield from names(node.left)
-        yield from names(node.right)
+        yield from node.names
     elif isinstance(node, Name):
         yield node.name
     elif isinstance(node, Share):

@@ -9,15 +9,16 @@ from typing import Any, TypeAlias
 
 from diagnose import shipped
 from diagnose.complaints import Complaint, complaint
-from diagnose.judge.express import Comparison, Node, comparison_of, node_of, parse, parse_sum, to_data
-from diagnose.phrases import Text
+from diagnose.facts import must_exist
+from diagnose.judge.express import Comparison, Node, comparison_of, names, node_of, parse, parse_sum, to_data
+from diagnose.phrases import Text, same
 from diagnose.record import record
 
 #: A rule as its file writes it: every scalar is text.
 Raw: TypeAlias = "Mapping[str, Any]"
 
 #: What a rule needs to speak; the examples stay behind.
-_SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "remedies", "references")
+_SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
 
 
 @record
@@ -36,6 +37,7 @@ class Rule:
     accounts_for: Node | None
     yields_to: tuple[str, ...]  # rules, or causes of the vocabulary, that set this one aside
     evidence: Text
+    put_right: Text | None  # which setting to put right, where a configuration is not in effect
     remedies: tuple[str, ...]
     references: tuple[str, ...]
     ours: bool = False  # shipped with the manual; a user's own rule has no page
@@ -79,6 +81,7 @@ def rule_of(raw: Raw, *, ours: bool = False) -> Rule:
             accounts_for=None if accounts is None else parse_sum(accounts) if isinstance(accounts, str) else node_of(accounts),
             yields_to=tuple(raw.get("yields_to", ())),
             evidence=_text(raw["evidence"]),
+            put_right=_text(raw["put_right"]) if "put_right" in raw else None,
             remedies=tuple(raw.get("remedies", ())),
             references=tuple(raw.get("references", ())),
             ours=ours,
@@ -96,17 +99,19 @@ def _lines(entries: Sequence[Any]) -> tuple[Comparison, ...]:
     return tuple(parse(entry) if isinstance(entry, str) else comparison_of(entry) for entry in entries)
 
 
-def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Rule], list[str]]:
+def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Rule], list[Text]]:
     """Every rule that may speak, by id, and the faults of those that cannot be read."""
     ours, unread = _shipped()
-    found, faults = {rule.id: rule for rule in ours}, list(unread)
+    found, faults = {rule.id: rule for rule in ours}, [same(fault) for fault in unread]
     for folder in folders:
         for where, raw in documents(folder):
             try:
                 rule = rule_of(raw)
+                for name in (name for line in rule.lines for name in names(line)):
+                    must_exist(name)  # a rule about a fact that nobody makes would stay silent for ever
                 found[rule.id] = rule
             except Complaint as error:
-                faults.append(f"{where}: {error}")
+                faults.append(error.at(where))
     speaking = ("stable", "trial") if trial else ("stable",)
     return [found[name] for name in sorted(found) if found[name].status in speaking], faults
 

@@ -32,7 +32,9 @@ class Verdict:
     exact: bool = False  # the rule fired on one tensor whose block prints as the request
     told: int = 0  # lines of the rule that hold
     share: float | None = None  # accounts_for as a part of the card; None: no card's memory, or the card is unknown
+    put_right: Text | None = None  # which setting to put right, where a configuration is not in effect
     open: int = 0  # lines of the rule that are still unknown
+    lacks: tuple[str, ...] = ()  # the facts that those lack, one of each line
 
 
 @record
@@ -42,4 +44,4 @@ class Judgement:
     causes: tuple[Verdict, ...]
     undecided: tuple[Verdict, ...]
     all: tuple[Verdict, ...]
-    faults: tuple[str, ...] = ()  # rules that crashed: a note about the rule, never about the patient
+    faults: tuple[Text, ...] = ()  # rules that crashed: a note about the rule, never about the patient

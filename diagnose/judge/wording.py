@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose.facts import Value, declared
 from diagnose.judge.compare import Lookup
 from diagnose.phrases import Lang, Text, close, phrase
-from diagnose.units import Size
+from diagnose.units import Size, told
 
 if TYPE_CHECKING:
     from diagnose.judge.load import Rule
@@ -20,11 +20,11 @@ PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
 
 def explanation(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text:
     """The evidence sentence with its figures, then what was assumed."""
-    said = Text(fill(rule.evidence.en, lookup, "en"), fill(rule.evidence.zh, lookup, "zh"))
+    said = filled(rule.evidence, lookup)
     if not presumed:
         return said
     aloud = rule.assuming or _assumptions(presumed)
-    return phrase("judge.with_presumption", said=said, assuming=Text(fill(aloud.en, lookup, "en"), fill(aloud.zh, lookup, "zh")))
+    return phrase("judge.with_presumption", said=said, assuming=filled(aloud, lookup))
 
 
 def _assumptions(presumed: Mapping[str, Value]) -> Text:
@@ -35,6 +35,11 @@ def _assumptions(presumed: Mapping[str, Value]) -> Text:
         clauses.append(phrase("judge.assumption", what=what, value=Text(shown(value, "en"), shown(value, "zh"))))
     english, chinese = phrase("judge.comma")
     return Text(english.join(clause.en for clause in clauses), chinese.join(clause.zh for clause in clauses))
+
+
+def filled(text: Text, lookup: Lookup) -> Text:
+    """Both languages of a sentence with every {fact} as a person writes it."""
+    return Text(fill(text.en, lookup, "en"), fill(text.zh, lookup, "zh"))
 
 
 def fill(sentence: str, lookup: Lookup, lang: Lang) -> str:
@@ -66,5 +71,5 @@ def shown(value: Value, lang: Lang) -> str:
     if value in ("enabled", "disabled", "unset"):
         return phrase(f"judge.{value}").to(lang)
     if isinstance(value, Size):
-        return str(value)
+        return told(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from diagnose.judge.express import parse_sum
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link, quoted
-from diagnose.manual.said import conditions, explained, fact_is, filled, known_as, listed, node_words, say, text_of, value_words
+from diagnose.manual.said import conditions, explained, fact_is, fact_value, filled, known_as, listed, node_words, say, text_of, value_words
 from diagnose.manual.shelf import Entry, Seat, Shelf, page_of
 from diagnose.phrases import Lang
 
@@ -36,6 +36,8 @@ def _saying(entry: Entry, lang: Lang) -> Iterator[Block]:
         said = filled(raw["evidence"], {**raw.get("given", {}), **example.get("with", {})}, lang)
     yield Heading(3, say("says", lang))
     yield Paragraph(say("sentence", lang, said=said))
+    if "put_right" in raw:
+        yield Paragraph(say("put_right", lang, said=text_of(raw["put_right"], lang)))
 
 
 def _when(entry: Entry, lang: Lang) -> Iterator[Block]:
@@ -91,7 +93,8 @@ def _examples(entry: Entry, lang: Lang) -> Iterator[Block]:
         return
     yield Heading(3, say("examples", lang))
     if raw.get("given"):
-        yield Paragraph(say("shared", lang, facts=_facts(raw["given"], lang)))
+        yield Paragraph(say("shared", lang))
+        yield Items(tuple(explained(name, fact_value(text, lang), lang) for name, text in raw["given"].items()))
     rows = []
     for example in examples:
         changed = _facts(example.get("with", {}), lang) or say("as_given", lang)

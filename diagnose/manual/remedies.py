@@ -70,6 +70,8 @@ def _values(to: Sequence[str] | Mapping[str, str], lang: Lang) -> str:
 def _value(text: str, lang: Lang) -> str:
     if text == KEEP_BATCH:
         return say("keep_batch", lang)
+    if text.startswith("+"):
+        return say("with_word", lang, word=code(text[1:]))
     return node_words(parse_sum(text), lang) if "*" in text else value_words(text, lang)
 
 
@@ -87,6 +89,8 @@ def _price(entry: Entry, lang: Lang) -> Iterator[Block]:
     yield Heading(3, say("price", lang))
     texts = [say(f"{part}_{raw['price'][part]}", lang) for part in ("results", "speed", "effort")]
     yield Items((*texts, say("host_memory", lang)) if "host_memory" in raw["price"] else tuple(texts))
+    if "serving" in raw:
+        yield Paragraph(say("serving", lang, said=text_of(raw["serving"], lang)))
 
 
 def _when(entry: Entry, lang: Lang) -> Iterator[Block]:
@@ -97,6 +101,9 @@ def _when(entry: Entry, lang: Lang) -> Iterator[Block]:
     if raw.get("not_when"):
         yield Heading(3, say("not_when", lang))
         yield Items(tuple(_unless(unless, lang) for unless in raw["not_when"]))
+    if raw.get("caveats"):
+        yield Heading(3, say("caveats", lang))
+        yield Items(tuple(_unless(caveat, lang) for caveat in raw["caveats"]))
     if raw.get("asks"):
         yield Heading(3, say("asks", lang))
         yield Items(tuple(explained(fact, text_of(why, lang), lang) for fact, why in raw["asks"].items()))

@@ -13,7 +13,11 @@ from diagnose.manual.blocks import Block, Items, Paragraph, code, quoted
 from diagnose.phrases import Lang, phrase
 
 #: Values of a rule file that are words of the handbook and not of the fact.
-_SPECIAL = ("enabled", "disabled", "unknown", "as_estimated")
+_SPECIAL = ("enabled", "disabled", "unknown", "as_estimated", "at_most")
+
+
+#: The colon behind which a meaning explains its words; one in brackets is part of it.
+_EXPLAINS = re.compile(r": (?![^()]*\))")
 
 
 def say(key: str, lang: Lang, /, **values: object) -> str:
@@ -39,9 +43,15 @@ def known_as(room: str, key: str, otherwise: str, lang: Lang) -> str:
 
 
 def text_of(entry: str | Mapping[str, str], lang: Lang) -> str:
-    """A text of a rule file, its {facts} shown by their names."""
+    """A text of a rule file, its {facts} shown by what they are called, with their names."""
     plain = entry if isinstance(entry, str) else entry[lang]
-    return quoted(re.sub(r"\{([\w.]+)\}", r"`\1`", plain))
+    parts = re.split(r"\{([\w.]+)\}", plain)
+    return "".join(quoted(part) if index % 2 == 0 else placeholder(part, lang) for index, part in enumerate(parts))
+
+
+def placeholder(name: str, lang: Lang) -> str:
+    """*free on the card* (`log.free`); what only the planner fills in, by its name."""
+    return code(name) if declared(name) is None else say("placeholder", lang, name=code(name), meaning=named(name, lang))
 
 
 def called(name: str, lang: Lang) -> str:
@@ -49,7 +59,7 @@ def called(name: str, lang: Lang) -> str:
     entry = declared(name)
     if entry is None:
         return code(name)
-    return quoted((entry.zh if lang == "zh" else entry.en).partition(": ")[0])
+    return quoted(_EXPLAINS.split(entry.zh if lang == "zh" else entry.en)[0])
 
 
 def named(name: str, lang: Lang) -> str:
@@ -68,7 +78,12 @@ def value_words(text: str, lang: Lang) -> str:
 
 def fact_is(name: str, text: str, lang: Lang) -> str:
     """`log.free`: 1.20 GiB"""
-    return say("pair", lang, left=code(name), right=say(f"value_{text}", lang) if text in _SPECIAL else quoted(text))
+    return say("pair", lang, left=code(name), right=fact_value(text, lang))
+
+
+def fact_value(text: str, lang: Lang) -> str:
+    """The value of a fact in an example."""
+    return say(f"value_{text}", lang) if text in _SPECIAL else quoted(text)
 
 
 def explained(name: str, said: str, lang: Lang) -> str:

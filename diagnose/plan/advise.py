@@ -10,6 +10,7 @@ from diagnose.adapters.settings import Document
 from diagnose.budget.ledger import Ledger
 from diagnose.facts import FactBook, Value
 from diagnose.judge.verdict import Judgement
+from diagnose.phrases import Text, same
 from diagnose.plan import load
 from diagnose.plan.draft import Draft
 from diagnose.plan.finish import finished, in_sequence
@@ -20,6 +21,7 @@ from diagnose.plan.rank import ranked, rejections
 from diagnose.plan.remedy import Outcome, Rejected
 from diagnose.plan.search import as_it_is, draft_of
 from diagnose.plan.special import another_release, repaired
+from diagnose.plan.unsettled import unsettled
 from diagnose.plan.weigh import weigh
 
 
@@ -50,6 +52,7 @@ def make(
         rejected=tuple(rejections(refused, offers)),
         plan=drawn,
         questions=questions(job, offers, drawn),
+        unsettled=unsettled(job),
         faults=(*unread, *crashed),
     )
 
@@ -64,7 +67,7 @@ def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
     if draft is None:
         return shown
     told = in_sequence(draft, job)
-    first = [offer for offer in shown if offer in steps and offer.rule.ledger] if draft.fits in ("yes", "likely") else []
+    first = [offer for offer in shown if offer in steps and offer.by_ledger] if draft.fits in ("yes", "likely") else []
     return [told.get(offer.id, offer) for offer in (*first, *(offer for offer in shown if offer not in first))]
 
 
@@ -76,16 +79,16 @@ def is_beside_the_point(offer: Offer, job: Job) -> bool:
     return offer.id in sharding
 
 
-def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[str]]:
+def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
     """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it."""
     offers: list[Offer] = []
     refused: list[Rejected] = []
-    crashed: list[str] = []
+    crashed: list[Text] = []
     for rule in job.rules:
         try:
             said = special(rule, job) if rule.remedy in SPECIAL else weigh(rule, job)
         except Exception as error:
-            crashed.append(f"{rule.id}: {type(error).__name__}: {error}")
+            crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
             continue
         if isinstance(said, Offer):
             offers.append(said)

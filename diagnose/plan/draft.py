@@ -78,6 +78,12 @@ def accumulating(more: dict[str, Value], before: dict[str, Value], job: Job) -> 
     return {**more, ACCUMULATION: steps * further // now}
 
 
-def nearer(one: Draft | None, other: Draft) -> Draft:
-    """The one that comes nearer to fitting; of equals the first."""
-    return other if one is None or ORDER.index(other.fits) < ORDER.index(one.fits) else one
+def nearer(one: Draft | None, other: Draft, job: Job) -> Draft:
+    """The one that comes nearer to fitting: by its verdict, then by what it lacks; of equals the first."""
+    return other if one is None or _place(other, job) < _place(one, job) else one
+
+
+def _place(draft: Draft, job: Job) -> tuple[int, int]:
+    after = job.bench.after(draft.all)
+    need, room = job.bench.need(after), job.bench.room(after)
+    return ORDER.index(draft.fits), need.bytes - room.bytes if need and room else 0

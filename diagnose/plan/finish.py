@@ -13,7 +13,7 @@ from diagnose.plan.job import Job, Offer
 from diagnose.plan.ladder import rungs
 from diagnose.plan.remedy import Edit, Plan, Remedy
 from diagnose.plan.reread import implied
-from diagnose.plan.say import joined, value_of, why_saves
+from diagnose.plan.say import filled, joined, value_of, why_saves
 from diagnose.plan.values import CAPACITY, with_companions
 from diagnose.plan.weigh import edits_of, in_commands
 from diagnose.record import replace
@@ -88,7 +88,7 @@ def predicted(draft: Draft, job: Job) -> Size | None:
 def in_sequence(draft: Draft, job: Job) -> dict[str, Offer]:
     """The steps as they stand in the plan, by id: each with the value that it has there and what it takes off after those before it.
     Only where the ledger prices more than one of them."""
-    told = [step for step in draft.steps if step.changes and step.rule.ledger and not is_hardware(step)]
+    told = [step for step in draft.steps if step.changes and step.by_ledger and not is_hardware(step)]
     if len(draft.steps) < 2 or not told or job.bench.trust != "full":
         return {}
     found = {step.id: replace(step, remedy=as_card(step, draft, job)) for step in draft.steps if step.rule.turns == CAPACITY}
@@ -109,7 +109,10 @@ def as_card(step: Offer, draft: Draft, job: Job) -> Remedy:
     """A larger card, of the size that is enough beside the other steps."""
     why = larger.told(draft.changes, job)
     peak = job.bench.need(job.bench.after(draft.changes))
-    return replace(step.remedy, why=why, peak=peak, fits=draft.fits) if why is not None else step.remedy
+    if why is None:
+        return step.remedy
+    title, knobs = larger.titled(filled(step.rule.title, job), draft.changes), ((CAPACITY, draft.changes[CAPACITY]),)
+    return replace(step.remedy, title=title, why=why, peak=peak, fits=draft.fits, knobs=knobs)
 
 
 def _as_step(step: Offer, mine: dict[str, Value], before: Size, after: Size, job: Job, *, first: bool) -> Offer:

@@ -18,7 +18,7 @@ from diagnose.plan.price import Bench, Reprice
 from diagnose.plan.remedy import Edit, Fits, Remedy
 from diagnose.plan.saving import Saving
 from diagnose.record import field, record
-from diagnose.truth import Truth, all_of
+from diagnose.truth import Truth
 
 #: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
 Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
@@ -60,6 +60,11 @@ class Offer:
     def bytes(self) -> int:
         """What it takes off the peak; nothing where it acts on another moment or is not known."""
         return self.saving.bytes.bytes if self.saving and not self.saving.moment else 0
+
+    @property
+    def by_ledger(self) -> bool:
+        """Whether two ledgers price it: knobs that a rule turns, or settings that a key put right brings into effect."""
+        return self.rule.ledger or (self.id == "fix_config_not_applied" and self.saving is not None)
 
     @property
     def leads(self) -> bool:
@@ -110,7 +115,13 @@ class Job:
         return 2 * (before.of(word).bytes - after.of(word).bytes) < saving.bytes.bytes
 
     def true(self, conditions: Sequence[Comparison]) -> Truth:
-        return all_of(holds(each, self.book.value) for each in conditions)
+        truth: Truth = True
+        for each in conditions:
+            said = holds(each, self.book.value)
+            if said is False:  # one firm no settles it, whatever else is unknown
+                return False
+            truth = truth and said
+        return truth
 
     @cached_property
     def largest(self) -> tuple[str, float]:

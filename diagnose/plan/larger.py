@@ -14,10 +14,20 @@ from diagnose.units import show
 
 def told(changes: Mapping[str, Value], job: Job) -> Text | None:
     """The class of card in GB as sold, and what the job needs and can have there; or that even this one does not hold it."""
-    after = job.bench.after(changes)
+    after, gb = job.bench.after(changes), sold_as(changes)
     need, room = job.bench.need(after), job.bench.room(after)
-    gb = next((gb for gb, size in sizes_sold() if size == changes.get(CAPACITY)), None)
     if need is None or room is None or gb is None:
         return None
     holds = job.bench.fits(changes) in ("yes", "likely")
     return phrase("plan.larger_card" if holds else "plan.no_card", gb=gb, need=show(need.bytes), usable=show(room.bytes))
+
+
+def titled(title: Text, changes: Mapping[str, Value]) -> Text:
+    """The remedy's title with the class of card."""
+    gb = sold_as(changes)
+    return title if gb is None else phrase("plan.card_of", title=title, gb=gb)
+
+
+def sold_as(changes: Mapping[str, Value]) -> int | None:
+    """The GB that cards of this capacity are sold with."""
+    return next((gb for gb, size in sizes_sold() if size == changes.get(CAPACITY)), None)

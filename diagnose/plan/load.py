@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from diagnose import shipped
 from diagnose.complaints import Complaint, complaint
-from diagnose.judge.express import Comparison, comparison_of, parse, parse_sum, to_data
-from diagnose.phrases import Text
+from diagnose.facts import must_exist
+from diagnose.judge.express import Comparison, comparison_of, names, parse, parse_sum, to_data
+from diagnose.phrases import Text, same
 from diagnose.record import record
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
@@ -53,8 +54,10 @@ class Rule:
 
     `already` are values that count as in effect beside those of `to`; `where` are conditions under which people give
     this advice at all; `popular` says that they do, so that it is weighed and, if need be, rejected aloud; `alone` is
-    what to say where it saves nothing by itself yet makes another step possible; `at` names the fact of the bytes where
-    `saves` is not the ledger, `bounded` that those are an upper limit; `asks` are facts that decide how good it is.
+    what to say where it saves nothing by itself yet makes another step possible; `caveats` are said beside it unless they are
+    known not to hold; `serving` is the price where an engine serves requests and nothing is trained; `host_at` names the fact
+    of the host memory that it takes, where no ledger says it; `at` names the fact of the bytes where `saves` is not the
+    ledger, `bounded` that those are an upper limit; `asks` are facts that decide how good it is.
     """
 
     id: str
@@ -73,8 +76,11 @@ class Rule:
     speed: str
     effort: str
     takes_host: bool
+    host_at: str
+    serving: Text | None
     where: tuple[Comparison, ...]
     not_when: tuple[Unless, ...]
+    caveats: tuple[Unless, ...]
     popular: bool
     alone: Text | None
     do: Text | None
@@ -98,21 +104,25 @@ def rules(trial: bool = False) -> tuple[Rule, ...]:
     return _speaking(_shipped(), trial)
 
 
-def with_folders(folders: Sequence[Path], trial: bool = False) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+def with_folders(folders: Sequence[Path], trial: bool = False) -> tuple[tuple[Rule, ...], tuple[Text, ...]]:
     """Our remedies with those of the user's folders, which add to them or replace them by id; and the faults of those unread."""
     if not folders:
         return rules(trial), ()
     from diagnose.judge.load import documents
 
-    found, faults = {rule.id: rule for rule in _shipped()}, []
+    found: dict[str, Rule] = {rule.id: rule for rule in _shipped()}
+    faults: list[Text] = []
     for folder in folders:
         for where, raw in documents(folder, "remedies"):
             try:
                 rule = read(raw)
+                for line in (*rule.where, *(line for unless in (*rule.not_when, *rule.caveats) for line in unless.all)):
+                    for name in names(line):
+                        must_exist(name)
                 found[rule.id] = rule
             except _UNREADABLE as error:
-                said = str(error) if isinstance(error, Complaint) else f"{type(error).__name__}: {error}"
-                faults.append(f"{where}: {said}")
+                crash = same(f"{where}: {type(error).__name__}: {error}")
+                faults.append(error.at(where) if isinstance(error, Complaint) else crash)
     return _speaking([found[name] for name in sorted(found)], trial), tuple(faults)
 
 
@@ -147,9 +157,12 @@ def read(data: Mapping[str, Any]) -> Rule:
 
 def _with_trees(data: Mapping[str, Any]) -> dict[str, Any]:
     where = [to_data(parse(line)) for line in data.get("where", ())]
-    unless = [{**entry, "if": [to_data(parse(line)) for line in _lines(entry["if"])]} for entry in data.get("not_when", ())]
+    unless, caveats = (
+        [{**entry, "if": [to_data(parse(line)) for line in _lines(entry["if"])]} for entry in data.get(field, ())]
+        for field in ("not_when", "caveats")
+    )
     own = {key: value for key, value in data.items() if key not in ("background", "examples")}  # for the manual and for tests
-    trees: dict[str, Any] = {**own, "where": where, "not_when": unless}
+    trees: dict[str, Any] = {**own, "where": where, "not_when": unless, "caveats": caveats}
     if isinstance(data.get("to"), list):
         trees["to"] = [_formula(text) for text in data["to"]]
     if "with" in data:
@@ -183,10 +196,11 @@ def _rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         speed=price["speed"],
         effort=price["effort"],
         takes_host="host_memory" in price,
+        host_at=host if (host := price.get("host_memory", "")) not in ("ledger", "unknown") else "",
+        serving=_text(data["serving"]) if "serving" in data else None,
         where=tuple(map(comparison_of, data["where"])),
-        not_when=tuple(
-            Unless(tuple(map(comparison_of, entry["if"])), _text(entry), entry.get("even") == "unknown") for entry in data["not_when"]
-        ),
+        not_when=_unless(data["not_when"]),
+        caveats=_unless(data["caveats"]),
         popular=data.get("popular") == "enabled",
         alone=_text(data["alone"]) if "alone" in data else None,
         do=_text(data["do"]) if "do" in data else None,
@@ -195,6 +209,10 @@ def _rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         references=tuple(data.get("references", ())),
         ours=ours,
     )
+
+
+def _unless(entries: Iterable[Mapping[str, Any]]) -> tuple[Unless, ...]:
+    return tuple(Unless(tuple(map(comparison_of, entry["if"])), _text(entry), entry.get("even") == "unknown") for entry in entries)
 
 
 def _saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:

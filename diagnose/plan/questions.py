@@ -50,13 +50,13 @@ def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tup
         yield first.missing, phrase("plan.ask_presumed", fact=called(first.missing), title=first.title)
     if trust == "over":
         yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in _DECIDES if not job.bench.stated(fact))
-    if trust == "short" and not rowless and not _of_training("model.attention", job):
+    if trust == "short" and not rowless and not of_training("model.attention", job):
         yield from gap(job)
     if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
         yield from (
             (fact, phrase("plan.ask_missing", fact=called(fact), what=phrase("plan.ask_ledger")))
             for fact in job.bench.before.unknown
-            if not job.bench.stated(fact) and not _of_training(fact, job) and not (rowless and fact in _OF_ROWS)
+            if not job.bench.stated(fact) and not of_training(fact, job) and not (rowless and fact in _OF_ROWS)
         )
     if job.book.word("log.family") is None:
         from diagnose.plan.width import wide  # a failed run does not need it
@@ -114,17 +114,25 @@ def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
 def askable(fact: str, job: Job) -> bool:
     """Whether a person can answer: what is run and on what, not what only the log or the ledger can say."""
     entry = declared(fact)
-    if _of_training(fact, job):
+    if of_training(fact, job):
         return False
     if entry is None or entry.by == "budget" or (fact.startswith(_ROLES) and job.book.word("train.stage") not in _ROLLOUTS):
         return False
-    if _of_another_engine(fact, job):
+    if _of_another_engine(fact, job) or _of_another_framework(fact, job):
         return False
     answers = entry.is_knob or entry.how is not None or fact.startswith(("version.", "data.", "host."))
     return answers and not job.bench.stated(fact)
 
 
-def _of_training(fact: str, job: Job) -> bool:
+def _of_another_framework(fact: str, job: Job) -> bool:
+    """Whether it is a setting of the trainer that the job's own trainer does not have."""
+    framework = job.book.word("train.framework")
+    if framework not in tables.names() or not fact.startswith("train.") or (entry := declared(fact)) is None or not entry.is_knob:
+        return False
+    return not tables.table(framework).of(fact)
+
+
+def of_training(fact: str, job: Job) -> bool:
     """Whether it is about training and its model, where an engine ran out."""
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
         job.book.word("log.role") == "engine" or (job.book.word("log.family") or "") in ("vllm_kv", "sglang_kv")
@@ -149,6 +157,8 @@ def about(offers: Sequence[Offer], job: Job, apart: bool = False) -> Iterator[tu
                 entry := declared(fact)
             ) is not None and entry.is_knob  # a knob is a limit, whoever states it; the real figure is asked for
             known = held is not None and held.value is not None and held.origin in (("given",) if limit else ("given", "log"))
+            if fact.startswith("hardware."):  # which card it is matters only where a caveat hangs on it
+                known = not any(job.true(caveat.all) is None for caveat in offer.rule.caveats)
             blind = fact.startswith("data.image") and (shape is None or shape.vision is None)
             value = offer.changes.get(offer.rule.turns or "")
             if not known and not blind and not ((apart or value is None) and "{value}" in why.en):
@@ -180,7 +190,9 @@ def how(fact: str, job: Job) -> Text:
 
 def option(fact: str) -> str:
     """The option that answers it."""
-    return "--model ID" if fact in ("model.shape", "model.path") else f"--set {fact}={example(fact)}"
+    if fact in ("model.shape", "model.path"):
+        return "--model ID"
+    return "--gpu NAME" if fact == "hardware.gpu" else f"--set {fact}={example(fact)}"
 
 
 def example(fact: str) -> str:

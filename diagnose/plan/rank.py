@@ -15,11 +15,16 @@ EFFORT = ("flag", "key", "file", "code", "hardware")
 
 
 def ranked(offers: Iterable[Offer]) -> list[Offer]:
-    """Best first, one for each word of the vocabulary: what names the change before what only says what to do."""
+    """Best first, one for each word of the vocabulary: what names the change, and the line of it, before what only says what to do."""
     best: dict[str, Offer] = {}
-    for offer in sorted(offers, key=lambda offer: (not offer.changes, place(offer))):
+    for offer in sorted(offers, key=lambda offer: (not offer.changes, bool(offer.changes and not told(offer)), place(offer))):
         best.setdefault(offer.id, offer)
     return sorted(best.values(), key=place)
+
+
+def told(offer: Offer) -> bool:
+    """Whether it can be said what to write where."""
+    return bool(offer.remedy.edits or offer.remedy.env)
 
 
 def place(offer: Offer) -> tuple[int | str, ...]:

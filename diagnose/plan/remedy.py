@@ -29,10 +29,13 @@ class Edit:
 
 @record
 class Price:
+    """Results, speed and effort in the words of the vocabulary; host memory that it takes on the node."""
+
     results: str
     speed: str
     effort: str
     host_memory: Size | None = None
+    told: Text | None = None  # results and speed in other words, where nothing is trained
 
 
 @record
@@ -96,6 +99,16 @@ class Question:
 
 
 @record
+class Unsettled:
+    """A cause that could not be judged, the fact that would settle it, and how to learn that."""
+
+    rule: str
+    title: Text
+    fact: str
+    how: Text
+
+
+@record
 class Outcome:
     """All that planning yields, remedies best first."""
 
@@ -103,4 +116,5 @@ class Outcome:
     rejected: tuple[Rejected, ...] = ()
     plan: Plan | None = None
     questions: tuple[Question, ...] = ()
-    faults: tuple[str, ...] = ()  # what is wrong with remedy rules, not with the job
+    unsettled: tuple[Unsettled, ...] = ()
+    faults: tuple[Text, ...] = ()  # what is wrong with remedy rules, not with the job

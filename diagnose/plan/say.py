@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 
+from diagnose.budget.ledger import Host
 from diagnose.facts import Fact, Value, declared
 from diagnose.judge.wording import fill, shown
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.job import Job
 from diagnose.plan.load import Rule
-from diagnose.plan.saving import Saving
+from diagnose.plan.saving import Saving, difference
 from diagnose.units import Size, show
 
 
@@ -19,6 +21,15 @@ def filled(text: Text, job: Job, **values: object) -> Text:
     for name, value in values.items():
         said = Text(said.en.replace(f"{{{name}}}", str(value)), said.zh.replace(f"{{{name}}}", str(value)))
     return said
+
+
+def titled(rule: Rule, job: Job) -> Text:
+    """The title, with the caveats that nobody has ruled out."""
+    title = filled(rule.title, job)
+    for caveat in rule.caveats:
+        if job.true(caveat.all) is not False:
+            title = phrase("plan.caveat", title=title, caveat=filled(caveat.reason, job))
+    return title
 
 
 def called(name: str) -> Text:
@@ -105,6 +116,20 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
         return filled(rule.do, job)
     call = job.calls.get(rule.remedy)
     return phrase("plan.eases_cause", cause=call.cause.title) if call else phrase("plan.not_priced")
+
+
+def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:
+    """What a remedy takes off the host, as far as a ledger says; what it does on the card is not what failed."""
+    before, after = job.bench.before, job.bench.after(changes)
+    if before is not None and after is not None:
+        less = difference(_fullest(before.host), _fullest(after.host))
+        if less.bytes > 0:
+            return phrase("plan.saves_host", saves=show(less.bytes))
+    return why_without_figures(job, rule, None)
+
+
+def _fullest(host: Host) -> Size:
+    return max((host.total, *(moment.total for moment in host.moments)), key=lambda size: size.bytes)
 
 
 def no_effect(job: Job, saving: Saving) -> Text:

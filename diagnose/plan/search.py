@@ -9,12 +9,13 @@ from diagnose.adapters.settings import Document
 from diagnose.facts import FactBook, Value
 from diagnose.plan.draft import Draft, accumulating, go_together, is_hardware, is_release, nearer, one_set, priced
 from diagnose.plan.finish import as_read_again, finished, with_extras
+from diagnose.plan.fit import MARGIN
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Choice
 from diagnose.plan.rank import RESULTS
 from diagnose.plan.remedy import Edit, Plan
-from diagnose.plan.values import CAPACITY
-from diagnose.plan.weigh import edits_of, weigh
+from diagnose.plan.values import CAPACITY, larger_cards, with_companions
+from diagnose.plan.weigh import edits_of, on_larger_card, weigh
 from diagnose.record import replace
 from diagnose.units import Size
 
@@ -27,16 +28,18 @@ LOOKED_AT, PAIRS = 12, 20
 def draft_of(offers: Sequence[Offer], job: Job) -> Draft | None:
     """The cheapest set that fits: results kept before changed, few steps before many, in the order of the remedies.
 
-    Where nothing fits, the set that comes nearest; where the ledger cannot be trusted, the first remedy without a figure.
+    Where nothing fits, the set that comes nearest; where the ledger cannot be trusted, the first remedy without a figure: so where it
+    falls short of a failure that printed nothing, since nobody knows by how much.
     A key put right and a free allocator switch for true fragmentation go with it.
     """
     if not offers:
         return None
-    known = job.bench.trust in ("full", "short") and job.bench.usable is not None
+    figures = job.bench.trust == "full" or job.book.size("log.allocated") is not None
+    known = job.bench.trust in ("full", "short") and job.bench.usable is not None and figures
     draft = best(offers, job) if known else None
     if draft is None:
         first = offers[0]
-        sure = job.bench.trust == "full" or (not first.rule.ledger and first.fits in ("yes", "likely"))
+        sure = job.bench.trust == "full" or not figures or (not first.rule.ledger and first.fits in ("yes", "likely"))
         draft = Draft((first,), first.changes, first.fits if sure else "unknown")
     draft = with_extras(draft, offers, job)
     return replace(draft, steps=tuple(sorted(draft.steps, key=lambda step: offers.index(step) if step in offers else len(offers))))
@@ -51,7 +54,7 @@ def as_it_is(job: Job) -> Plan | None:
 def best(offers: Sequence[Offer], job: Job) -> Draft | None:
     """The first draft that fits, price by price, else the nearest. None where no remedy changes the ledger, or where what the
     leading causes call for first (a free card, a load put right) is no term of it: then that comes first, whatever else fits."""
-    able = pool(offers)
+    able = pool(offers, job)
     if offers[0].leads and not any(offer.leads for offer in able):
         return None
     strict = any(offer.leads and offer.bytes > 0 for offer in able)
@@ -61,7 +64,8 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
     if dear and job.bench.trust == "full" and (more := unlocked(kept, job)):
         kept, able = [*kept, *more], [*able, *more]
         found, nearest = cheapest(kept, strict, job)
-    if found is None and len(kept) < len(able):
+    if found is None and (bought := [*(offer for offer in able if is_hardware(offer)), *card_beside(offers, job)]):
+        able = [*kept, *bought]
         found, _ = cheapest(able, strict, job)
         found = with_smaller_card(found, able, strict, job) if found is not None else None
     return found or nearest
@@ -75,8 +79,18 @@ def cheapest(offers: Sequence[Offer], strict: bool, job: Job) -> tuple[Draft | N
             read = as_read_again(draft, job) if fitting(draft, job) else draft
             if fitting(read, job):
                 return read, None
-            nearest = nearer(nearest, read)
+            nearest = nearer(nearest, read, job)
     return None, nearest
+
+
+def card_beside(offers: Sequence[Offer], job: Job) -> list[Offer]:
+    """A larger card where none holds the job as it is: beside other steps one may."""
+    rule = next((rule for rule in job.rules if rule.turns == CAPACITY), None)
+    if rule is None or any(offer.rule is rule for offer in offers) or job.true(rule.where) is not True:
+        return []
+    sold = larger_cards(job.bench)
+    offer = on_larger_card(rule, job, with_companions(rule, job.bench, sold[-1]), beside=True) if sold else None
+    return [replace(offer, spare=True)] if isinstance(offer, Offer) else []
 
 
 def with_smaller_card(found: Draft, offers: Sequence[Offer], strict: bool, job: Job) -> Draft:
@@ -90,7 +104,8 @@ def with_smaller_card(found: Draft, offers: Sequence[Offer], strict: bool, job: 
     if not (isinstance(size, Size) and isinstance(before, Size) and size.bytes < before.bytes and fitting(whole, job)):
         return found
     held = {knob: whole.changes[knob] for knob in card.changes if knob in whole.changes}
-    bought = replace(card, changes=held, rule=replace(card.rule, to=Choice()))  # not sought again
+    alone = replace(card.remedy, fits=job.bench.fits(held))
+    bought = replace(card, remedy=alone, changes=held, rule=replace(card.rule, to=Choice()))  # not sought again
     kept = needed(priced((*others, bought), job), strict, job)
     return kept if bought in kept.steps and one_set(kept.steps, strict) else found
 
@@ -123,16 +138,25 @@ def fitting(draft: Draft, job: Job) -> bool:
     return draft.fits == "yes" or (draft.fits == "likely" and job.bench.trust == "short")
 
 
-def pool(offers: Sequence[Offer]) -> list[Offer]:
+def pool(offers: Sequence[Offer], job: Job) -> list[Offer]:
     """What can be part of a plan: remedies with a price that the ledger knows, in their order."""
-    return [
-        offer for offer in offers if (offer.changes and offer.rule.ledger and offer.bytes > 0) or is_release(offer) or is_supposed(offer)
-    ]
+    return [offer for offer in offers if is_priced(offer, job) or is_release(offer) or is_supposed(offer)]
+
+
+def is_priced(offer: Offer, job: Job) -> bool:
+    """Whether the ledger knows what it takes off a moment that does not fit: the peak, or another that is too large as well."""
+    if not offer.changes or not offer.by_ledger or offer.saving is None:
+        return False
+    if not offer.saving.moment:
+        return offer.bytes > 0
+    before = job.bench.before
+    moment, room = (before.moment(offer.saving.moment), job.bench.room(before)) if before else (None, None)
+    return moment is not None and room is not None and moment.total.bytes > (1 - MARGIN) * (moment.room or room).bytes
 
 
 def is_supposed(offer: Offer) -> bool:
     """Priced only under an explanation of a ledger that falls short, and fitting under all of them."""
-    return offer.rule.ledger and offer.fits in ("yes", "likely") and bool(offer.changes)
+    return offer.by_ledger and offer.fits in ("yes", "likely") and bool(offer.changes)
 
 
 def prices(offers: Sequence[Offer]) -> Iterator[tuple[list[Offer], list[Offer]]]:

@@ -13,6 +13,12 @@ from diagnose.plan.say import called
 #: Degrees of parallelism whose product is what one replica of the model takes.
 DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context")
 
+#: Sizes of groups among the ranks that share states.
+GROUPS = ("fsdp.shard_degree", "zero.hpz_partition", "zero.mics_shard")
+
+#: The highest stage of ZeRO.
+LAST_STAGE = 3
+
 #: What must be one at least where it is stated.
 COUNTED = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *DEGREES, "parallel.expert")
 
@@ -28,11 +34,16 @@ def _contradictions(book: FactBook) -> Iterator[Text]:
         for name in COUNTED
         if (count := book.count(name)) is not None and count < 1
     )
+    if book.word("train.finetuning") == "lora" and book.count("lora.rank") == 0:
+        yield phrase("plan.below_one", fact=called("lora.rank"), value=0)
+    if (stage := book.count("zero.stage")) is not None and stage > LAST_STAGE:
+        yield phrase("plan.no_such_stage", stage=stage)
     degrees = {name: book.count(name) or 1 for name in DEGREES}
     world, replica = book.count("parallel.world"), prod(degrees.values())
     if world is not None and world > 0 and replica > 0 and world % replica:
         product = " * ".join(str(degree) for degree in degrees.values())
         yield phrase("plan.world_not_divided", world=world, product=product, replica=replica)
+    yield from _groups(book, world, degrees)
     shape = book.shape("model.shape")
     if shape is None:
         return
@@ -41,9 +52,23 @@ def _contradictions(book: FactBook) -> Iterator[Text]:
         yield phrase("plan.heads_not_divided", tensor=tensor, heads=shape.a)
     if pipeline > shape.L:
         yield phrase("plan.more_stages_than_layers", pipeline=pipeline, layers=shape.L)
+    elif pipeline > 1 and pipeline * (book.count("parallel.virtual") or 1) > shape.L:
+        yield phrase("plan.more_chunks_than_layers", chunks=pipeline * (book.count("parallel.virtual") or 1), layers=shape.L)
     expert = book.count("parallel.expert") or 1
     if expert > 0 and shape.experts is not None and shape.experts.count % expert:
         yield phrase("plan.experts_not_divided", expert=expert, experts=shape.experts.count)
+
+
+def _groups(book: FactBook, world: int | None, degrees: dict[str, int]) -> Iterator[Text]:
+    """Groups that do not go into the ranks that share states."""
+    parts = degrees["parallel.tensor"] * degrees["parallel.pipeline"]
+    if world is None or world < 1 or parts < 1 or world % parts:
+        return
+    ranks = world // parts
+    for name in GROUPS:
+        size = book.count(name) or 1
+        if size > 0 and ranks % size:
+            yield phrase("plan.ranks_not_divided", fact=called(name), size=size, ranks=ranks)
 
 
 def oddities(book: FactBook) -> tuple[Notice, ...]:

@@ -109,16 +109,34 @@ def repaired(rule: Rule, job: Job) -> Offer | None:
         new = edits_of({knob: value}, job)
         if new:
             edits.append(Edit(document.name, entry.key, entry.written, entry.written, renamed=new[0].key))
+    if not changes and (cured := unlocked(job)):
+        lever, changes = cured
+        edits += edits_of(lever, job) or ()
     if not changes:
-        why = filled(rule.do, job) if rule.do else filled(rule.title, job)
-        return offered(rule, job, {}, None, None, "unknown", why) if rule.remedy in job.calls else None
+        call = job.calls.get(rule.remedy)
+        if call is None:
+            return None
+        why = call.cause.put_right or filled(rule.do or rule.title, job)
+        return offered(rule, job, {}, None, None, "unknown", why)
     saving = job.bench.saving(changes) if job.bench.trust in ("full", "short") else None
     real = saving if saving is not None and saving.bytes.bytes > job.bench.noticeable and not saving.supposed else None
     peak = job.bench.after(changes)
-    why = phrase("plan.repair", keys=", ".join(str(key) for key in unread.values()))
+    call = job.calls.get(rule.remedy)
+    told = call.cause.put_right if call is not None and not meant else None
+    why = told or phrase("plan.repair", keys=", ".join(str(key) for key in unread.values()))
     fits = job.bench.fits(changes) if real else "unknown"
     offer = offered(rule, job, changes, real, job.bench.need(peak) if real else None, fits, why)
     return replace(offer, remedy=replace(offer.remedy, edits=tuple(edits)))
+
+
+def unlocked(job: Job) -> tuple[dict[str, Value], dict[str, Value]] | None:
+    """Where a key is read and another setting keeps it from acting: that setting as it has to be, and with it what then acts."""
+    knob = job.book.word("config.missed_knob") if job.book.switch("config.missed_other") is True else None
+    for rule in shipped.table("effective")["ineffective"]:
+        if "cure" in rule and knob in rule["knob"]:
+            lever: dict[str, Value] = {rule["real"]: typed(rule["real"], str(rule["cure"]))}
+            return lever, {**lever, str(knob): typed(str(knob), str(rule["is"][0]))}
+    return None
 
 
 def meant_by(document: Document, knob: str, entry: Entry) -> Value:

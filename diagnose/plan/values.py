@@ -71,13 +71,24 @@ def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
 
 
 def value_for(knob: str, text: str, book: FactBook) -> Value:
-    """What a rule writes as a value: a share of the one in effect, a formula over facts, or the value itself."""
+    """What a rule writes as a value: a share of the one in effect, a word more in the list in effect, a formula over facts, or the
+    value itself."""
     if text.endswith("%"):
         return share_of(book.value(knob), text)
+    if text.startswith("+"):
+        return with_word(book.value(knob), text[1:])
     if not text.startswith("="):
         return typed(knob, text)
     result = evaluate(node_of(json.loads(text[1:])), book.value, "number")
     return int(result) if isinstance(result, Fraction) else None
+
+
+def with_word(now: Value, word: str) -> Value:
+    """The list in effect, its words parted by commas, with this one in it; None where no list is known."""
+    if not isinstance(now, str) or not now or now == "none":
+        return None
+    words = [one.strip() for one in now.split(",")]
+    return now if word in words else ",".join((*words, word))
 
 
 def share_of(now: Value, text: str) -> Value:

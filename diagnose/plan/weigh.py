@@ -7,21 +7,33 @@ from collections.abc import Mapping
 from diagnose.adapters import tables
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan import environment, larger, rows
+from diagnose.plan import environment, larger, rows, serving
 from diagnose.plan.fit import fits as sized
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
 from diagnose.plan.reject import contraindicated, in_effect, too_little_card, too_little_host, too_unsure
 from diagnose.plan.remedy import Edit, Fits, Price, Rejected, Remedy
 from diagnose.plan.saving import Saving, difference
-from diagnose.plan.say import another_follows, filled, joined, no_effect, value_of, why_bounded, why_saves, why_without_figures
+from diagnose.plan.say import (
+    another_follows,
+    filled,
+    joined,
+    no_effect,
+    titled,
+    value_of,
+    why_bounded,
+    why_on_host,
+    why_saves,
+    why_without_figures,
+)
 from diagnose.plan.twins import repeated
 from diagnose.plan.values import ACCUMULATION, CAPACITY, candidates, changes_of, with_companions
+from diagnose.plan.worth import considered, helps, promising, splits_unknown, unasked
 from diagnose.record import replace
 from diagnose.units import Size, show
 
-#: Tables of what any script may hold, whatever it trains with.
-GENERIC = ("shell", "pytorch")
+#: Tables of what any job may hold, whatever it trains with.
+GENERIC = ("shell", "pytorch", "torchrun", "deepspeed", "deepspeed_launch", "accelerate", "accelerate_launch")
 
 
 def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
@@ -54,46 +66,6 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     if called or unasked(weighed):
         return weighed
     return replace(weighed, spare=True) if helps(weighed) else None
-
-
-def helps(offer: Offer) -> bool:
-    """Whether a remedy that nobody calls for and that is not enough by itself can be a step of a plan."""
-    return offer.rule.ledger and offer.bytes > 0 and offer.fits != "unknown"
-
-
-def splits_unknown(offer: Offer, job: Job) -> bool:
-    return splits(offer.changes, job)
-
-
-def splits(changes: Mapping[str, Value], job: Job) -> bool:
-    """Whether they divide the work over cards, where nobody says that there is more than one."""
-    counted = any(job.book.count(name) is not None for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
-    return not counted and any(name.startswith("parallel.") for name in changes)
-
-
-def unasked(offer: Offer) -> bool:
-    """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits."""
-    if not offer.rule.ledger:
-        return False
-    if offer.rule.effort == "hardware" and not offer.rule.popular:
-        return False  # new hardware is said where a cause calls for it, or nothing less is enough
-    if offer.saving is None:
-        return bool(offer.changes) and offer.rule.effort != "hardware"  # looked at as promising above
-    promises = offer.saving.bytes.bytes > 0 or offer.rule.alone is not None
-    return promises and (offer.rule.popular or offer.fits in ("yes", "likely"))
-
-
-def considered(rule: Rule, job: Job) -> bool:
-    """Whether a remedy that no cause calls for is looked at: advice people give, or a knob that the ledger can price."""
-    if (rule.relieves == "host") != job.on_host and rule.relieves != "both":
-        return False
-    return rule.popular or (rule.ledger and job.bench.trust in ("full", "short"))
-
-
-def promising(changes: Mapping[str, Value], job: Job) -> bool:
-    """Whether, of what an incomplete ledger holds, the changes would take a good part: enough to name them, not to price them."""
-    saving, held = job.bench.saving(changes), job.bench.peak
-    return saving is not None and held is not None and not saving.moment and saving.bytes.bytes > max(2**30, held.bytes // 10)
 
 
 def generic(job: Job) -> bool:
@@ -141,6 +113,8 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     if not changes:  # the value in effect is not known, so neither is how far to go
         meant = rule.remedy in job.calls and job.true(rule.where) is True
         return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
+    if job.on_host and rule.relieves != "gpu":
+        return offered(rule, job, changes, None, None, "unknown", why_on_host(job, rule, changes))
     saving = bench.saving(changes) if bench.trust != "none" else None
     host = host_of(rule, job, changes)
     if (refused := too_little_host(job, host)) is not None:
@@ -158,20 +132,22 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
             return Rejected(rule.remedy, rule.id, verdict)
         return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), filled(rule.alone, job), host)
     if rule.turns == CAPACITY:
-        return on_larger_card(rule, job, changes, saving, peak)
+        return on_larger_card(rule, job, changes)
     why = joined(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
 
 
-def on_larger_card(rule: Rule, job: Job, changes: dict[str, Value], saving: Saving, peak: Size | None) -> Offer | Rejected:
-    """The smallest class of card that holds the job; where none that is sold does, that is the reason against it."""
+def on_larger_card(rule: Rule, job: Job, changes: dict[str, Value], *, beside: bool = False) -> Offer | Rejected:
+    """The smallest class of card that holds the job; where none that is sold does, that is the reason against it, unless other steps
+    stand `beside` it."""
     verdict, said = job.bench.fits(changes), larger.told(changes, job)
     if said is None or verdict == "unknown":
         return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
-    if verdict in ("no", "unlikely"):
+    if verdict in ("no", "unlikely") and not beside:
         return Rejected(rule.remedy, rule.id, said)
-    offer = offered(rule, job, changes, saving, peak, verdict, said)
-    return replace(offer, remedy=replace(offer.remedy, saves=None))
+    peak = job.bench.need(job.bench.after(changes)) if job.bench.trust in ("full", "short") else None
+    offer = offered(rule, job, changes, job.bench.saving(changes), peak, verdict, said)
+    return replace(offer, remedy=replace(offer.remedy, title=larger.titled(offer.remedy.title, changes), saves=None))
 
 
 def by_length(job: Job, changes: Mapping[str, Value]) -> Text:
@@ -227,13 +203,15 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     changes = (changes_of(rule, job.bench) or {}) if rule.turns else {}
     if (reason := too_little_card(rule, job, changes)) is not None:
         return offered(rule, job, changes, None, job.bench.need(job.bench.after(changes)), "no", reason)
-    size = job.book.size(rule.at) if rule.at else None
+    size, host = (job.book.size(name) if name else None for name in (rule.at, rule.host_at))
+    if (refused := too_little_host(job, host)) is not None:
+        return Rejected(rule.remedy, rule.id, refused)
     if size is None:
-        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None), host)
     if rule.bounded:
         bound = Size(0, size.high, size.bytes)
         return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
-    return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size))
+    return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size), host)
 
 
 def places(job: Job) -> Fits:
@@ -278,7 +256,7 @@ def offered(
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
-        title=filled(rule.title, job),
+        title=titled(rule, job),
         why=why,
         saves=saving.bytes if saving else None,
         peak=peak,
@@ -288,6 +266,7 @@ def offered(
             rule.speed,
             rule.effort,
             host if host and host.bytes > 0 else None,
+            serving.price(rule, job),
         ),
         edits=edits,
         env=() if environment.edits(changes, job.book, job.documents) else environment.lines(changes, job.book, job.documents),

@@ -10,6 +10,7 @@ from diagnose.facts import Fact, Witness
 from diagnose.packed import Allowance, contents
 from diagnose.snapshot.limits import PATIENCE, Refused, trouble
 from diagnose.snapshot.measure import Failure, Fragment, History, Pool, Site, Snapshot, measured
+from diagnose.snapshot.origin import NO_FRAMES, UNSORTED
 from diagnose.snapshot.pickled import load
 from diagnose.snapshot.taken import Place, Taken, Trace
 from diagnose.units import Size
@@ -99,10 +100,18 @@ def facts(of: Snapshot, request: bool = True) -> Iterator[Fact]:
         said["snapshot.request"] = failure.size
         if failure.device_free is not None:
             said["snapshot.device_free"] = Size.exactly(failure.device_free)
+        said["snapshot.pool_largest"] = Size.exactly(failure.pool_largest)
+        if failure.elsewhere is not None:
+            said["snapshot.elsewhere"] = Size.exactly(failure.elsewhere.largest)
+        if failure.freed_since is not None:
+            said["snapshot.freed_since"] = Size.exactly(failure.freed_since)
         if failure.where is not None:
             said["snapshot.request_frame"] = _named(failure.where)
     if of.unusable is not None and request:
         said["snapshot.fragmentation"] = Size.exactly(of.unusable)
+    known = [(group, size) for group, size in of.groups if group not in (UNSORTED, NO_FRAMES)]
+    if known:
+        said["snapshot.largest_group"], said["snapshot.largest_group_bytes"] = known[0][0], Size.exactly(known[0][1])
     if of.sites and of.sites[0].where is not None:
         said["snapshot.top_frame"] = _named(of.sites[0].where)
         said["snapshot.top_frame_bytes"] = Size.exactly(of.sites[0].bytes)

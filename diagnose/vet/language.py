@@ -15,7 +15,7 @@ from diagnose.vet.paper import Paper
 from diagnose.vet.shape import texts
 
 #: The fields of a rule that people read.
-SAID = ("title", "assuming", "evidence", "background", "alone", "do", "command")
+SAID = ("title", "assuming", "evidence", "put_right", "background", "serving", "alone", "do", "command")
 FILLER = re.compile(r"\b(TODO|TBD|FIXME|XXX|N/A)\b")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -34,8 +34,9 @@ def check(paper: Paper) -> Iterator[Fault]:
 def said(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield from (((field,), paper.data[field]) for field in SAID if field in paper.data)
     if paper.room == "remedies":
-        for index, entry in enumerate(paper.data.get("not_when", ())):
-            yield ("not_when", index), entry
+        for field in ("not_when", "caveats"):
+            for index, entry in enumerate(paper.data.get(field, ())):
+                yield (field, index), entry
         for fact, entry in paper.data.get("asks", {}).items():
             yield ("asks", fact), entry
 
@@ -58,7 +59,7 @@ def placeholders(paper: Paper) -> Iterator[Fault]:
         read = names(paper)
     except Complaint:
         return  # the line that cannot be read is reported by its own check
-    for field in ("evidence", "assuming"):
+    for field in ("evidence", "assuming", "put_right"):
         for name in PLACEHOLDER.findall(str(paper.data.get(field, ""))):
             if name not in read:
                 yield paper.fault((field,), "placeholder_not_read", name=name)

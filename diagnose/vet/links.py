@@ -21,7 +21,7 @@ def check(paper: Paper) -> Iterator[Fault]:
     if paper.room != "remedies":
         for index, word in enumerate(paper.data.get("remedies", ())):
             if word not in remedy_words():
-                yield paper.fault(("remedies", index), "unknown_word", word=word, known=nearest(word))
+                yield paper.fault(("remedies", index), "unknown_word", word=word, known=nearest(word, remedy_words()))
     yield from references(paper)
     yield from cases(paper)
 
@@ -71,6 +71,8 @@ def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
         for index, name in enumerate(paper.data.get("yields_to", ())):
             if name not in known:
                 yield paper.fault(("yields_to", index), "no_such_rule", name=name)
+            elif name == paper.data["id"]:
+                yield paper.fault(("yields_to", index), "yields_to_itself")
 
 
 def circle(papers: Sequence[Paper]) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from diagnose import facts, shipped
 from diagnose.complaints import Complaint
 from diagnose.judge import compare, express
-from diagnose.judge.decide import ESTIMATE
+from diagnose.judge.decide import ESTIMATE, MOST
 from diagnose.phrases import Text
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
@@ -28,10 +28,11 @@ def lines(paper: Paper) -> Iterator[tuple[Place, str]]:
             yield from (((part, index), line) for index, line in enumerate(paper.data.get(part, ())))
     else:
         yield from ((("where", index), line) for index, line in enumerate(paper.data.get("where", ())))
-        for index, entry in enumerate(paper.data.get("not_when", ())):
-            condition = entry.get("if", ()) if isinstance(entry, Mapping) else ()
-            for line in [condition] if isinstance(condition, str) else condition:
-                yield ("not_when", index, "if"), line
+        for field in ("not_when", "caveats"):
+            for index, entry in enumerate(paper.data.get(field, ())):
+                condition = entry.get("if", ()) if isinstance(entry, Mapping) else ()
+                for line in [condition] if isinstance(condition, str) else condition:
+                    yield (field, index, "if"), line
 
 
 def check(paper: Paper) -> Iterator[Fault]:
@@ -55,7 +56,7 @@ def values(paper: Paper) -> Iterator[Fault]:
     for place, entries in places:
         for name, text in entries.items():
             try:
-                facts.typed(name, "0 GiB" if place == ("presume",) and text == ESTIMATE else text)
+                facts.typed(name, "0 GiB" if place == ("presume",) and text in (ESTIMATE, MOST) else text)
             except Complaint as error:
                 yield paper.says((*place, name), _said(error))
 

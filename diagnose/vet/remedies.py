@@ -17,6 +17,7 @@ def check(paper: Paper) -> Iterator[Fault]:
     yield from targets(paper)
     yield from price(paper)
     yield from saving(paper)
+    yield from host(paper)
     yield from edits(paper)
 
 
@@ -59,6 +60,13 @@ def saving(paper: Paper) -> Iterator[Fault]:
     name = saves.get("at_most") if isinstance(saves, Mapping) else saves
     if name not in ("ledger", "unknown") and (facts.declared(str(name)) is None):
         yield paper.fault(("saves",), "no_such_knob", name=str(name))
+
+
+def host(paper: Paper) -> Iterator[Fault]:
+    """The host memory that it takes is a difference of ledgers, a named fact, or unknown."""
+    taken = str(paper.data["price"].get("host_memory", "unknown")) if isinstance(paper.data["price"], Mapping) else "unknown"
+    if taken not in ("ledger", "unknown") and facts.declared(taken) is None:
+        yield paper.fault(("price", "host_memory"), "no_such_knob", name=taken)
 
 
 def edits(paper: Paper) -> Iterator[Fault]:

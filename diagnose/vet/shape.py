@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,18 +15,18 @@ from diagnose.vet.paper import Paper
 FIELDS: Mapping[str, Sequence[str]] = {
     room: tuple(fields.split())
     for room, fields in {
-        "causes": "id* cause* status formerly title* when* presume assuming accounts_for yields_to evidence* background remedies*"
+        "causes": "id* cause* status formerly title* when* presume assuming accounts_for yields_to evidence* put_right background remedies*"
         " references* given examples*",
-        "remedies": "id* remedy* status formerly title* turns* to with already relieves do command saves price* popular where not_when"
-        " alone background asks references* examples",
+        "remedies": "id* remedy* status formerly title* turns* to with already relieves do command saves price* serving popular where"
+        " not_when caveats alone background asks references* examples",
         "versions": "id* library* cause status since until cure title* symptom* any none assume presume assuming accounts_for yields_to"
         " evidence* remedies source* given examples*",
     }.items()
 }
 #: What a field holds where it is not one text: a list of texts, texts by name, or a list of those.
 LISTS = ("yields_to", "remedies", "symptom", "any", "none", "already", "where")
-NAMED = ("given", "presume", "with", "title", "evidence", "assuming", "price", "asks")
-ENTRIES = ("examples", "not_when")
+NAMED = ("given", "presume", "with", "title", "evidence", "put_right", "assuming", "price", "serving", "asks")
+ENTRIES = ("examples", "not_when", "caveats")
 PARTS = ("all", "any", "none")
 STATUS = ("trial", "stable", "retired")
 
@@ -74,9 +74,12 @@ def words(paper: Paper) -> Iterator[Fault]:
         yield paper.fault(("status",), "unknown_word", word=str(paper.data["status"]), known=", ".join(STATUS))
     vocabulary = shipped.table("vocabulary")
     if paper.room == "causes" and paper.data.get("cause") not in vocabulary["cause"]:
-        yield paper.fault(("cause",), "unknown_word", word=str(paper.data.get("cause")), known=", ".join(vocabulary["cause"]))
+        word = str(paper.data.get("cause"))
+        yield paper.fault(("cause",), "unknown_word", word=word, known=nearest(word, vocabulary["cause"]))
     if paper.room == "remedies" and paper.data.get("remedy") not in remedy_words():
-        yield paper.fault(("remedy",), "unknown_word", word=str(paper.data.get("remedy")), known=nearest(str(paper.data.get("remedy"))))
+        yield paper.fault(
+            ("remedy",), "unknown_word", word=str(paper.data.get("remedy")), known=nearest(str(paper.data.get("remedy")), remedy_words())
+        )
 
 
 def forms(paper: Paper) -> Iterator[Fault]:
@@ -113,8 +116,9 @@ def remedy_words() -> set[str]:
     return {word for group in groups.values() for word in group}
 
 
-def nearest(word: str) -> str:
-    return ", ".join(difflib.get_close_matches(word, remedy_words(), 3)) or "rules/vocabulary.yaml"
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The words that it may have meant, or where all of them stand."""
+    return ", ".join(difflib.get_close_matches(word, list(known), 3)) or "rules/vocabulary.yaml"
 
 
 def texts(data: Any) -> bool:

@@ -1,0 +1,26 @@
+#!/bin/bash
+deepspeed --num_gpus 2 src/train.py \
+    --stage sft \
+    --do_train True \
+    --template default \
+    --finetuning_type lora \
+    --lora_target all \
+    --overwrite_cache True \
+    --cutoff_len 1024 \
+    --preprocessing_num_workers 16 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 4 \
+    --lr_scheduler_type cosine \
+    --logging_steps 1 \
+    --warmup_steps 20 \
+    --save_steps 5 \
+    --learning_rate 5e-05 \
+    --num_train_epochs 10 \
+    --max_samples 3000 \
+    --ddp_timeout 180000000 \
+    --fp16 True \
+    --lora_rank 8 \
+    --lora_alpha 16 \
+    --lora_dropout 0.1 \
+    --deepspeed ds_z3_config.json \
+    --model_name_or_path Qwen/Qwen1.5-32B-Chat

@@ -1,0 +1,49 @@
+"""Which remedies are worth a line: those that save something, or that people advise; and whether it is known that they apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnose.facts import Value
+from diagnose.plan.job import Job, Offer
+from diagnose.plan.load import Rule
+
+
+def helps(offer: Offer) -> bool:
+    """Whether a remedy that nobody calls for and that is not enough by itself can be a step of a plan."""
+    return offer.rule.ledger and offer.bytes > 0 and offer.fits != "unknown"
+
+
+def splits_unknown(offer: Offer, job: Job) -> bool:
+    return splits(offer.changes, job)
+
+
+def splits(changes: Mapping[str, Value], job: Job) -> bool:
+    """Whether they divide the work over cards, where nobody says that there is more than one."""
+    counted = any(job.book.count(name) is not None for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
+    return not counted and any(name.startswith("parallel.") for name in changes)
+
+
+def unasked(offer: Offer) -> bool:
+    """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits."""
+    if not offer.rule.ledger:
+        return False
+    if offer.rule.effort == "hardware" and not offer.rule.popular:
+        return False  # new hardware is said where a cause calls for it, or nothing less is enough
+    if offer.saving is None:
+        return bool(offer.changes) and offer.rule.effort != "hardware"  # looked at as promising above
+    promises = offer.saving.bytes.bytes > 0 or offer.rule.alone is not None
+    return promises and (offer.rule.popular or offer.fits in ("yes", "likely"))
+
+
+def considered(rule: Rule, job: Job) -> bool:
+    """Whether a remedy that no cause calls for is looked at: advice people give, or a knob that the ledger can price."""
+    if (rule.relieves == "host") != job.on_host and rule.relieves != "both":
+        return False
+    return rule.popular or (rule.ledger and job.bench.trust in ("full", "short"))
+
+
+def promising(changes: Mapping[str, Value], job: Job) -> bool:
+    """Whether, of what an incomplete ledger holds, the changes would take a good part: enough to name them, not to price them."""
+    saving, held = job.bench.saving(changes), job.bench.peak
+    return saving is not None and held is not None and not saving.moment and saving.bytes.bytes > max(2**30, held.bytes // 10)

@@ -1,0 +1,103 @@
+"""What a remedy is called, and in whose words its price is told: caveats, servers, the setting that a cause says to put right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import diagnosed
+from workshop import book
+
+from diagnose.explain import explain
+from diagnose.judge.verdict import Judgement
+from diagnose.plan import load, serving
+from diagnose.plan.job import Job
+from diagnose.plan.say import titled
+from diagnose.plan.values import value_for
+from diagnose.render import PLAIN, RENDERERS
+
+FLASH = next(rule for rule in load.rules() if rule.id == "flash-attention")
+
+
+def job(**facts: str) -> Job:
+    return Job(book(**facts), (), Judgement((), (), ()), (), lambda _: (), lambda *_: None)
+
+
+@pytest.mark.parametrize(("card", "said"), [({}, True), ({"hardware__fa2": "enabled"}, False), ({"hardware__fa2": "disabled"}, True)])
+def test_a_caveat_is_said_unless_it_is_known_not_to_hold(card: dict[str, str], said: bool) -> None:
+    title = titled(FLASH, job(**card))
+    assert ("8.0" in title.en) is said and ("8.0" in title.zh) is said
+
+
+def test_a_card_that_nobody_names_is_asked_for_where_a_remedy_hangs_on_it() -> None:
+    asked = {question.fact: question for question in diagnosed("four-contexts-on-card-0").outcome.questions}
+    assert asked["hardware.gpu"].set == "--gpu NAME"
+
+
+def test_a_server_is_priced_in_answers_and_throughput() -> None:
+    """Nothing is trained, so no remedy speaks of training results; what is refused or slower is said instead."""
+    remedies = {remedy.id: remedy for remedy in diagnosed("no-room-for-one-sequence").outcome.remedies}
+    told = remedies["lower_max_model_len"].price.told
+    assert told is not None and "refused" in told.en and "拒绝" in told.zh
+    text = (
+        RENDERERS["text"](diagnosed("no-room-for-one-sequence"), "en", PLAIN),
+        RENDERERS["text"](diagnosed("no-room-for-one-sequence"), "zh", PLAIN),
+    )
+    assert "results" not in text[0] and "训练结果" not in text[1]
+
+
+@pytest.mark.parametrize(
+    ("facts", "serves"),
+    [
+        ({"log__role": "engine"}, True),
+        ({"log__family": "vllm_kv", "train__framework": "vllm"}, True),
+        ({"log__family": "vllm_kv", "train__framework": "trl"}, False),
+        ({"log__role": "engine", "rollout__placement": "colocated"}, False),
+        ({"log__role": "engine", "train__stage": "grpo"}, False),
+        ({"log__family": "torch_cuda"}, False),
+    ],
+)
+def test_an_engine_beside_a_trainer_is_no_server(facts: dict[str, str], serves: bool) -> None:
+    assert serving.serves(job(**facts)) is serves
+
+
+def test_the_engine_itself_says_what_would_fit() -> None:
+    rule = next(rule for rule in load.rules() if rule.id == "shorter-context")
+    known = book(rollout__max_model_len="131072", rollout__fitting_len="81920")
+    assert value_for("rollout.max_model_len", rule.to.values[0], known) == 81920
+    assert value_for("rollout.max_model_len", rule.to.values[0], book(rollout__max_model_len="131072")) is None
+
+
+def test_a_list_gets_a_word_more_once() -> None:
+    held = book(fsdp__wrap="LlamaDecoderLayer")
+    assert value_for("fsdp.wrap", "+Embedding", held) == "LlamaDecoderLayer,Embedding"
+    assert value_for("fsdp.wrap", "+Embedding", book(fsdp__wrap="Embedding, LlamaDecoderLayer")) == "Embedding, LlamaDecoderLayer"
+    assert value_for("fsdp.wrap", "+Embedding", book()) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "english", "chinese"),
+    [
+        ("a-variable-set-once-cuda-is-in-use", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
+        ("a-limit-of-metal-that-was-switched-off", "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_HIGH_WATERMARK_RATIO"),
+        ("the-log-shows-another-batch", "rows per card and forward pass", "每卡每次前向的样本数"),
+        ("fp32-matrices-of-a-16-bit-run", "torch_dtype", "torch_dtype"),
+    ],
+)
+def test_a_setting_to_put_right_is_named(case: str, english: str, chinese: str) -> None:
+    why = next(remedy.why for remedy in diagnosed(case).outcome.remedies if remedy.rule == "put-the-key-right")
+    assert english in why.en and chinese in why.zh
+
+
+def test_windows_and_a_build_without_it_are_not_told_expandable_segments(tmp_path: Path) -> None:
+    log = (
+        'File "{place}", line 1, in forward\n{said}'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 23.99 GiB of which 1.20 GiB"
+        " is free. Of the allocated memory 13.00 GiB is allocated by PyTorch, and 9.10 GiB is reserved by PyTorch but unallocated.\n"
+    )
+    linux, windows = "/opt/lib/python3.11/site-packages/torch/nn/f.py", "C:\\Python311\\Lib\\site-packages\\torch\\nn\\f.py"
+    refused = "UserWarning: expandable_segments not supported on this platform\n"
+    for place, said, offered in ((linux, "", True), (windows, "", False), (linux, refused, False)):
+        outcome = explain(log.format(place=place, said=said)).outcome
+        assert ("expandable_segments" in [remedy.id for remedy in outcome.remedies]) is offered
+        assert ("expandable_segments" in [entry.id for entry in outcome.rejected]) is not offered
