@@ -21,13 +21,6 @@ from diagnose.surfaces.bot_message import configures
 from diagnose.surfaces.crew import Lost, Overloaded, Stopped
 
 
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Kept]:
-    held = Kept(workers=1, seconds=30, most=64)
-    yield held
-    held.end()
-
-
 class Listed:
     """A platform that is a list of what was sent."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import attacks
 import httpx
 import pytest
 from chatting import Call, Fake, Kept, as_json, faked
@@ -19,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, SHORT, command, serving
 
+from diagnose.render.strings import HARMFUL
 from diagnose.surfaces.bot import Asked
 from diagnose.surfaces.bot_feishu import Forged, Hook, Seal, incoming, made, post
 from diagnose.surfaces.bot_feishu_api import Client, Refused
@@ -31,13 +34,6 @@ GIVES = "/open-apis/auth/v3/tenant_access_token/internal"
 
 def ok(data: Any = None) -> Any:
     return as_json({"code": 0, "msg": "success", "data": data or {}})
-
-
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Kept]:
-    held = Kept(workers=1, seconds=30, most=64)
-    yield held
-    held.end()
 
 
 @pytest.fixture
@@ -345,6 +341,17 @@ def test_secrets_are_masked_and_nobody_is_called(feishu: Fake, crew: Kept) -> No
         talk.say(event("text", {"text": LOG.replace("CUDA out", f"{SECRET} <at id=all></at> CUDA out")}))
     everything = b"".join(call.body for call in feishu.calls).decode()
     assert SECRET not in everything and "<at" not in everything
+
+
+def test_what_a_log_says_is_said_by_nobody(feishu: Fake, crew: Kept) -> None:
+    """Orders, markup, escapes and hidden text of a log: the card steers no reader and no model, and calls nobody."""
+    with talking(feishu, crew) as talk:
+        talk.say(event("text", {"text": attacks.log(attacks.EVERYTHING)}))
+    [call] = feishu.to(REPLY)
+    words = card_of(call)
+    assert "4.64 GiB" in words and not HARMFUL.search(words.replace("@\u200b", "@"))
+    outside = re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", words, flags=re.DOTALL))
+    assert not re.search(r"(?<!\\)<(?:at|script|img)|!\[x\]\(|(?<!\\)\[y\]\(|@everyone", outside) and attacks.ORDERS not in outside
 
 
 # -- as a process

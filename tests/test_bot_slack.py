@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
+import attacks
 import httpx
 import pytest
 from chatting import Answer, Call, Fake, Kept, always, as_json, faked
@@ -28,6 +30,7 @@ from serving import CONFIGS, ENTRY, LOG, SHORT, command, serving
 from slack_bolt import App
 from slack_sdk.signature import SignatureVerifier
 
+from diagnose.render.strings import HARMFUL
 from diagnose.surfaces.bot import Asked
 from diagnose.surfaces.bot_desk import Desk
 from diagnose.surfaces.bot_slack import Slack, client_for, hook, made
@@ -37,13 +40,6 @@ BOT, SIGNING = "xoxb-" + "test-bot", "a-signing-secret"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
 TYPED = html.escape(LOG, quote=False)
 POST = "/api/chat.postMessage"
-
-
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Kept]:
-    held = Kept(workers=1, seconds=30, most=64)
-    yield held
-    held.end()
 
 
 @pytest.fixture
@@ -367,6 +363,18 @@ def test_secrets_are_masked_and_nobody_is_called(slack: Fake, crew: Kept) -> Non
         talk.event(mention(html.escape(log, quote=False), files=[shared(slack, "train.yaml")]))
     everything = b"".join(call.body for call in slack.calls).decode()
     assert SECRET not in everything and "<!channel>" not in everything and "<@U7>" not in everything
+
+
+def test_what_a_log_says_is_said_by_nobody(slack: Fake, crew: Kept) -> None:
+    """Orders, markup, escapes and hidden text of a log: what is posted steers no reader and no model, and calls nobody."""
+    slack.routes["/files/evil.yaml"] = lambda _: (200, {"content-type": "text/plain"}, attacks.config(attacks.EVERYTHING))
+    with talking(slack, crew) as talk:
+        talk.event(mention(html.escape(attacks.log(attacks.EVERYTHING), quote=False), files=[shared(slack, "evil.yaml")]))
+    [call] = slack.to(POST)
+    words = text_of(call)
+    assert "4.64 GiB" in words and not HARMFUL.search(words.replace("@\u200b", "@"))
+    assert not re.search(r"<(?:[@!#]|script|img|https?:)|@everyone", words)
+    assert attacks.ORDERS not in re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", words, flags=re.DOTALL))
 
 
 def test_without_masks_if_told_so(slack: Fake, crew: Kept) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -21,9 +20,6 @@ from diagnose.plan import patch
 from diagnose.plan.remedy import Edit
 from diagnose.render import RENDERERS, View
 from diagnose.report import Diagnosis
-from diagnose.surfaces import triage
-from diagnose.surfaces.answer import Asked, Shown
-from diagnose.surfaces.jobs import Job, jobs
 from diagnose.units import Size
 
 LOG = (CORPUS / "llamafactory-6800" / "error.log").read_bytes()
@@ -167,34 +163,6 @@ def test_a_full_disk_is_one_sentence(words: str) -> None:
 def test_closed_streams_raise_nothing(closed: str) -> None:
     done = command(f"explain {CONFIG.parent / 'error.log'} gone.log {closed}")
     assert done.returncode == 0 and "Traceback" not in done.stderr + done.stdout
-
-
-def test_a_pipe_in_a_folder_is_no_log(tmp_path: Path) -> None:
-    """It would be waited for without end."""
-    os.mkfifo(tmp_path / "pipe.log")
-    (tmp_path / "gone.err").symlink_to(tmp_path / "nowhere")
-    (tmp_path / "good.log").write_bytes(LOG)
-    assert {log.name for job in jobs([str(tmp_path)]) for log in job.logs} == {"good.log", "gone.err"}
-
-
-class Deadly(Shown):
-    """Stands for a job that takes its process down."""
-
-    def masked(self, diagnosis: Diagnosis) -> Diagnosis:
-        if "deadly" in diagnosis.inputs[0].name:
-            os._exit(9)
-        return diagnosis
-
-
-def test_a_job_that_kills_its_worker_is_one_row(tmp_path: Path) -> None:
-    """Whatever the pool held beside it is diagnosed all the same."""
-    logs = [tmp_path / f"{name}.log" for name in ("a", "b", "deadly", "c", "d", "e", "f", "g", "h")]
-    for log in logs:
-        log.write_bytes(b"nothing\n")
-    found = [Job(log.stem, (log,)) for log in logs]
-    rows = {row.job: row for row in triage.diagnosed(found, Asked(), Deadly(), 2, False)}
-    assert sorted(rows) == sorted(log.stem for log in logs)
-    assert [name for name, row in rows.items() if row.status == "unread"] == ["deadly"] and rows["deadly"].error
 
 
 # -- what is kept

@@ -123,6 +123,16 @@ def test_the_answer_is_on_standard_error(capsys: pytest.CaptureFixture[str]) -> 
     assert "显存不足" in capsys.readouterr().err
 
 
+def test_colour_is_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same variables as on the command line, and a stream that knows nothing of terminals is none."""
+    for forced in ("1", "0"):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("FORCE_COLOR", forced)
+        with pytest.raises(RuntimeError), watch(lang="en"):
+            raise RuntimeError(OOM)
+        assert ("\x1b[1;97;41mOUT OF MEMORY" in capsys.readouterr().err) is (forced == "1")
+
+
 def test_a_mistake_of_ours_does_not_replace_the_exception(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither a reporter that fails nor an option that is wrong."""
 
@@ -249,8 +259,8 @@ def test_the_hook_answers_after_the_traceback() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env={"LANG": "C.UTF-8", "PATH": ""})
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.count("OUT OF MEMORY\n") == 2
-    assert done.stderr.index("RuntimeError: CUDA") < done.stderr.index("OUT OF MEMORY\n")
+    assert done.stderr.count("OUT OF MEMORY (") == 2
+    assert done.stderr.index("RuntimeError: CUDA") < done.stderr.index("OUT OF MEMORY (")
 
 
 def test_the_hook_leaves_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cases import CORPUS
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
@@ -84,14 +85,36 @@ def test_check_config(crew: Crew) -> None:
 
 
 def test_what_if(crew: Crew) -> None:
-    """Before and after, and what differs; the terms add up to the difference."""
+    """Before and after, and what differs; within a moment the terms add up to the difference."""
     result = call(crew, "what_if", changes={"train.max_seq_len": 1024}, **JOB)
     assert not result.is_error, said(result)
     found = WhatIf.model_validate(result.structured_content)
     [role] = found.roles
     assert role.before and role.after and role.difference is not None and role.difference < 0
-    assert role.difference == role.after.bytes - role.before.bytes == sum(term.difference for term in role.terms)
+    assert role.difference == role.after.bytes - role.before.bytes
+    for moment in role.moments:
+        assert moment.before and moment.after
+        assert moment.after.bytes - moment.before.bytes == sum(term.difference for term in moment.terms)
     assert "→" in said(result) and found.changes["train.max_seq_len"] == "1024"
+
+
+def test_what_if_the_peak_moves(crew: Crew) -> None:
+    """A change that makes another moment the largest: each moment is compared with itself, so that nothing seems saved which is only
+    in hand at another time."""
+    case = CORPUS / "openrlhf-392"
+    job: dict[str, Any] = {
+        "text": (case / "error.log").read_text(),
+        "configs": [{"name": "train_ppo.sh", "text": (case / "train_ppo.sh").read_text()}],
+    }
+    result = call(crew, "what_if", changes={"train.micro_batch_size": 1}, **job)
+    role = next(role for role in WhatIf.model_validate(result.structured_content).roles if role.role == "actor")
+    assert role.peak_moment_before != role.peak_moment_after
+    assert [moment.name for moment in role.moments] == [role.peak_moment_before, role.peak_moment_after]
+    was, now = role.moments
+    assert role.before == was.before and role.after == now.after
+    logits = next(term for term in was.terms if term.name == "fp32 logits")
+    assert 0 < logits.after < logits.before
+    assert "Peak before: the backward pass of the loss, 81.80 GiB → " in said(result) and "Peak after: the optimizer step" in said(result)
 
 
 def test_what_if_of_nothing_known(crew: Crew) -> None:

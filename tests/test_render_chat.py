@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from diagnose.plan.remedy import Edit
 from diagnose.render import RENDERERS, View
 from diagnose.render.chat import Platform, chat, dialect
 from diagnose.report import Diagnosis
+from diagnose.units import Size
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 PLATFORMS: tuple[Platform, ...] = ("slack", "discord", "feishu")
@@ -134,3 +136,19 @@ def test_a_comment_on_github_is_never_too_long() -> None:
 
     text = RENDERERS["markdown"](saying("words " * 30_000), "en", View(verbose=True))
     assert len(text) <= COMMENT + 1
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_every_term_shows_its_formula_and_both_of_its_ends(form: str) -> None:
+    """Where it is asked for, whatever the form; a page has it anyway."""
+    diagnosis = SAMPLES["dpo_logits"]()
+    first, *others = diagnosis.ledgers
+    moment, *later = first.moments
+    wide = replace(moment.terms[0], size=Size.between(2**30, 3 * 2**30, 2 * 2**30))
+    widened = replace(moment, terms=(wide, *moment.terms[1:]))
+    diagnosis = replace(diagnosis, ledgers=(replace(first, moments=(widened, *later)), *others))
+    text = re.sub(r"\s+", " ", unescape(RENDERERS[form](diagnosis, "en", View(budget=True))))
+    assert "2.00 GiB" in text
+    assert "1.00 to 3.00 GiB" in text
+    for term in (term for ledger in diagnosis.ledgers for moment in ledger.moments for term in moment.terms):
+        assert term.numbers in text

@@ -58,4 +58,4 @@ def test_colour_only_where_asked() -> None:
     for page in (plain, painted):
         page.say("text", style="bad")
     assert plain.text() == "text\n"
-    assert painted.text() == "\x1b[1;31mtext\x1b[0m\n"
+    assert painted.text() == "\x1b[1;97;41mtext\x1b[0m\n"  # white on red: legible on light and dark

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import cases
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
+from diagnose.explain import explain
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render import RENDERERS, View, bar, card
+from diagnose.render import RENDERERS, View, advice, bar, card, full, happened, words
 from diagnose.render.layout import cells
 from diagnose.render.strings import HARMFUL
 
@@ -26,8 +28,64 @@ PAINTED = re.compile(r"\x1b\[[\d;]*m")
 def test_the_answer_fits_one_screen(name: str, lang: Lang) -> None:
     """About 24 lines at 80 columns, the hardest sample included; the rest is for --verbose."""
     text = RENDERERS["text"](SAMPLES[name](), lang, View())
-    assert len(text.splitlines()) <= 28
+    assert len(text.splitlines()) <= 25
     assert len(text.splitlines()) < len(RENDERERS["text"](SAMPLES[name](), lang, View(verbose=True)).splitlines())
+
+
+@pytest.mark.parametrize("name", cases.folders())
+def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as its reader would ask, in its folder: at most 25 lines, with verdict, bar, what the first three remedies save and
+    cost, the edits of the plan's steps and the hint; what a full screen does without stands under --verbose."""
+    folder = cases.CORPUS / name
+    monkeypatch.chdir(folder)
+    given = cases.settings(name)
+    configs = [config.relative_to(folder) for config in given.pop("configs")]
+    diagnosis = explain(given.pop("logs").relative_to(folder), configs=configs, **given)
+    plan = diagnosis.outcome.plan
+    steps = plan.steps if plan is not None else ()
+    others = [remedy for remedy in diagnosis.outcome.remedies if remedy.id not in steps][: max(3 - len(steps), 0)]
+    planned = [remedy for remedy in diagnosis.outcome.remedies if remedy.id in steps]
+    for lang in LANGS:
+        screen, whole = (RENDERERS["text"](diagnosis, lang, View(verbose=verbose)) for verbose in (False, True))
+        assert len(screen.splitlines()) <= 25, screen
+        seen, all_of_it = squeezed(screen), squeezed(whole)
+        assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
+        assert happened.seen_at(diagnosis) in screen.splitlines()[0] and bool(happened.seen_at(diagnosis)) == bool(diagnosis.root)
+        if (shown := card.of(diagnosis, lang)) is not None:
+            assert squeezed(bar.line(shown, 76)) in seen
+        for remedy in (*planned, *others):
+            assert squeezed(remedy.title.to(lang)) in seen
+            assert squeezed(advice.worth(remedy, lang, alone=remedy not in planned)) in seen
+        for remedy in planned:
+            assert all(squeezed(full.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
+        assert "--verbose" in screen or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
+        for question in diagnosis.outcome.questions:
+            assert squeezed(words.question(question.why.to(lang), question.how.to(lang), lang)) in all_of_it
+        assert all(squeezed(words.notice(notice, lang)) in all_of_it for notice in diagnosis.notices)
+        assert all(squeezed(words.places(cause.evidence)) in all_of_it for cause in diagnosis.judgement.causes)
+
+
+def squeezed(text: str) -> str:
+    """Without what wrapping adds."""
+    return re.sub(r"\s+", "", text)
+
+
+def test_a_full_screen_leaves_out_what_explains_first() -> None:
+    """More room shows more, and never less of what was there."""
+    case = cases.diagnosed("llamafactory-6800")
+    narrow, wide = (RENDERERS["text"](case, "en", View(width)) for width in (80, 160))
+    for each in (r"[\w.]+:\d+", r"\d+% of the card"):
+        assert set(re.findall(each, narrow)) <= set(re.findall(each, wide)) and re.search(each, wide)
+    assert len(squeezed(narrow)) < len(squeezed(wide)) and "error.log:84" in narrow
+
+
+def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
+    """--top is somebody's own wish: nothing is left out then."""
+    sample = SAMPLES["dpo_logits"]()
+    steps = sample.outcome.plan.steps if sample.outcome.plan else ()
+    text = squeezed(RENDERERS["text"](sample, "en", View(top=8)))
+    for remedy in sample.outcome.remedies[:8]:
+        assert squeezed(advice.worth(remedy, "en", alone=remedy.id not in steps)) in text
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -49,6 +107,45 @@ def test_the_bar_names_every_part_and_shows_what_did_not_fit() -> None:
     line = bar.line(shown, 76)
     assert len(line) == 76 and line.startswith("[W") and line.endswith("!") and "]!" in line
     assert abs(sum(part.bytes for part in shown.parts if part.kind != "request") - shown.edge) < shown.edge // 100
+
+
+OLD = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 1000.00 MiB (GPU 0; 39.59 GiB total capacity; 17.18 GiB already allocated; "
+    "{free} free; {reserved} reserved in total by PyTorch)"
+)
+NEW = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.00 GiB is "
+    "free. Process 7 has {others} memory in use. Process 9 has 10.50 GiB memory in use. Of the allocated memory 9.00 GiB is allocated by "
+    "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        # what is reserved in total less what is allocated; the rest may be the context of the process itself
+        (OLD.format(free="624.64 MiB", reserved="37.63 GiB"), {"allocated": 17.18, "unused": 20.45, "outside": 1.35, "free": 0.61}),
+        # more than any context takes is somebody else's
+        (OLD.format(free="1.00 GiB", reserved="18.00 GiB"), {"allocated": 17.18, "unused": 0.82, "foreign": 19.5, "free": 1.0}),
+        (NEW.format(others="67.60 GiB"), {"allocated": 9.0, "unused": 1.0, "foreign": 67.6, "free": 1.0}),
+    ],
+    ids=["a release that prints what is reserved in total", "somebody else on the card", "the processes are named"],
+)
+def test_the_bar_says_what_the_message_says(message: str, shown: dict[str, float]) -> None:
+    """Every part of the card, from the figures of each release; the parts make up the card."""
+    seen = card.of(explain(message), "en")
+    assert seen is not None
+    parts = {part.kind: part.bytes / GIB for part in seen.parts}
+    for kind, size in shown.items():
+        assert parts[kind] == pytest.approx(size, abs=1.2 if kind == "foreign" else 0.01), (kind, parts)
+    assert {"outside", "foreign"} & set(parts) and sum(parts.values()) - parts["request"] == pytest.approx(seen.edge / GIB, abs=0.3)
+
+
+@pytest.mark.parametrize(("free", "said"), [("2.50 GiB", "requested, refused"), ("1.00 GiB", "requested, no room")])
+def test_a_request_that_had_room_is_not_said_to_have_none(free: str, said: str) -> None:
+    """Under a cap of the process, in Windows' subsystem for Linux: more was free than was asked for."""
+    message = NEW.format(others="57.60 GiB").replace("1.00 GiB is free", f"{free} is free")
+    assert f"! {said} 2.00" in RENDERERS["text"](explain(message), "en", View())
 
 
 def test_what_torch_allocated_is_not_divided_where_the_ledger_is_contradicted() -> None:

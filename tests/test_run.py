@@ -129,6 +129,33 @@ def test_the_command_is_read_as_a_config(tmp_path: Path) -> None:
     assert b'"train.max_seq_len"' in done.stderr and b'"sft.yaml"' in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("variables", "painted"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)]
+)
+def test_colour_in_a_pipe_is_for_who_asks(tmp_path: Path, variables: dict[str, str], painted: bool) -> None:
+    """A scheduler's log that is read in colour: FORCE_COLOR holds for the answer as for every other text of ours."""
+    plain = {name: value for name, value in environment().items() if name not in ("FORCE_COLOR", "NO_COLOR")}
+    done = run(tmp_path, *python(f"raise SystemExit({OOM!r})"), env={**plain, **variables})
+    assert (b"\x1b[1;97;41mOUT OF MEMORY" in done.stderr) is painted and b"OUT OF MEMORY" in done.stderr
+
+
+def test_the_snapshot_that_the_command_leaves_is_read(tmp_path: Path) -> None:
+    """Named before it is there; the failed request is then known to 512 bytes. One from an earlier run is of another failure."""
+    import pickle
+
+    from test_snapshot import LOGITS, MESSAGE, made
+
+    (tmp_path / "made.pickle").write_bytes(pickle.dumps(made(LOGITS)))
+    dying = python(f"import shutil; shutil.copyfile('made.pickle', 'oom.pickle'); raise SystemExit({MESSAGE!r})")
+    options = ("--log", "kept.log", "--snapshot", "oom.pickle")
+    done = run(tmp_path, *dying, options=options)
+    assert done.returncode == 1 and b"Memory snapshot" in done.stderr and b"loss_utils.py:36" in done.stderr
+    os.utime(tmp_path / "oom.pickle", (1, 1))
+    done = run(tmp_path, *python(f"raise SystemExit({MESSAGE!r})"), options=options)
+    assert b"left no memory snapshot in oom.pickle" in done.stderr and b"Memory snapshot" not in done.stderr
+    assert b"OUT OF MEMORY" in done.stderr
+
+
 def test_success_is_not_explained(tmp_path: Path) -> None:
     """A run that survived its failure (a smaller batch was tried) is no patient."""
     done = run(tmp_path, "sh", "-c", f"echo '{OOM}' >&2")
@@ -182,11 +209,12 @@ def test_a_mistake_in_the_diagnosis_changes_nothing(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"oomdoctor: ")
 
 
-def test_a_mistake_in_the_relay_changes_nothing(tmp_path: Path) -> None:
-    """Whatever breaks in the copying, the output and the status arrive."""
+@pytest.mark.parametrize("late", [0, 1], ids=["at once", "when the command has ended"])
+def test_a_mistake_in_the_relay_changes_nothing(tmp_path: Path, late: int) -> None:
+    """Whatever breaks in the copying, and whenever, the output and the status arrive."""
     code = (
-        "import sys\nfrom diagnose.surfaces import cli, outlet\n"
-        "def broken(*_): raise ZeroDivisionError\n"
+        "import sys, time\nfrom diagnose.surfaces import cli, outlet\n"
+        f"def broken(*_): time.sleep({late}); raise ZeroDivisionError\n"
         "outlet.Outlet.pass_on = broken\n"
         "sys.argv = ['oomdoctor', 'run', '--log', 'k', '--', 'sh', '-c', 'echo one; sleep 0.3; echo two; exit 6']\n"
         "cli.main()"

@@ -185,11 +185,11 @@ def test_other_methods_and_pages(client: httpx.Client) -> None:
 
 
 def test_too_large_is_413_before_it_is_read(server: Server) -> None:
-    """The answer comes although not one byte of the body was sent."""
-    for path in ("/api/explain", "/api/check", "/"):
+    """The answer comes although not one byte of the body was sent: to a program as a problem, to people on the page."""
+    for path, kind in (("/api/explain", PROBLEM), ("/api/check", PROBLEM), ("/", 'role="alert"')):
         with server.raw(post(path, 100 << 20)) as connection:
             status, data = reply(connection)
-        assert status == 413 and PROBLEM.encode() in data and b"2 MiB" in data
+        assert status == 413 and kind.encode() in data and b"2 MiB" in data
 
 
 def test_a_paste_of_100_megabytes_is_413(client: httpx.Client) -> None:

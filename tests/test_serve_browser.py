@@ -52,6 +52,27 @@ def test_paste_submit_read_copy_apply(server: Server, browser: Browser, tmp_path
     assert browser.value("document.querySelector('textarea').value") == ""
 
 
+def test_a_file_that_is_too_large_is_said_on_the_page(server: Server, browser: Browser, tmp_path: Path) -> None:
+    """Not as JSON, and not as a connection that broke."""
+    (tmp_path / "large.log").write_bytes(b"x" * (17 << 20))
+    browser.go(server.url + "/?lang=en")
+    browser.choose("#log_file", tmp_path / "large.log")
+    browser.press("button")
+    assert "16 MiB" in browser.value("document.querySelector('[role=alert]').innerText")
+    assert browser.value("document.querySelector('textarea').value") == ""
+
+
+def test_a_telephone_shows_the_whole_answer(server: Server, browser: Browser) -> None:
+    """Nothing but code blocks is wider than the screen, and no text is squeezed into a column of single words."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+    browser.go(server.url + "/?lang=en")
+    browser.fill("#log", LOG)
+    browser.choose("#config_file", CASE / "qwen2vl_dpo.yaml", CASE / "ds_z3_config.json")
+    browser.press("button")
+    assert browser.value("document.documentElement.scrollWidth") <= 400
+    assert browser.value("document.querySelector('.moments caption').getBoundingClientRect().width") > 300
+
+
 def test_a_mistake_in_chinese(server: Server, browser: Browser) -> None:
     """The language that is chosen holds for the mistake too, and what was typed is still there."""
     browser.go(server.url + "/?lang=zh")

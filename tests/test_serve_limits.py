@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import socket
@@ -63,6 +64,25 @@ def test_too_many_at_once_are_429_and_503(tight: Server) -> None:
             assert httpx.get(f"{tight.url}/healthz", trust_env=False).status_code == 200
     time.sleep(0.2)
     assert from_("127.0.0.1", url, body).status_code == 200
+
+
+@pytest.mark.parametrize("told", ["length", "chunks"])
+def test_who_sends_all_before_it_listens_hears_the_refusal(server: Server, told: str) -> None:
+    """More than any buffer of the network holds is read and forgotten, and the answer arrives, also where it is the connection's last."""
+    piece, pieces = b"x" * (1 << 20), 24
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.putrequest("POST", "/api/explain")
+    connection.putheader("content-type", "application/json")
+    connection.putheader("connection", "close")
+    connection.putheader(*("content-length", str(len(piece) * pieces)) if told == "length" else ("transfer-encoding", "chunked"))
+    connection.endheaders()
+    for _ in range(pieces):
+        connection.send(piece if told == "length" else b"%x\r\n%s\r\n" % (len(piece), piece))
+    if told == "chunks":
+        connection.send(b"0\r\n\r\n")
+    answer = connection.getresponse()
+    assert answer.status == 413 and "2 MiB" in json.loads(answer.read())["detail"]
+    connection.close()
 
 
 def test_a_diagnosis_that_takes_too_long_is_stopped(tight: Server) -> None:

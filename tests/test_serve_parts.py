@@ -34,11 +34,11 @@ ASKED = Question(logs=(("", LOG),))
 
 
 def through(gate: Gate, headers: dict[str, str], parts: list[bytes | float | None], client: str = "1.2.3.4") -> tuple[int, bytes]:
-    """What the gate answers to a body that comes in parts: a number is a wait, None the end of the connection."""
+    """What the gate answers to a body that comes in parts: a number is a wait, None or nothing more the end of the connection."""
     sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        part = parts.pop(0)
+        part = parts.pop(0) if parts else None
         if isinstance(part, float):
             await asyncio.sleep(part)
             return await receive()
@@ -318,6 +318,6 @@ def test_large_questions_cross_the_pipe(crew: Crew) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="address space is limited on POSIX")
 def test_memory_is_bounded() -> None:
     """A process that wants more than any diagnosis needs is told no, and says so."""
-    code = "import diagnose.surfaces.crew as c; c.MEMORY = 1 << 30; c._confine(); bytearray(2 << 30)"
+    code = "from diagnose import workers; workers.confine(1 << 30); bytearray(2 << 30)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr and done.stdout == ""

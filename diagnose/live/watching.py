@@ -86,7 +86,7 @@ class Watch:
 
     def _print(self, diagnosis: Diagnosis) -> None:
         """The answer on standard error: at length from one rank, one sentence from the others."""
-        from diagnose.render import RENDERERS, View
+        from diagnose.render import RENDERERS, stream
         from diagnose.render.strings import one_line
 
         lang = self.lang or language()
@@ -95,9 +95,7 @@ class Watch:
         if number is not None and not launch.first_to_answer(folder, _SINCE, os.environ):
             _say(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        error = sys.stderr
-        colour = error is not None and error.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        _say(RENDERERS["text"](diagnosis, lang, View(colour=colour)).rstrip())
+        _say(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used as a word: with watch():

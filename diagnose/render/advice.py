@@ -66,8 +66,11 @@ def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 def price(remedy: Remedy, lang: Lang) -> str:
     """What a remedy costs: results, speed, host memory; the effort where the edit beside it does not show it."""
     paid = remedy.price
-    parts = [word(f"results_{paid.results}", lang)]
-    parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
+    if paid.told is not None:  # nothing is trained
+        parts = [paid.told.to(lang)]
+    else:
+        parts = [word(f"results_{paid.results}", lang)]
+        parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
     shown = remedy.edits or remedy.env or remedy.command is not None
     parts += [] if shown and paid.effort in ("flag", "key", "file") else [word(f"effort_{paid.effort}", lang)]
     if paid.host_memory is not None and paid.host_memory.bytes > 0:

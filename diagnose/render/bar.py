@@ -10,13 +10,13 @@ from diagnose.report import Diagnosis
 
 #: Black or white on a colour of its own: legible whatever the terminal's background.
 PAINT = {
-    "weights": "30;44",
+    "weights": "97;44",
     "gradients": "30;46",
-    "optimizer": "30;45",
+    "optimizer": "97;45",
     "activations": "30;42",
     "logits": "30;43",
     "other": "30;47",
-    "allocated": "30;44",
+    "allocated": "97;44",
     "unused": "30;100",
     "outside": "30;100",
     "engine": "30;105",

@@ -45,14 +45,15 @@ SPECK = 0.0005
 
 
 class Part(NamedTuple):
-    """Some bytes of the card; `estimated` where the ledger says so and not the log."""
+    """Some bytes of the card; `estimated` where the ledger says so and not the log, `refused` of a request that had room."""
 
     kind: str
     bytes: int
     estimated: bool = False
+    refused: bool = False
 
     def name(self, lang: Lang) -> str:
-        return word(f"bar_{self.kind}", lang)
+        return word("bar_refused" if self.refused else f"bar_{self.kind}", lang)
 
 
 @record
@@ -100,30 +101,40 @@ def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
         return on_host(diagnosis, lang)
     ledger, event = ledgers.leading(diagnosis), diagnosis.root
     now = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
-    if event is not None and event.capacity is not None and event.allocated is not None:
-        return printed(diagnosis, event, now, lang)
+    capacity = capacity_of(diagnosis)
+    if event is not None and capacity is not None and event.allocated is not None:
+        return printed(diagnosis, event, capacity.bytes, now, lang)
     now = now or (ledger.peak if ledger is not None else None)
     if ledger is None or now is None or not now.terms or ledger.capacity is None:
         return None
     return needed(ledger, now, event, lang)
 
 
-def printed(diagnosis: Diagnosis, event: Event, now: Moment | None, lang: Lang) -> Card:
+def capacity_of(diagnosis: Diagnosis) -> Size | None:
+    """What the message prints, or, of one that prints none (a memory snapshot, an old release), what the card is known to have."""
+    event = diagnosis.root
+    known = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
+    return event.capacity if event is not None and event.capacity is not None else known if isinstance(known, Size) else None
+
+
+def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
     """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
-    assert event.capacity is not None and event.allocated is not None
-    capacity, allocated = event.capacity.bytes, event.allocated.bytes
-    sizes = {fact.name: fact.value.bytes for fact in diagnosis.facts if isinstance(fact.value, Size)}
+    assert event.allocated is not None
+    allocated = event.allocated.bytes
+    sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     inside = divided(now, allocated) if now is not None and happened.contradicted(diagnosis) != "above" else []
     parts = inside or [Part("allocated", allocated)]
-    unused = event.reserved_unallocated.bytes if event.reserved_unallocated else 0
+    idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
+    unused = idle.bytes if idle else 0
     free = event.free.bytes if event.free else 0
-    engine = sizes.get("log.engine_in_use", 0)
-    outside = sizes.get("log.not_torch", 0)
-    left = capacity - allocated - unused - free - engine - outside
-    foreign = left if left >= happened.NEGLIGIBLE else 0  # below, it is the figures' own rounding
-    parts += [Part("engine", engine), Part("unused", unused), Part("outside", outside), Part("foreign", foreign), Part("free", free)]
+    engine = sizes["log.engine_in_use"].bytes if "log.engine_in_use" in sizes else 0
+    foreign = happened.foreign(diagnosis)
+    others = foreign.bytes if foreign is not None else 0
+    own = sizes.get("log.not_torch")
+    outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
+    parts += [Part("engine", engine), Part("unused", unused), Part("outside", outside), Part("foreign", others), Part("free", free)]
     if event.requested is not None:
-        parts.append(Part("request", event.requested.bytes))
+        parts.append(Part("request", event.requested.bytes, refused=event.requested.high <= free))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
     return Card(title, kept(parts, capacity), capacity)

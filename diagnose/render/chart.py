@@ -3,6 +3,8 @@ content security policy can hold."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from diagnose.budget.ledger import Ledger, Moment
 from diagnose.phrases import Lang
 from diagnose.render import card, words
@@ -58,10 +60,14 @@ def legend(shown: card.Card, lang: Lang) -> Html:
     """Swatch, name and GiB of each part; `≈` where the ledger says so and not the log."""
     items = []
     for part in shown.parts:
-        swatch = el("svg", rect(part.kind, 0, 100, 14), class_="swatch", width=14, height=14, aria_hidden="true")
         size = ("≈ " if part.estimated else "") + f"{card.figure(part)} GiB"
-        items.append(el("li", swatch, " ", el("span", part.name(lang), class_="name"), " ", el("span", size, class_="figure")))
+        items.append(el("li", _swatch(part.kind), " ", el("span", part.name(lang), class_="name"), " ", el("span", size, class_="figure")))
     return el("ul", *items, class_="legend")
+
+
+@cache
+def _swatch(kind: str) -> Html:
+    return el("svg", rect(kind, 0, 100, 14), class_="swatch", width=14, height=14, aria_hidden="true")
 
 
 def of_moments(ledger: Ledger, lang: Lang) -> Html:

@@ -193,7 +193,9 @@ class _Talk:
     def why(self) -> str:
         causes = [cause for cause in self.of.judgement.causes if not cause.also_true]
         if causes:
-            said = words.semicolon(self.lang).join(happened.in_short(cause, self.lang) for cause in causes[:3])
+            said = words.semicolon(self.lang).join(
+                happened.in_short(cause, self.lang, words.places(cause.evidence, 2)) for cause in causes[:3]
+            )
             return f"{self.way.strong(word('why', self.lang))}{colon(self.lang)}{self.way.shown(words.sentence(said, self.lang))}"
         asked = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
         return self.way.shown(happened.no_cause(self.of, self.lang)) if asked else ""

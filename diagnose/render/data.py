@@ -11,9 +11,9 @@ from diagnose.catalogue import Model
 from diagnose.facts import Fact, Input, Notice, Value, Witness, declared
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.parse.event import Event
-from diagnose.phrases import Lang, phrase
+from diagnose.phrases import Lang
 from diagnose.plan import fit
-from diagnose.plan.remedy import Edit, Plan, Question, Rejected, Remedy
+from diagnose.plan.remedy import Edit, Plan, Question, Rejected, Remedy, Unsettled
 from diagnose.report import Diagnosis, Json, Verdict
 from diagnose.units import Size, Version
 
@@ -42,7 +42,7 @@ def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
         "attributions": [of_attribution(each, diagnosis.events, lang) for each in diagnosis.attributions],
         "budgets": [of_ledger(ledger, lang) for ledger in diagnosis.ledgers],
         "causes": [of_cause(cause, lang) for cause in judged.causes],
-        "undecided": [of_undecided(ruling, lang) for ruling in judged.undecided],
+        "undecided": [of_unsettled(each, lang) for each in outcome.unsettled],
         "remedies": [of_remedy(remedy, lang) for remedy in outcome.remedies],
         "rejected": [of_rejected(each, lang) for each in outcome.rejected],
         "plan": None if outcome.plan is None else of_plan(outcome.plan, lang),
@@ -234,16 +234,8 @@ def of_cause(ruling: Ruling, lang: Lang) -> Json:
     }
 
 
-def how_to_learn(name: str, lang: Lang) -> str:
-    """How a person finds a fact out: what its declaration says, else the option that sets it."""
-    entry = declared(name)
-    if entry is not None and entry.how:
-        return entry.how[lang]
-    return phrase("render.set_it", name=name).to(lang)
-
-
-def of_undecided(ruling: Ruling, lang: Lang) -> Json:
-    return {"rule": ruling.rule, "fact": ruling.missing, "how": how_to_learn(ruling.missing, lang) if ruling.missing else ""}
+def of_unsettled(each: Unsettled, lang: Lang) -> Json:
+    return {"rule": each.rule, "fact": each.fact, "how": each.how.to(lang)}
 
 
 def of_edit(edit: Edit) -> Json:

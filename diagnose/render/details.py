@@ -72,7 +72,7 @@ def on_host(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
 def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:
     page.say(title, "  ", "    ", "bold")
     for term in now.terms:
-        page.say(term.name.to(lang), f"    {words.figure(term.size):>10}  ", " " * 16)
+        page.say(term.name.to(lang) + words.width(term.size, lang), f"    {words.figure(term.size):>10}  ", " " * 16)
         page.say(formula(term), " " * 16, " " * 18, "dim")
 
 
@@ -90,4 +90,4 @@ def every_rule(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         page.say(f"{ruling.rule}{colon(lang)}{word(f'rule_{ruling.outcome}', lang)}{missing}", "  ", "    ", style)
         page.say(one_line(ruling.deciding), "      ", style="dim")
     for rule in diagnosis.judgement.faults:
-        page.say(f"{rule}{colon(lang)}{word('rule_crashed', lang)}", "  ", "    ", "note")
+        page.say(f"{rule.to(lang)}{colon(lang)}{word('rule_crashed', lang)}", "  ", "    ", "note")

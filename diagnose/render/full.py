@@ -31,6 +31,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     other_remedies(page, diagnosis, lang)
     not_here(page, diagnosis, lang)
     questions(page, diagnosis, lang)
+    unsettled(page, diagnosis, lang)
     notices(page, diagnosis, lang, view)
 
 
@@ -60,9 +61,14 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterable[str], lang: Lang, indent: str) -> None:
     """The exact changes, in the user's own keys."""
     for change in changes:
-        page.say(f"{advice.target(change, diagnosis)}{colon(lang)}{advice.edit(change, lang)}", indent, indent + "  ", "good")
+        page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
     for line in variables.lines([*env], diagnosis):
-        page.say(line, indent, indent + "  ", "good")
+        page.say(line, indent, indent + "  ", "edit")
+
+
+def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
+    """One change with the place where it is made."""
+    return f"{advice.target(change, diagnosis)}{colon(lang)}{advice.edit(change, lang)}"
 
 
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
@@ -98,12 +104,12 @@ def memory(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
         page.say(line, "  ", "    ")
 
 
-def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool) -> None:
+def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
     """What a memory snapshot shows, where one was given."""
     if diagnosis.snapshot is not None:
         from diagnose.render import snapshot
 
-        snapshot.append(page, diagnosis, lang, brief=brief)
+        snapshot.append(page, diagnosis, lang, brief=brief, short=short)
 
 
 def table(page: Page, rows: list[ledgers.Row]) -> None:
@@ -114,7 +120,7 @@ def table(page: Page, rows: list[ledgers.Row]) -> None:
     longest = min(page.width - widest - 23, 30)
     for row in rows:
         bar = ("░" if row.folded else "█") * max(round(row.bar * longest), 1)
-        page.row(f"  {pad(row.name, widest)}  {words.figure(row.size):>10}  {row.share:>4.0%}  {page.paint('name', bar)}")
+        page.row(f"  {pad(row.name, widest)}  {words.figure(row.size):>10}  {row.share:>4.0%}  {page.paint('block', bar)}")
 
 
 def causes(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
@@ -184,7 +190,18 @@ def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     page.heading(word("questions", lang))
     for question in diagnosis.outcome.questions:
         page.say(f"- {words.question(question.why.to(lang), question.how.to(lang), lang)}", "  ", "    ")
-        page.say(question.set, "    ", style="good")
+        page.say(question.set, "    ", style="edit")
+
+
+def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Causes that lack one fact, by the fact, with the way to learn it."""
+    found = diagnosis.outcome.unsettled
+    if found:
+        page.heading(word("could_not_tell", lang))
+    for fact in dict.fromkeys(each.fact for each in found):
+        mine = [each for each in found if each.fact == fact]
+        page.say(f"- {words.lacking(mine, lang)}", "  ", "    ")
+        page.say(mine[0].how.to(lang), "    ", style="edit")
 
 
 def notices(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
@@ -197,9 +214,14 @@ def notices(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
         notice(page, each, diagnosis, lang)
 
 
-def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ") -> None:
-    """A notice with the line that it is about."""
-    style = {"error": "bad", "warning": "note"}.get(said.level, "")
-    page.say(f"{words.level(said, lang)}{colon(lang)}{words.notice(said, lang)}", f"{indent}- " if indent else "", f"{indent}  ", style)
-    for line in pointer.lines(said, diagnosis, page.width - len(indent)):
+def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
+    """A notice, with the line that it is about."""
+    style = {"error": "error", "warning": "note"}.get(said.level, "")
+    page.say(told(said, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
+    for line in pointer.lines(said, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)
+
+
+def told(said: Notice, lang: Lang) -> str:
+    """A notice with its level in front."""
+    return f"{words.level(said, lang)}{colon(lang)}{words.notice(said, lang)}"

@@ -33,12 +33,12 @@ def accounted(cause: Ruling, lang: Lang) -> str:
     )
 
 
-def in_short(cause: Ruling, lang: Lang) -> str:
-    """A cause by its name: how sure, how much of the card, where it is seen."""
-    share = "" if cause.share is None else f"{cause.share:.0%}"
-    size = "" if cause.accounts_for is None else amount(cause.accounts_for, lang)
-    much = word("much", lang, size=size, share=share) if size and share else size
-    notes = [certainty(cause, lang), much, places(cause.evidence, 2)]
+def in_short(cause: Ruling, lang: Lang, where: str = "", share: bool = True, size: bool = True) -> str:
+    """A cause by its name: how sure, how much of the card, `where` it is seen; of the figures as much as is asked for."""
+    bytes_ = "" if cause.accounts_for is None else amount(cause.accounts_for, lang)
+    part = "" if cause.share is None else f"{cause.share:.0%}"
+    much = word("much", lang, size=bytes_, share=part) if bytes_ and part and share else bytes_
+    notes = [certainty(cause, lang), much if size else "", where]
     return name_of_cause(cause.cause, lang) + bracketed(comma(lang).join(filter(None, notes)), lang)
 
 
@@ -52,7 +52,7 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
     """What to say where no cause was found: what is missing, if it is the configuration."""
-    return word("no_cause_from_log" if all(given.kind == "log" for given in diagnosis.inputs) else "no_cause", lang)
+    return word("no_cause_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else "no_cause", lang)
 
 
 def told(explanation: str, headline: str) -> bool:
@@ -76,6 +76,11 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
 
 
+def seen_at(diagnosis: Diagnosis) -> str:
+    """Where the failure is read: error.log:84; empty before a run."""
+    return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
+
+
 def who(event: Event, lang: Lang) -> str:
     """The card or rank of a failure; empty where the log names neither."""
     if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
@@ -85,15 +90,22 @@ def who(event: Event, lang: Lang) -> str:
     return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
 
 
-def the_card(event: Event, lang: Lang, outside: Size | None, engine: Size | None, foreign: Size | None) -> str:
+def foreign(diagnosis: Diagnosis) -> Size | None:
+    """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
+    held = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
+    return held if isinstance(held, Size) and held.low >= NEGLIGIBLE else None
+
+
+def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     """What the message says of the card, part by part; empty where it prints less than two figures."""
+    sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
         ("part_allocated", event.allocated),
-        ("part_unallocated", event.reserved_unallocated),
+        ("part_unallocated", sizes.get("log.reserved_unallocated", event.reserved_unallocated)),
         ("part_private", event.private_pools),
-        ("part_not_torch", outside),
-        ("part_engine", engine),
-        ("part_foreign", foreign if foreign is not None and foreign.bytes >= NEGLIGIBLE else None),
+        ("part_not_torch", sizes.get("log.not_torch")),
+        ("part_engine", sizes.get("log.engine_in_use")),
+        ("part_foreign", foreign(diagnosis)),
         ("part_free", event.free),
         ("part_requested", event.requested),
     ]

@@ -41,7 +41,7 @@ def body(diagnosis: Diagnosis, lang: Lang = "en") -> Html:
         chart.patterns(),
         page.header(),
         el("main", page.card(), page.plan(), page.why(), page.moments(), page.snapshot(), page.frontier(), page.remedies(), page.rejected(),
-           page.questions(), page.notices(), tables.full(diagnosis, lang), page.read()),
+           page.questions(), page.unsettled(), page.notices(), tables.full(diagnosis, lang), page.read()),
         el("footer", word("page_footer", lang, version=__version__)),
     )  # fmt: skip
 
@@ -246,6 +246,15 @@ class _Page:
             for each in self.of.outcome.questions
         ]
         return self.section("questions", el("ul", *items) if items else None, name="questions")
+
+    def unsettled(self) -> Html:
+        found = self.of.outcome.unsettled
+        items = [
+            el("li", prose(words.lacking(mine, self.lang)), el("p", prose(mine[0].how.to(self.lang)), class_="dim"))
+            for fact in dict.fromkeys(each.fact for each in found)
+            if (mine := [each for each in found if each.fact == fact])
+        ]
+        return self.section("could_not_tell", el("ul", *items) if items else None, name="undecided")
 
     def notices(self) -> Html:
         items = []

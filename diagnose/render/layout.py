@@ -18,7 +18,11 @@ PARTING = "/|,;_=&"
 WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
 UNIT = re.compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
 
-STYLES = {"bold": "1", "dim": "2", "bad": "1;31", "good": "32", "note": "33", "name": "36", "heading": "1;34"}
+#: Nobody knows the terminal's background: letters have its own colour, or one on a colour of ours (tests/test_render_colour.py).
+STYLES = {
+    "bold": "1", "dim": "2", "note": "3", "edit": "1", "name": "4", "heading": "1;4",
+    "bad": "1;97;41", "good": "1;30;42", "error": "1;31", "block": "36",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=4096)

@@ -73,9 +73,7 @@ def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
     event = diagnosis.root
     if event is None:
         return []
-    sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
-    beside = (sizes.get(name) for name in ("log.not_torch", "log.engine_in_use", "log.foreign"))
-    said = [happened.the_card(event, lang, *beside), inferred(diagnosis, lang), happened.request(diagnosis, lang, tick)]
+    said = [happened.the_card(diagnosis, event, lang), inferred(diagnosis, lang), happened.request(diagnosis, lang, tick)]
     return [line for line in said if line]
 
 

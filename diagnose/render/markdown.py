@@ -8,7 +8,7 @@ from itertools import groupby
 from diagnose.budget.ledger import Moment
 from diagnose.phrases import Lang, Text
 from diagnose.plan.remedy import Edit, Remedy
-from diagnose.render import PLAIN, View, advice, bar, card, happened, ledgers, outlook, variables, words
+from diagnose.render import PLAIN, View, advice, bar, card, details, happened, ledgers, outlook, variables, words
 from diagnose.render.strings import changed, harmless, one_line
 from diagnose.render.words import colon, comma, word
 from diagnose.report import Diagnosis
@@ -27,8 +27,9 @@ COMMENT, BAR = 65_536, 76
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The whole answer as Markdown that holds nothing a stranger's log could make act: what to do in the open, the reasons folded."""
     diagnosis = changed(diagnosis, harmless)
+    failed = words.bracketed(code(where), lang) if (where := happened.seen_at(diagnosis)) else ""
     parts = [
-        f"**{happened.banner(diagnosis, lang)}**{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
+        f"**{happened.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
         "  \n".join(map(escape, outlook.room(diagnosis, lang))),
         card_bar(diagnosis, lang),
         plan(diagnosis, lang),
@@ -39,6 +40,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     folds = [
         folded(word("why", lang), causes(diagnosis, lang)),
         folded(word("memory_host" if happened.on_host(diagnosis) else "memory", lang), memory(diagnosis, lang, view)),
+        folded(word("budget", lang), in_full(diagnosis, lang) if view.budget else ""),
         snapshot(diagnosis, lang),
         folded(word("remedies", lang), remedies(diagnosis, lang, view) if diagnosis.outcome.plan else ""),
         folded(word("not_here", lang), rejected(diagnosis, lang, view)),
@@ -142,6 +144,23 @@ def _table(title: str, now: Moment, lang: Lang, most: int) -> list[str]:
     return rows + [f"| {escape(row.name)} | {words.figure(row.size)} | {row.share:.0%} |" for row in ledgers.rows(now, lang, most)]
 
 
+def in_full(diagnosis: Diagnosis, lang: Lang) -> str:
+    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    parts: list[str] = []
+    for ledger in diagnosis.ledgers:
+        parts.append(f"**{escape(ledgers.on_gpus(ledger, lang))}**")
+        named = [(words.moment(now.name, lang), now) for now in ledger.moments]
+        for title, now in named + details.on_host(ledger, lang):
+            peak = words.bracketed(word("moment_peak", lang), lang) if now is ledger.peak else ""
+            head = escape(f"{title}{colon(lang)}{words.amount(now.total, lang)}{peak}")
+            rows = [f"| {head} | {word('size', lang)} | {word('formula', lang)} |", "|---|---:|---|"]
+            for term in now.terms:
+                size = words.figure(term.size) + words.width(term.size, lang)
+                rows.append(f"| {escape(term.name.to(lang))} | {escape(size)} | {code(details.formula(term), cell=True)} |")
+            parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
 def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
     """How far each way of running the job can be taken."""
     head, *lines = outlook.columns(diagnosis, lang) or [[]]
@@ -181,17 +200,18 @@ def plan(diagnosis: Diagnosis, lang: Lang) -> str:
     for number, step in enumerate(made.steps, 1):
         remedy = known.get(step)
         title = escape(remedy.title.to(lang)) if remedy else words.name_of("remedy", step, lang)
-        lines.append(f"{number}. {title}" + (f"{colon(lang)}{advice.price(remedy, lang)}" if remedy else ""))
+        said = [f"{number}. {title}" + (f"{colon(lang)}{advice.price(remedy, lang)}" if remedy else "")]
         if remedy is not None and (why := advice.reason(remedy, diagnosis, lang)):
-            lines.append(f"   {escape(why)}")
+            said.append(escape(why))
         if remedy is not None and remedy.command is not None:
-            lines.append(f"   {command(remedy.command, lang)}")
+            said.append(command(remedy.command, lang))
+        lines.append("  \n   ".join(said))
     if made.edits:
         lines += ["", fenced("diff", diff(made.edits))]
     if made.env:
         lines += ["", fenced(variables.BLOCKS[variables.shell(diagnosis)], variables.lines(made.env, diagnosis))]
-    for said in (advice.remark(made, lang), advice.climb(made, diagnosis, lang)):
-        lines += ["", escape(said)] if said else []
+    for remark in (advice.remark(made, lang), advice.climb(made, diagnosis, lang)):
+        lines += ["", escape(remark)] if remark else []
     return "\n".join(lines)
 
 
@@ -220,7 +240,7 @@ def one_remedy(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     line = f"{escape(remedy.title.to(lang))}{colon(lang)}{advice.effect(remedy, lang)}{words.semicolon(lang)}{advice.price(remedy, lang)}"
     edits = [f"{escape(advice.target(change, diagnosis))}{colon(lang)}{code(advice.edit(change, lang))}" for change in remedy.edits]
     commands = [command(remedy.command, lang)] if remedy.command else []
-    return "\n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands])
+    return "  \n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands])
 
 
 def command(text: Text, lang: Lang) -> str:

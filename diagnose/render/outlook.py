@@ -184,6 +184,6 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, edits: bool) -> None
             page.row("  " + "  ".join(whole))
         if edits and number:
             for change in diagnosis.outlook.ways[number - 1].edits:
-                page.say(f"{advice.target(change, diagnosis)}{words.colon(lang)}{advice.edit(change, lang)}", "      ", "        ", "good")
+                page.say(f"{advice.target(change, diagnosis)}{words.colon(lang)}{advice.edit(change, lang)}", "      ", "        ", "edit")
     for said in notes(diagnosis, lang):
         page.say(said, "  ", style="dim")

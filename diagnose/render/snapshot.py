@@ -21,8 +21,9 @@ def say(key: str, lang: Lang, /, **values: object) -> str:
     return phrase(f"snapshot.{key}", **values).to(lang)
 
 
-def parts(diagnosis: Diagnosis, lang: Lang) -> list[tuple[str, list[str]]]:
-    """Titles and the sentences under them; the first one tells what matters most. Nothing where no snapshot was given."""
+def parts(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
+    """Titles and the sentences under them; the first one tells what matters most, `short` without what headline and bar tell.
+    Nothing where no snapshot was given."""
     of = diagnosis.snapshot
     if of is None:
         return []
@@ -30,7 +31,7 @@ def parts(diagnosis: Diagnosis, lang: Lang) -> list[tuple[str, list[str]]]:
     fragments = [say("fragment", lang, free=show(each.free), total=show(each.total), largest=show(each.largest)) for each in of.fragments]
     latest = [site(each, lang) for each in of.history.latest] if of.history else []
     lists = [
-        (say("title", lang), first(of, lang)),
+        (say("title", lang), first(of, lang, short)),
         (say("groups", lang), groups),
         (say("sites", lang), [site(each, lang) for each in of.sites[:MOST]]),
         (say("fragments", lang), folded(fragments, lang)[:MOST]),
@@ -45,31 +46,32 @@ def folded(lines: list[str], lang: Lang) -> list[str]:
     return [line if count == 1 else say("times", lang, what=line, count=count) for line, count in counts.items()]
 
 
-def first(of: Snapshot, lang: Lang) -> list[str]:
-    """The card, the request, what stood in its way, what the exact size says, the history."""
+def first(of: Snapshot, lang: Lang, short: bool = False) -> list[str]:
+    """The card, the request, what stood in its way, what the exact size says, the history; `short` without the card and the history."""
     sizes = {"reserved": show(of.reserved), "allocated": show(of.allocated), "free": show(of.free), "largest": show(of.largest)}
-    lines = [say("device", lang, index=of.device, **sizes)]
-    lines += request(of.failure, lang) if of.failure is not None else [say("no_request", lang)]
+    lines = [] if short else [say("device", lang, index=of.device, **sizes)]
+    lines += request(of.failure, lang, short) if of.failure is not None else [say("no_request", lang)]
     if of.verdict:
         key = "still_open" if of.verdict == "open" else of.verdict
         lines.append(say(key, lang, tensor=of.tensor) if of.tensor is not None else say(key, lang))
     if of.pending:
         lines.append(say("pending", lang, size=show(of.pending)))
     told = of.history
-    if told is not None and told.count > 1:
+    if told is not None and told.count > 1 and not short:
         key = "history" if of.failure is not None else "history_end"
         lines.append(say(key, lang, count=f"{told.count:,}", low=show(told.lowest), high=show(told.highest), last=show(told.last)))
     return lines
 
 
-def request(failed: Failure, lang: Lang) -> list[str]:
-    """The failed request and whether a free piece would have held it."""
+def request(failed: Failure, lang: Lang, short: bool = False) -> list[str]:
+    """The failed request (`short` only where it was made) and whether a free piece would have held it."""
     size = show(failed.size.high)
     head = say("request_only", lang, size=size)
     if failed.device_free is not None:
         head = say("request", lang, size=size, free=show(failed.device_free))
     if failed.where is not None:
-        head = semicolon(lang).join((head, say("asked_at", lang, where=named(failed.where))))
+        where = say("asked_at", lang, where=named(failed.where))
+        head = where if short else semicolon(lang).join((head, where))
     lines = [head]
     need, free, largest = failed.size.high, failed.pool_free, failed.pool_largest
     if largest >= need:
@@ -104,9 +106,9 @@ def site(of: Site, lang: Lang) -> str:
     return say("site", lang, size=show(of.bytes), where=where, kind=known)
 
 
-def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool) -> None:
-    """What it shows in a terminal: the first list, and with --verbose the others."""
-    for title, lines in parts(diagnosis, lang)[: 1 if brief else None]:
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
+    """What it shows in a terminal: the first list (`short` what a full screen has room for), and with --verbose the others."""
+    for title, lines in parts(diagnosis, lang, short)[: 1 if brief else None]:
         page.heading(title)
         for line in lines:
             page.say(line, "  ", "    ")

@@ -54,7 +54,7 @@ def of_ledger(ledger: Ledger, lang: Lang) -> Html:
 def of_moment(moment: Moment, name: str, lang: Lang) -> Html:
     whole = max(moment.total.bytes, 1)
     rows = [
-        el("tr", el("td", term.name.to(lang)), el("td", words.figure(term.size), class_="figure"),
+        el("tr", el("td", term.name.to(lang)), el("td", words.figure(term.size) + words.width(term.size, lang), class_="figure"),
            el("td", f"{term.size.bytes / whole:.0%}", class_="figure"), el("td", el("code", details.formula(term)), class_="formula"))
         for term in moment.terms
     ]  # fmt: skip

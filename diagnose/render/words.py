@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import PurePath
 
 from diagnose.facts import Notice, Value, Witness, declared
 from diagnose.phrases import Lang, phrase, same
-from diagnose.units import Size, Version, show
+from diagnose.plan.remedy import Unsettled
+from diagnose.units import Size, Version, show, told
 
 #: A name of an input that is longer is shown by its last part.
 LONGEST_NAME = 32
@@ -17,7 +20,13 @@ VAGUE = 0.1
 
 def word(key: str, lang: Lang, /, **values: object) -> str:
     """A phrase of rules/phrases/render.yaml."""
-    return phrase(f"render.{key}").fill(**values).to(lang)
+    return phrase(f"render.{key}").fill(**values).to(lang) if values else _plain(key, lang)
+
+
+@cache
+def _plain(key: str, lang: Lang) -> str:
+    """A phrase without placeholders: a report of thousands of jobs says few of them very often."""
+    return phrase(f"render.{key}").fill().to(lang)
 
 
 def name_of(kind: str, name: str, lang: Lang) -> str:
@@ -44,8 +53,8 @@ def phase(name: str, lang: Lang) -> str:
 
 def amount(size: Size, lang: Lang = "en") -> str:
     """A size as people read it: as printed where it was, as a range where it is not known well."""
-    if size.text:
-        return size.text
+    if size.text and not (size.text.endswith(" bytes") and size.bytes >= 2**20):
+        return told(size)
     if size.high - size.low <= VAGUE * abs(size.bytes):
         return show(size.bytes)
     if size.low <= 0 < size.high:
@@ -59,6 +68,13 @@ def amount(size: Size, lang: Lang = "en") -> str:
 def figure(size: Size) -> str:
     """A size in one figure, for a column: always the same unit."""
     return gib(size.bytes)
+
+
+def width(size: Size, lang: Lang) -> str:
+    """Both ends of a size that is known only as a range, in brackets; empty where it is known well."""
+    if size.high - size.low <= VAGUE * abs(size.bytes):
+        return ""
+    return bracketed(amount(Size(size.low, size.high, size.bytes), lang), lang)
 
 
 def gib(count: int) -> str:
@@ -166,6 +182,12 @@ def question(why: str, how: str, lang: Lang) -> str:
     """What is asked and how it is found out, as one text."""
     bare = sentence(why, lang).rstrip(".。")
     return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
+
+
+def lacking(rules: Sequence[Unsettled], lang: Lang) -> str:
+    """Causes that could not be judged, by their titles, and the fact that they lack."""
+    titles = semicolon(lang).join(each.title.to(lang) for each in rules)
+    return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
 
 
 def notice(said: Notice, lang: Lang) -> str:

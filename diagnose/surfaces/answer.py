@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang
 from diagnose.record import fields, record, replace
-from diagnose.surfaces import glance, inputs, speak
+from diagnose.surfaces import glance, inputs, progress, speak
 from diagnose.surfaces.inputs import trouble
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Asked:
     snapshot: str | None = None
 
     def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
-        """The keyword arguments of `explain` that it means, without `trial` and `snapshot`."""
+        """The keyword arguments of `explain` and `check` that it means: without `trial` and `snapshot`, which only `explain` takes."""
         return {
             "configs": inputs.configs(self.configs, logs),
             "model": inputs.model(self.model),
@@ -83,9 +83,11 @@ def explain(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     from diagnose.explain import explain
 
     ready(shown)
-    given = inputs.logs(logs)
+    given = inputs.logs(logs) if logs or not asked.snapshot else []
     glance.say(given, asked, shown)
-    diagnosis = explain(given, **asked.options(logs), trial=asked.trial, snapshot=Path(asked.snapshot) if asked.snapshot else None)
+    snapshot = Path(asked.snapshot) if asked.snapshot else None
+    with progress.reading([*given, *filter(None, [snapshot])], shown.lang):
+        diagnosis = explain(given, **asked.options(logs), trial=asked.trial, snapshot=snapshot)
     return finish(diagnosis, asked, shown)
 
 
@@ -113,7 +115,9 @@ def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     options = asked.options(logs)
     if not logs and not options["configs"]:
         raise trouble("no_log_given", hint="give_log")
-    diagnosis = explain(inputs.logs(logs), **options) if logs else check(options.pop("configs"), **options, frontier=False)
+    given = inputs.logs(logs) if logs else []
+    with progress.reading(given, shown.lang):
+        diagnosis = explain(given, **options) if logs else check(options.pop("configs"), **options, frontier=False)
     render = facts.as_json if shown.format == "json" else facts.as_markdown if shown.format == "markdown" else facts.as_text
     speak.say(render(shown.masked(diagnosis), shown.lang, speak.view(verbose=shown.verbose)))
     refused = complain(diagnosis, shown.lang)
@@ -148,7 +152,9 @@ def finish(diagnosis: Diagnosis, asked: Asked, shown: Shown) -> int:
 
 def complain(diagnosis: Diagnosis, lang: Lang) -> int:
     """A sentence on standard error for each input that could not be used; how many there are."""
+    from diagnose.render import words
+
     refused = [notice for notice in diagnosis.notices if notice.level == "error"]
     for notice in refused:
-        speak.warn(notice.message.to(lang))
+        speak.warn(words.notice(notice, lang))
     return len(refused)

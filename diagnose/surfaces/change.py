@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang, phrase
 from diagnose.plan import fit
+from diagnose.render import words
 from diagnose.surfaces.remote import Answer, Question, diagnosed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from diagnose.budget.ledger import Ledger, Moment
     from diagnose.report import Diagnosis
     from diagnose.units import Size
@@ -37,9 +40,10 @@ def difference(before: Diagnosis, after: Diagnosis, asked: Question) -> dict[str
 
 
 def role(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> dict[str, Any]:
-    """One role's largest moment before and after; `terms`: what of it changed, largest change first."""
+    """One role's largest moment before and after; `moments`: these two, each as it was and as it is."""
     first, then = before.peak if before else None, after.peak if after else None
     held = after or before
+    names = dict.fromkeys(peak.name for peak in (first, then) if peak is not None)
     return {
         "role": name,
         "peak_moment_before": first.name if first else None,
@@ -50,15 +54,27 @@ def role(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> 
         "usable": figures(held.usable if held else None),
         "fits_before": fit.sits(before),
         "fits_after": fit.sits(after),
-        "terms": terms(first, then, lang),
+        "moments": [moment(each, before, after, lang) for each in names],
         "unknown": list(after.unknown if after else ()),
+    }
+
+
+def moment(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> dict[str, Any]:
+    """One moment of both ledgers, and its terms that differ, largest change first. Two moments are never compared with each other:
+    what is in hand at one of them alone would look as if the change had made or saved it."""
+    first, then = (ledger.moment(name) if ledger is not None else None for ledger in (before, after))
+    return {
+        "name": name,
+        "before": figures(first.total if first else None),
+        "after": figures(then.total if then else None),
+        "terms": terms(first, then, lang),
     }
 
 
 def terms(first: Moment | None, then: Moment | None, lang: Lang) -> list[dict[str, Any]]:
     sizes: dict[str, list[int]] = {}
-    for place, moment in enumerate((first, then)):
-        for term in moment.terms if moment else ():
+    for place, held in enumerate((first, then)):
+        for term in held.terms if held else ():
             sizes.setdefault(term.name.to(lang), [0, 0])[place] += term.size.bytes
     moved = [{"name": name, "before": old, "after": new, "difference": new - old} for name, (old, new) in sizes.items() if old != new]
     return sorted(moved, key=lambda term: -abs(int(str(term["difference"]))))
@@ -94,5 +110,17 @@ def told(data: dict[str, Any], lang: Lang) -> str:
                 fits_after=phrase(f"remote.fits_{one['fits_after']}"),
             )
         )
-        lines += [f"- {term['name']}: {amount(term['before'])} → {amount(term['after'])}" for term in one["terms"]]
+        for each in one["moments"]:
+            lines.append(say(f"moment_{place_of(each, one)}", moment=words.moment(each["name"], lang), **sums(each, amount)))
+            lines += [f"  - {term['name']}: {amount(term['before'])} → {amount(term['after'])}" for term in each["terms"]]
     return "\n".join([*(lines or [say("nothing_counted")]), *(f"! {text}" for text in data["notices"])])
+
+
+def place_of(each: dict[str, Any], one: dict[str, Any]) -> str:
+    """Whether a moment is the peak on both sides, or was it, or has become it."""
+    was, now = each["name"] == one["peak_moment_before"], each["name"] == one["peak_moment_after"]
+    return "both" if was and now else "before" if was else "after"
+
+
+def sums(each: dict[str, Any], amount: Callable[[int], str]) -> dict[str, str]:
+    return {side: amount(each[side]["bytes"]) if each[side] is not None else "–" for side in ("before", "after")}

@@ -47,7 +47,11 @@ OPTIONS: dict[str, dict[str, tuple[str, Kind]]] = {
     "explain": {**ANSWER, "--trial": ("trial", "switch"), "--snapshot": ("snapshot", "word")},
     "check": ANSWER,
     "facts": {**MODEL, **SHOWN},
-    "run": {**{flag: taken for flag, taken in ANSWER.items() if taken[0] not in ("patch", "apply", "strict")}, "--log": ("log", "word")},
+    "run": {
+        **{flag: taken for flag, taken in ANSWER.items() if taken[0] not in ("patch", "apply", "strict")},
+        "--log": ("log", "word"),
+        "--snapshot": ("snapshot", "word"),
+    },
 }
 WORDS: dict[Kind, tuple[str, ...]] = {"format": ("text", "json", "markdown", "html", "sarif"), "language": ("en", "zh")}
 

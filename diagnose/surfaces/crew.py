@@ -1,22 +1,19 @@
-"""A few worker processes that answer questions: a bounded queue, a time limit for each question, and a new process after a bad one.
-
-A diagnosis is pure computation on what strangers wrote. In a process it can be stopped whatever it does, and takes nobody along.
-"""
+"""A few worker processes that answer questions: a bounded queue, a time limit for each question, and a new process after a bad one."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
-import multiprocessing
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from multiprocessing.context import BaseContext
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from diagnose import workers
 from diagnose.surfaces.remote import Answer, Question
+from diagnose.workers import START
+from diagnose.workers import Lost as Lost
+from diagnose.workers import Stopped as Stopped
 
 #: Questions after which a process is replaced, so that nothing that a stranger wrote is held for long.
 LIFE = 1000
@@ -24,8 +21,6 @@ LIFE = 1000
 MEMORY = 4 << 30
 #: Seconds that a question waits for its turn at most.
 PATIENCE = 60.0
-#: Seconds in which a process must be ready to take a question.
-START = 60.0
 
 #: What every process needs, loaded once where processes are forked from one that has it.
 PRELOADED = [
@@ -37,8 +32,6 @@ PRELOADED = [
     "diagnose.render.markdown",
     "diagnose.render.redact",
 ]
-#: A failure to practise on, so that the first question finds tables and grammars read.
-PRACTICE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
 
 Reply: TypeAlias = "Answer | str"
 
@@ -47,59 +40,26 @@ class Overloaded(Exception):
     """As many questions wait as may."""
 
 
-class Stopped(Exception):
-    """The question took longer than it may."""
-
-
-class Lost(Exception):
-    """The process died of the question, or failed at it; the text is for our log."""
-
-
-def context() -> BaseContext:
-    """How processes are started: forked from a small one that has loaded what they need, where the system can."""
-    methods = multiprocessing.get_all_start_methods()
-    held = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:
-        held.set_forkserver_preload(PRELOADED)
-    return held
-
-
-class Worker:
-    """One process, and the pipe to it."""
+class Worker(workers.Worker):
+    """A process that answers a number of questions."""
 
     def __init__(self) -> None:
-        self.pipe, theirs = multiprocessing.Pipe()
-        make: Any = getattr(context(), "Process")  # noqa: B009 - typeshed's common base of contexts has none
-        self.process = make(target=work, args=(theirs,), daemon=True, name="oomdoctor worker")
-        self.process.start()
-        theirs.close()
+        super().__init__(work, preload=PRELOADED)
         self.left = LIFE
-        if not self.pipe.poll(START) or self.pipe.recv() != "ready":
-            self.end()
-            raise Lost("a worker process did not start")
 
-    def ask(self, asked: Question, seconds: float) -> Reply:
+    def ask(self, asked: object, seconds: float) -> Reply:
         """The answer. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
         self.left -= 1
-        self.pipe.send(asked)
-        if not self.pipe.poll(seconds):
-            raise Stopped
-        reply: Reply = self.pipe.recv()
+        reply: Reply = super().ask(asked, seconds)
         return reply
-
-    def end(self) -> None:
-        """Stop the process, whatever it is doing."""
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
 
 
 def work(pipe: Connection) -> None:
     """The life of a process: questions in, answers out, until the other end is gone."""
-    _confine()
+    workers.confine(MEMORY)
     from diagnose.surfaces.remote import answered
 
-    answered(Question(logs=(("", PRACTICE),), form="markdown"))
+    answered(Question(logs=(("", workers.PRACTICE),), form="markdown"))
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
@@ -109,21 +69,6 @@ def work(pipe: Connection) -> None:
             except Exception as error:  # a mistake of ours, or no memory left
                 reply = f"{type(error).__name__}: {error}"[:300]
             pipe.send(reply)
-
-
-def _confine() -> None:
-    """No memory without end, no word on standard output (which may carry a protocol), no signal that is meant for the server."""
-    import signal
-
-    os.dup2(2, 1)
-    for name in ("SIGINT", "SIGTERM"):  # whoever interrupts means the server, which lets us finish
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    gc.freeze()
 
 
 class Crew:

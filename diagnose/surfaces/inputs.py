@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
 from diagnose import shipped
 from diagnose.adapters.settings import ConfigSource
@@ -17,9 +17,6 @@ from diagnose.phrases import phrase
 from diagnose.source import Source
 
 MATCHES = 1024  # files that one pattern may stand for
-
-#: Stores that are read through fsspec, and the extra that brings what it needs. The web is not among them.
-STORES = {"s3": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az"}
 
 
 def trouble(key: str, where: str = "", hint: str = "", **values: object) -> Complaint:
@@ -56,34 +53,19 @@ def matching(name: str) -> list[Path]:
 
 def stored(url: str) -> list[Source]:
     """An object in a store, or those that match a pattern. Raises Complaint where the extra is missing or nothing is there."""
-    scheme = url.partition("://")[0].lower()
-    if scheme not in STORES:
-        raise trouble("unknown_store", where=url, hint="known_stores", stores=", ".join(f"{each}://" for each in STORES))
-    try:
-        import fsspec
+    from diagnose.cluster import stores
 
-        store, path = fsspec.core.url_to_fs(url)
-    except ImportError as error:
-        raise trouble("store_extra", where=url, hint="install_store", extra=STORES[scheme]) from error
+    store, path = stores.reached(url)
     try:
         paths = sorted(store.glob(path))[: MATCHES + 1] if any(sign in path for sign in "*?[") else [path]
     except Exception as error:  # each store has errors of its own
-        raise trouble("store_failed", where=url, hint="check_url", why=str(error)[:200] or type(error).__name__) from error
+        raise stores.failed(url, error) from error
     if not paths:
         raise trouble("no_match", where=url, hint="check_url")
     if len(paths) > MATCHES:
         raise trouble("too_many_matches", where=url, hint="narrow_pattern", most=MATCHES)
-    return [Source(f"{scheme}://{path}", opener=partial(opened, store, path), place="") for path in paths]
-
-
-def opened(store: Any, path: str) -> BinaryIO:
-    """An object, to be read from its start. Whatever its store raises is an error of reading."""
-    try:
-        return cast("BinaryIO", store.open(path, "rb"))
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(0, str(error)[:200] or type(error).__name__) from error
+    scheme = stores.scheme_of(url)
+    return [Source(f"{scheme}://{path}", opener=partial(stores.opened, store, path), place="") for path in paths]
 
 
 def configs(specs: Sequence[str], logs: Sequence[str] = ()) -> list[Path | BinaryIO | ConfigSource]:

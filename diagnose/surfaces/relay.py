@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from diagnose.surfaces.outlet import Log, Outlet
+from diagnose.surfaces.outlet import Log, Outlet, write_all
 
 GRACE = 0.3  # seconds that descendants of a command that has ended may be silent before we stop to listen
 ECHO = 0.05  # seconds in which a signal to the whole group has reached all of it
@@ -104,14 +104,17 @@ class Relay:
                 return
 
     def _pass_plainly(self) -> None:
-        """The least that can be done: what is printed goes where it would have gone, and the end is waited for."""
+        """The least that can be done: what is printed goes where it would have gone, to its end or the command's."""
         ways = self._ways()
-        while self.status is None:
-            for source in select.select([*ways, self._wake], [], [], 1)[0]:
+        while ways or self.status is None:
+            ready = select.select([*ways, self._wake], [], [], GRACE)[0]
+            if not ready and self.status is not None:
+                return
+            for source in ready:
                 try:
                     data = os.read(source, 65536)
                     if source in ways and data:
-                        os.write(ways[source].target, data)
+                        write_all(ways[source].target, data)
                     elif source in ways:
                         del ways[source]
                 except OSError:

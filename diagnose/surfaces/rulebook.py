@@ -11,12 +11,16 @@ from diagnose.surfaces import inputs, speak
 
 
 def listing(folders: Sequence[str], lang: Lang) -> int:
-    """One line per rule: id, the word it speaks for, title."""
+    """A paragraph per rule: id, title, and in brackets the word it speaks for."""
     from diagnose import manual
+    from diagnose.render.layout import Page
+    from diagnose.render.words import bracketed
 
-    found = manual.shelf([Path(folder) for folder in folders]).entries
-    ids, words = max(len(entry.id) for entry in found), max(len(entry.word) for entry in found)
-    speak.say("\n".join(f"{entry.id:<{ids}}  {entry.word:<{words}}  {manual.title_of(entry, lang)}" for entry in found))
+    view = speak.view()
+    page = Page(view.width, view.colour)
+    for entry in manual.shelf([Path(folder) for folder in folders]).entries:
+        page.say(f"{manual.title_of(entry, lang)}{bracketed(entry.word, lang)}", f"{entry.id}  ", "    ")
+    speak.say(page.text())
     return 0
 
 
@@ -53,7 +57,7 @@ def check(folders: Sequence[str], lang: Lang) -> int:
 
     faults = vet.check([Path(folder) for folder in folders])
     for fault in faults:
-        speak.say(str(fault))
+        speak.say(fault.to(lang))
     if faults:
         speak.warn(phrase("cli.rules_faults", count=len(faults)).to(lang))
         return 1

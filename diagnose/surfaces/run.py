@@ -15,15 +15,20 @@ from diagnose.live.launch import first_to_answer, rank
 from diagnose.surfaces import keeping
 from diagnose.surfaces.outlet import write_all
 from diagnose.surfaces.relay import Relay
-from diagnose.surfaces.speak import WIDEST, columns, language
+from diagnose.surfaces.speak import language
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
     from diagnose.report import Diagnosis
 
 #: Seconds that the answer may take; then the exit status is returned without one.
 PATIENCE = 120
+
+#: Seconds that the clock of a file system may be behind.
+SLACK = 2
 
 #: How the report calls the command that was run.
 COMMAND = "command line"
@@ -108,12 +113,10 @@ def answer(command: Sequence[str], log: keeping.Kept, number: int | None, option
     if number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
         tell("run_rank_too", lang, rank=number, headline=diagnosis.verdict.headline.to(lang), path=path)
         return
-    from diagnose.render import RENDERERS, View
+    from diagnose.render import RENDERERS, stream
 
     error = sys.stderr
-    colour = error.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = min(max(columns(error), 40), WIDEST)
-    view = View(width, colour, max(shown.top, 0), shown.verbose, shown.budget, shown.every_rule)
+    view = stream.view(error, shown.top, shown.verbose, shown.budget, shown.every_rule)
     text = RENDERERS[shown.format](shown.masked(diagnosis), lang, view)
     write_all(2, f"\n{text.rstrip()}\n".encode(error.encoding or "utf-8", "replace"))
     for notice in diagnosis.notices:
@@ -141,8 +144,24 @@ def diagnosed(command: Sequence[str], log: keeping.Kept, options: Mapping[str, A
     logs: list[Path | Source] = [Path(log.path)] if log.path else []
     if held := log.remembered:
         logs.append(Source.text(held, name="output"))
-    found = explain(logs or [Source.text(b"", name="output")], configs=configs, **given)
+    found = explain(logs or [Source.text(b"", name="output")], configs=configs, snapshot=taken(asked.snapshot, log, shown.lang), **given)
     return replace(found, notices=tuple(each for each in found.notices if not unasked(each, asked.configs))), shown
+
+
+def taken(name: str | None, log: keeping.Kept, lang: Lang) -> Path | None:
+    """The memory snapshot that the command was to leave; one from before the command began is of another failure."""
+    from pathlib import Path
+
+    if name is None:
+        return None
+    path = Path(name)
+    try:
+        if path.stat().st_mtime >= log.started - SLACK:
+            return path
+    except (OSError, ValueError):
+        pass
+    tell("run_no_snapshot", lang, path=name)
+    return None
 
 
 def unasked(notice: Notice, configs: Sequence[str]) -> bool:

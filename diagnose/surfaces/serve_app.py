@@ -23,7 +23,7 @@ from diagnose.surfaces.crew import Crew, Lost, Overloaded, Stopped
 from diagnose.surfaces.remote import Answer, Question
 from diagnose.surfaces.serve_asked import ToCheck, ToExplain, understood
 from diagnose.surfaces.serve_limits import RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
-from diagnose.surfaces.serve_page import add_page
+from diagnose.surfaces.serve_page import add_page, empty
 from diagnose.surfaces.typed_answers import Article, Rule
 from diagnose.typed import Report
 
@@ -83,7 +83,8 @@ def application(crew: Crew, limits: Limits, redact: bool = True, ready: Callable
         finally:
             crew.close()
 
-    app = FastAPI(title="oomdoctor", version=__version__, lifespan=life, docs_url=None, redoc_url=None, openapi_url=None)
+    pages: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None, "redirect_slashes": False}  # no others than declared
+    app = FastAPI(title="oomdoctor", version=__version__, lifespan=life, **pages)
 
     async def ask(question: Question) -> Answer:
         """The answer of a worker. Raises Refused for whatever keeps it from being one."""
@@ -101,7 +102,7 @@ def application(crew: Crew, limits: Limits, redact: bool = True, ready: Callable
     _add_api(app, ask, crew, redact)
     add_page(app, ask, redact, limits)
     _add_problems(app)
-    return Gate(app, limits)
+    return Gate(app, limits, empty)
 
 
 def language(request: Request) -> Lang:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
 from http import HTTPStatus
@@ -14,12 +15,15 @@ from diagnose.phrases import Lang, phrase
 from diagnose.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Seconds in which a connection must have sent the head of a request, or have taken an answer and be gone.
 CONNECTION = 20.0
+#: Seconds in which the rest of a request that was turned away is read and thrown away: many clients look for an answer only when they
+#: have sent all, and a connection that is closed before tells them nothing but that.
+REST = 10.0
 #: Seconds after which whoever was turned away may try again.
 RETRY = 5
 
@@ -96,10 +100,13 @@ def language_of(accepted: str, asked: str = "") -> Lang:
 
 
 class Gate:
-    """The outermost layer: counts requests with a body, reads none that is too large or too slow, and puts the headers on."""
+    """The outermost layer: counts requests with a body, reads none that is too large or too slow, and puts the headers on.
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self.app, self.limits = app, limits
+    `form` writes the page, with a sentence of what is wrong, for whoever posted to it: people do not read JSON.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, form: Callable[[str, Lang], str] | None = None) -> None:
+        self.app, self.limits, self.form = app, limits, form
         self.waiting = self.bytes = 0
         self.of: Counter[str] = Counter()
 
@@ -123,7 +130,12 @@ class Gate:
                 await self._with_body(scope, headers, receive, sent)
         except Refused as refusal:
             lang = language_of(headers.get(b"accept-language", ""))
-            await answer(sent, refusal.status, problem(refusal.status, refusal.detail(lang)))
+            hears = refusal.status in (400, 408) or b"expect" in headers  # it is gone, or waits for our word before it sends
+            kind, detail = "application/problem+json", refusal.detail(lang)
+            body = json.dumps(problem(refusal.status, detail), ensure_ascii=False)
+            if self.form is not None and scope["path"] == "/":
+                kind, body = "text/html; charset=utf-8", self.form(detail, lang)
+            await answer(sent, refusal.status, kind, body.encode(), None if hears else receive)
 
     async def _with_body(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         """Let the request pass once its whole body is here."""
@@ -178,13 +190,23 @@ class Gate:
             raise Refused(408, "too_slow", seconds=f"{self.limits.arrival:g}") from late
 
 
-async def answer(send: Send, status: int, what: Problem) -> None:
-    """A problem, where no framework is there to send it."""
-    headers = {"content-type": "application/problem+json", **retry(status), **({"connection": "close"} if status == 408 else {})}
-    body = json.dumps(what, ensure_ascii=False).encode()
+async def answer(send: Send, status: int, kind: str, body: bytes, receive: Receive | None) -> None:
+    """An answer where no framework is there to send it; what is still on its way to be received is forgotten."""
+    headers = {"content-type": kind, **retry(status), **({"connection": "close"} if status == 408 else {})}
     raw = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    if receive is not None:
+        await _forgotten(receive)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _forgotten(receive: Receive) -> None:
+    """Receive the rest of a request, as long as patience lasts, and keep nothing of it."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(REST):
+            while (await receive()).get("more_body"):
+                pass
 
 
 def _given(body: bytes, receive: Receive) -> Receive:

@@ -20,7 +20,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.render import style
 from diagnose.surfaces.remote import Answer, Question
 from diagnose.surfaces.serve_asked import CONFIGS, WORD
-from diagnose.surfaces.serve_limits import POLICY, Limits, Refused, language_of, problem, retry
+from diagnose.surfaces.serve_limits import POLICY, Limits, Refused, language_of, retry
 
 PAGES = Path(__file__).parent / "pages"
 FIELDS = 32
@@ -139,23 +139,29 @@ def sheet() -> str:
 
 
 def page(name: str, lang: Lang, status: int = 200, **values: object) -> Response:
+    """One of our own pages, as an answer."""
+    return HTMLResponse(written(name, lang, **values), status, retry(status))
+
+
+def written(name: str, lang: Lang, **values: object) -> str:
     """One of our own pages."""
 
-    def say(key: str, **filled: object) -> str:
-        return phrase(f"remote.{key}", **filled).to(lang)
+    def say(key: str, **figures: object) -> str:
+        return phrase(f"remote.{key}", **figures).to(lang)
 
-    written = (
-        _templates()
-        .get_template(f"{name}.html")
-        .render(say=say, lang=lang, **{"wrong": "", "typed": {}, "cards": catalogue.card_names(), **values})
-    )
-    return HTMLResponse(written, status, retry(status))
+    filled = {"wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
+    return _templates().get_template(f"{name}.html").render(say=say, lang=lang, **filled)
+
+
+def empty(detail: str, lang: Lang) -> str:
+    """The form without what was typed, which was not read, and why not."""
+    return written("form", lang, wrong=detail)
 
 
 def wrong(status: int, detail: str, lang: Lang, given: FormData) -> Response:
     """The form again, with what is wrong above it and what was typed in it, as far as that is not large."""
     typed = {name: value for name, value in given.items() if isinstance(value, str) and len(value) <= SENT_BACK}
-    return page("form", lang, status, wrong=f"{problem(status, '')['title']}: {detail}" if lang == "en" else detail, typed=typed)
+    return page("form", lang, status, wrong=detail, typed=typed)
 
 
 def shown(found: Answer, lang: Lang) -> Response:

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from diagnose.phrases import Lang
     from diagnose.render import View
 
-#: Lines longer than this are hard to read, whatever the terminal.
-WIDEST = 110
-
 #: What a terminal that cannot write a character gets instead.
 PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—": "-", "\u200b": ""}
 
@@ -34,33 +31,11 @@ def help_text(name: str) -> str:
     return phrase(f"cli.{name}").to(language())
 
 
-def colourful() -> bool:
-    """Colour only on a terminal that wants it, or where FORCE_COLOR asks for it (a pager, a CI's log); NO_COLOR has the last word."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    forced = os.environ.get("FORCE_COLOR", "")
-    return forced != "0" and (bool(forced) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb"))
-
-
 def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
-    """The view of this terminal; 80 columns where there is none and COLUMNS does not say."""
-    from diagnose.render import View
+    """The view of standard output."""
+    from diagnose.render import stream
 
-    return View(min(max(columns(), 40), WIDEST), colourful(), max(top, 0), verbose, budget, rules)
-
-
-def columns(out: TextIO | None = None) -> int:
-    """What COLUMNS says, else the width of the terminal: standard output's where no stream is named.
-
-    (The shutil that could tell brings three compressors along.)
-    """
-    told = os.environ.get("COLUMNS", "")
-    if told.isascii() and told.isdigit() and int(told[:6]) > 0:
-        return int(told[:6])
-    try:
-        return os.get_terminal_size((out or sys.stdout).fileno()).columns or 80
-    except (AttributeError, OSError, ValueError):
-        return 80
+    return stream.view(sys.stdout, top, verbose, budget, rules)
 
 
 def say(text: str) -> None:

@@ -22,7 +22,7 @@ class Figures(Part):
 
 
 class TermChange(Part):
-    """One term of the largest moment, in bytes."""
+    """One term of a moment, in bytes."""
 
     name: str
     before: int
@@ -30,8 +30,18 @@ class TermChange(Part):
     difference: int
 
 
+class MomentChange(Part):
+    """One moment as it was and as it is, and its terms that differ; null where only one of the two has it."""
+
+    name: str
+    before: Figures | None
+    after: Figures | None
+    terms: list[TermChange]
+
+
 class RoleChange(Part):
-    """What one role needs at its largest moment, before and after; null where it cannot be counted."""
+    """What one role needs at its largest moment, before and after; null where it cannot be counted. `moments`: the moment that was
+    the largest, and the one that is, where that is another."""
 
     role: str
     peak_moment_before: str | None
@@ -42,7 +52,7 @@ class RoleChange(Part):
     usable: Figures | None
     fits_before: Fits
     fits_after: Fits
-    terms: list[TermChange]
+    moments: list[MomentChange]
     unknown: list[str]
 
 

@@ -1,0 +1,217 @@
+"""One screen of a terminal: why, the card, what to do, what else to know.
+
+Verdict, bar, plan and what every remedy saves and costs always stand. What explains them is left out piece by piece, the least
+useful first, until the answer fits; --verbose has it all.
+"""
+
+from __future__ import annotations
+
+from diagnose.facts import Notice
+from diagnose.phrases import Lang
+from diagnose.plan.remedy import Remedy
+from diagnose.record import record
+from diagnose.render import PLAIN, View, advice, bar, full, happened, ledgers, outlook, words
+from diagnose.render.layout import Page, wrap
+from diagnose.render.words import colon, word
+from diagnose.report import Diagnosis
+
+#: How many edits of a remedy, causes and notes are shown at most.
+EDITS, CAUSES, NOTES = 2, 2, 2
+
+#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
+LINES, COLUMNS = 25, 80
+
+#: What a full screen does without, the least useful first.
+SPARED = (
+    *("edits of others", "reasons of others", "how", "second place", "climb", "sums of the snapshot", "excerpts", "second note", "why ask"),
+    *("second edits", "shares", "last gap", "reasons of steps", "first gap", "question", "rest of notes", "figures of causes", "gaps"),
+    *("places",),
+)  # fmt: skip
+
+
+@record
+class Screen:
+    """What is written where, and what it does without."""
+
+    page: Page
+    diagnosis: Diagnosis
+    lang: Lang
+    view: View
+    spared: frozenset[str] = frozenset()
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """Everything where there is room, or was asked for with --top; else as much as fits. A table of what fits is as long as it is."""
+    above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
+    most = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(SPARED)
+    for count in range(most + 1):
+        page.lines = [*above]
+        write(Screen(page, diagnosis, lang, view, frozenset(SPARED[:count])))
+        if len(page.lines) <= room:
+            break
+
+
+def write(screen: Screen) -> None:
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    why(screen)
+    above = len(page.lines)
+    bar.append(page, diagnosis, lang)
+    if "first gap" in screen.spared and page.lines[above:]:
+        del page.lines[above]
+    caveats(screen)
+    full.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.spared)
+    outlook.append(page, diagnosis, lang, edits=False)
+    remedies(screen)
+    above = len(page.lines)
+    asked(screen)
+    noted(screen)
+    if page.lines[above:] and page.lines[above - 1]:
+        page.lines.insert(above, "")
+    hint(screen)
+    if "gaps" in screen.spared:
+        page.lines = [line for line in page.lines if line]
+
+
+def why(screen: Screen) -> None:
+    """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
+    diagnosis, lang = screen.diagnosis, screen.lang
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    most = 0 if "places" in screen.spared else 1 if "second place" in screen.spared else 2
+    share, size = (name not in screen.spared for name in ("shares", "figures of causes"))
+    failed = happened.seen_at(diagnosis)
+    seen = [tuple(each for each in cause.evidence if words.place(each) != failed)[:most] for cause in leading]
+    said = words.semicolon(lang).join(
+        happened.in_short(cause, lang, words.places(where), share, size) for cause, where in zip(leading, seen, strict=True)
+    )
+    if said:
+        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(said, lang)}")
+    elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+        screen.page.say(happened.no_cause(diagnosis, lang))
+
+
+def caveats(screen: Screen) -> None:
+    """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    ledger = ledgers.leading(diagnosis)
+    now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+    if ledger is None or now is None or happened.on_host(diagnosis):
+        return
+    doubt = ledgers.doubt(diagnosis, lang)
+    page.say(doubt, "  ", style="note")
+    if ledger.failing and ledgers.comes_later(ledger, now) and (ledgers.overflows(ledger) or not doubt):
+        page.say(ledgers.peak(ledger, now, lang), "  ", style="note")
+    page.say(ledgers.gaps(ledger, lang) if now.terms else "", "  ", style="note")
+
+
+def remedies(screen: Screen) -> None:
+    """The plan's steps with their edits; then others, until so many are shown as were asked for."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    outcome, plan = diagnosis.outcome, diagnosis.outcome.plan
+    known = {remedy.id: remedy for remedy in outcome.remedies}
+    steps = plan.steps if plan is not None else ()
+    others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
+    if plan is not None and steps:
+        page.heading(advice.heading_of(plan, diagnosis, ledgers.leading(diagnosis), lang))
+    elif others:
+        page.heading(word("remedies_only", lang))
+    for number, step in enumerate(steps, 1):
+        remedy = known.get(step)
+        if remedy is None:
+            page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
+            continue
+        page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice.worth(remedy, lang, alone=False)}", "  ", "     ")
+        changes(screen, remedy)
+        reasons(screen, remedy, "reasons of steps")
+    if plan is not None:
+        done = [edit for step in steps if step in known for edit in known[step].edits]
+        full.edits(page, diagnosis, [edit for edit in plan.edits if edit not in done], (), lang, "     ")
+        page.say(advice.remark(plan, lang), "  ", style="note")
+        page.say(advice.climb(plan, diagnosis, lang) if steps and "climb" not in screen.spared else "", "  ", "    ")
+    for number, remedy in enumerate(others):
+        lead = word("instead", lang) if steps else f"{number + 1}. "
+        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice.worth(remedy, lang)}", f"  {lead}", "     ")
+        if "edits of others" not in screen.spared:
+            changes(screen, remedy)
+        reasons(screen, remedy, "reasons of others")
+
+
+def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
+    """The first edits of a remedy, and how many more there are."""
+    page, lang = screen.page, screen.lang
+    shown = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
+    full.edits(page, screen.diagnosis, shown[:-1], (), lang, indent)
+    for change in shown[-1:]:
+        left = len(remedy.edits) - len(shown)
+        more = words.bracketed(word("more_edits", lang, count=left), lang) if left else ""
+        page.say(f"{full.edit(screen.diagnosis, change, lang)}{more}", indent, indent + "  ", "edit")
+    full.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
+
+
+def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
+    """The command of a remedy, or what is to be done where there is no edit and no figure to say."""
+    if name in screen.spared:
+        return
+    if remedy.command is not None:
+        screen.page.say(remedy.command.to(screen.lang), indent)
+    elif not remedy.edits and not remedy.env and remedy.saves is None:
+        said = advice.reason(remedy, screen.diagnosis, screen.lang)
+        if said:
+            screen.page.say(said, indent)
+
+
+def asked(screen: Screen) -> None:
+    """The most useful question, unless the plan surely works."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    questions, plan = diagnosis.outcome.questions, diagnosis.outcome.plan
+    if not questions or (plan is not None and plan.fits in advice.FITTING) or (diagnosis.asked == "check" and diagnosis.exit_status == 0):
+        return
+    first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
+    if "question" in screen.spared:
+        return
+    if "why ask" in screen.spared:
+        page.say(f"{title}{words.meaning(first.fact, lang)}{colon(lang)}{first.set}", "", "  ")
+        return
+    how = "" if "how" in screen.spared else first.how.to(lang)
+    page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
+    page.say(first.set, "  ", "    ", style="edit")
+
+
+def noted(screen: Screen) -> None:
+    """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    said = notes(diagnosis, lang)
+    most = 1 if "second note" in screen.spared else NOTES
+    for notice in said[:most]:
+        if notice.level == "error" or "rest of notes" not in screen.spared:
+            full.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.spared)
+        else:
+            page.say(wrap(full.told(notice, lang), page.width - 2)[0] + " …", style="note")
+    if len(said) > most:
+        page.say(word("more_notices", lang, count=len(said) - most), style="dim")
+
+
+def notes(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
+    """The notices that a screen is to show, the weightiest first."""
+    plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
+    corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
+    said = [notice for notice in diagnosis.notices if notice.level != "info" or notice.code in full.WHICH]
+    said = [
+        each for each in said if each.level == "error" or not (about(each, corrected) or happened.told(each.message.to(lang), headline))
+    ]
+    return sorted(said, key=lambda notice: notice.level != "error")
+
+
+def about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
+    """Whether a notice is about one of these keys of a file: where the plan corrects it, the plan has said so."""
+    return notice.witness is not None and (notice.witness.source, notice.witness.key) in keys
+
+
+def hint(screen: Screen) -> None:
+    """How to see more, and what to do with the plan."""
+    page, diagnosis = screen.page, screen.diagnosis
+    if not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
+        return
+    if "last gap" not in screen.spared:
+        page.gap()
+    patch = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
+    page.say(word("more_detail_patch" if patch else "more_detail", screen.lang), style="dim")

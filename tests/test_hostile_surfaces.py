@@ -1,0 +1,211 @@
+"""One job made to harm its reader, sent through the real process of every surface: reported as text, acted on nowhere.
+
+What each format makes of it is tests/test_render_hostile.py; here are the streams, sockets and pipes that lie between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
+from chatting import always, as_json, faked
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp_types import TextContent
+from serving import ENTRY, Server, post, reply, serving
+
+from diagnose.render import RENDERERS
+from diagnose.render.strings import HARMFUL
+
+PROGRAM = [sys.executable, "-c", ENTRY]
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+MANY = 100 << 20
+
+
+def harmless(text: str) -> bool:
+    """Nothing that steers a terminal, turns or hides text; a chat's zero-width blank behind @ is ours."""
+    return not HARMFUL.search(text.replace("@\u200b", "@").replace("\r\n", "\n"))
+
+
+def ran(*words: str, cwd: Path, text: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*PROGRAM, *words], cwd=cwd, input=text, capture_output=True, env={**ENVIRONMENT, **env}, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+def test_the_command_line(form: str, tmp_path: Path) -> None:
+    """The log on standard input, a config beside it, names of files that are attacks too."""
+    evil = "\x1b]0;x\x07<img src=x>\u202e.yaml"
+    (tmp_path / evil).write_bytes(config(EVERYTHING))
+    done = ran(
+        "explain",
+        "-",
+        "--config",
+        evil,
+        "--format",
+        form,
+        "--patch",
+        "out.patch",
+        "--lang",
+        "en",
+        cwd=tmp_path,
+        text=log(EVERYTHING).encode(),
+    )
+    said = done.stdout.decode()
+    assert done.returncode == 0 and "4.64 GiB" in said and harmless(said) and harmless(done.stderr.decode())
+    assert b"Traceback" not in done.stderr
+
+
+def test_run(tmp_path: Path) -> None:
+    """What the command prints is passed on to the byte, escapes and all; what we add is not its author's."""
+    printed = log(EVERYTHING).encode()
+    (tmp_path / "printed").write_bytes(printed)
+    dying = "import os, sys; os.write(1, open('printed', 'rb').read()); sys.exit(1)"
+    done = ran("run", "--log", "kept.log", "--lang", "en", "--", sys.executable, "-c", dying, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, printed)
+    assert b"OUT OF MEMORY" in done.stderr and harmless(done.stderr.decode())
+
+
+def test_an_exception(tmp_path: Path) -> None:
+    """The message of an exception is its raiser's: Python prints it as it is, our answer beside it does not."""
+    script = (
+        "import sys; from diagnose import watch\n"
+        "try:\n    with watch(lang='en'): raise RuntimeError(open('message').read())\n"
+        "except RuntimeError: pass\n"
+    )
+    (tmp_path / "message").write_text(log(EVERYTHING))
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False
+    )
+    assert done.returncode == 0 and "4.64 GiB requested" in done.stderr and harmless(done.stderr)
+
+
+def test_the_page_and_the_api() -> None:
+    """The paste as a form and as JSON; the page names no host, runs nothing, and its policy forbids it anyway."""
+    with serving("--workers", "1") as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        page = client.post("/", files={"log": (None, log(EVERYTHING)), "config_file": ("a.yaml", config(EVERYTHING))})
+        assert page.status_code == 200 and "4.64 GiB" in page.text and harmless(page.text)
+        assert not re.search(r"<(?:script|img|iframe)|<[^>]*\sonerror|(?:href|src|action)=\"?(?:javascript|http://evil)", page.text)
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        told = client.post(
+            "/api/explain", json={"text": log(EVERYTHING), "configs": [{"name": "a.yaml", "text": config(EVERYTHING).decode()}]}
+        )
+        assert told.status_code == 200 and told.json()["verdict"]["status"] == "oom" and harmless(told.text)
+
+
+def test_an_agent() -> None:
+    """Orders in a log reach the model as the log's words between marks, or not at all; tools and their results stay the same."""
+    calm, evil = asyncio.run(_asked(log("nothing of note"))), asyncio.run(_asked(log(EVERYTHING)))
+    words = "\n".join(part.text for part in evil.content if isinstance(part, TextContent))
+    assert "4.64 GiB" in words and harmless(words)
+    assert ORDERS not in re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", words, flags=re.DOTALL))
+    assert calm.structured_content and evil.structured_content
+    for part in ("causes", "remedies", "plan"):
+        assert _advice(evil.structured_content[part]) == _advice(calm.structured_content[part])
+
+
+async def _asked(text: str) -> Any:
+    program = StdioServerParameters(command=sys.executable, args=["-c", ENTRY, "mcp"], env=ENVIRONMENT)
+    async with Client(stdio_client(program)) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["explain_oom", "check_config", "what_if", "show_rule"]
+        return await client.call_tool("explain_oom", {"text": text})
+
+
+def _advice(part: Any) -> Any:
+    """What it asks anybody to do, without the places in the log."""
+    if isinstance(part, list):
+        return [{name: each.get(name) for name in ("id", "rule", "certainty", "edits", "env", "command")} for each in part]
+    return part
+
+
+# -- more than there is room for, and slower than anybody waits
+
+
+#: The command, and the most that it had in memory by itself: what getrusage tells of a child includes the parent that forked it.
+MEASURED = """
+import pathlib
+from diagnose.surfaces.cli import main
+try:
+    main()
+finally:
+    pathlib.Path("peak").write_bytes(pathlib.Path("/proc/self/status").read_bytes())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the kernel's account of a process")
+def test_a_hundred_megabytes_on_standard_input(tmp_path: Path) -> None:
+    """Escapes on every line; read to the end, in bounded memory: the failure is the last line."""
+    lines = "for _ in range(1600): sys.stdout.write('step 12/500 loss 1.2345 \\x1b[31m' * 2048 + '\\n')"
+    feed = subprocess.Popen([sys.executable, "-c", f"import sys\n{lines}\nsys.stdout.write({MESSAGE!r})"], stdout=subprocess.PIPE)
+    with feed, (tmp_path / "answer").open("wb") as out:
+        words = [sys.executable, "-c", MEASURED, "explain", "-", "--format", "json"]
+        done = subprocess.run(words, stdin=feed.stdout, stdout=out, env=ENVIRONMENT, cwd=tmp_path, check=False)
+    assert done.returncode == 0 and b'"status": "oom"' in (tmp_path / "answer").read_bytes()
+    peak = (tmp_path / "peak").read_bytes().split(b"VmHWM:", 1)[1].split(maxsplit=1)[0]
+    assert 16 << 10 < int(peak) < 256 << 10  # KiB
+
+
+@contextmanager
+def listening(command: str) -> Iterator[Server]:
+    """The surface as a process; the chat bot with a platform that lets it in."""
+    if not command.startswith("bot"):
+        options = ("--http",) if command == "mcp" else ("--workers", "1")
+        with serving(*options, command=command) as server:
+            yield server
+        return
+    with faked() as platform:
+        platform.routes = {
+            "/open-apis/auth/v3/tenant_access_token/internal": always(as_json({"code": 0, "tenant_access_token": "t", "expire": 7200})),
+            "/open-apis/bot/v3/info": always(as_json({"code": 0, "msg": "ok", "bot": {"open_id": "ou_bot"}})),
+        }
+        secrets = {"FEISHU_APP_ID": "a", "FEISHU_APP_SECRET": "b", "FEISHU_VERIFICATION_TOKEN": "c", "FEISHU_ENCRYPT_KEY": "d"}
+        with serving("--workers", "1", command=command, env={**secrets, "FEISHU_API_URL": platform.url}) as server:
+            yield server
+
+
+def memory_of(server: Server) -> int:
+    """The most memory that the listening process has had, in bytes; 0 where the system does not say."""
+    state = Path(f"/proc/{server.process.pid}/status")
+    return 1024 * int(re.findall(r"VmHWM:\s+(\d+)", state.read_text())[0]) if state.exists() else 0
+
+
+@pytest.mark.parametrize(("command", "path"), [("serve", "/"), ("serve", "/api/check"), ("mcp", "/mcp"), ("bot feishu", "/feishu/events")])
+def test_a_hundred_megabytes_over_http_are_refused_and_not_held(command: str, path: str) -> None:
+    """By the length that is announced, before a byte has come; where none is, as soon as more has come than may: what comes after
+    the answer is thrown away. The next one is answered."""
+    with listening(command) as server:
+        with server.raw(post(path, MANY)) as connection:
+            assert reply(connection)[0] == 413
+        before = memory_of(server)
+        chunk = b"%x\r\n" % (1 << 20) + b"x" * (1 << 20) + b"\r\n"
+        with server.raw(f"POST {path} HTTP/1.1\nHost: x\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n") as connection:
+            with suppress(OSError):
+                for _ in range(100):
+                    connection.sendall(chunk)
+            assert reply(connection)[0] == 413
+        assert memory_of(server) - before < 96 << 20
+        with server.raw(post(path, MANY)) as connection:
+            assert reply(connection)[0] == 413
+
+
+def test_a_webhook_that_arrives_a_byte_at_a_time_is_cut_off() -> None:
+    """408 after the time that a body may take, however steadily it drips. The page: tests/test_serve_parts.py."""
+    with listening("bot feishu") as server, server.raw(post("/feishu/events", 1000)) as connection:
+        connection.settimeout(0.4)
+        began, answer = time.monotonic(), b""
+        while not answer and time.monotonic() - began < 20:
+            with suppress(TimeoutError):
+                connection.sendall(b"x")
+                answer = connection.recv(4096)
+        assert answer.split()[1] == b"408" and time.monotonic() - began < 15
