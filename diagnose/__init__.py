@@ -1,6 +1,7 @@
 """oomdoctor: why a training job ran out of GPU memory, and what to change.
 
-`explain`, `check`, `Report`, `watch` and `install_excepthook` are imported on first use: importing this package imports no room of it.
+`explain`, `check`, `triage`, `Report`, `watch` and `install_excepthook` are imported on first use: importing this package imports no
+room of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from diagnose.cluster.triage import triage
     from diagnose.explain import check, explain
     from diagnose.live.watching import install_excepthook, watch
     from diagnose.phrases import Lang
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from diagnose.typed import Report
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "check", "explain", "install_excepthook", "watch"]
+__all__ = ["Report", "__version__", "check", "explain", "install_excepthook", "triage", "watch"]
 
 
 def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
@@ -47,6 +49,10 @@ class _Package(ModuleType):
             from diagnose.live.watching import install_excepthook, watch
 
             return {"watch": watch, "install_excepthook": install_excepthook}[name]
+        if name == "triage":
+            from diagnose.cluster.triage import triage
+
+            return triage
         if name == "Report":
             from diagnose.typed import Report
 

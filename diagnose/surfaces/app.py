@@ -26,6 +26,11 @@ class Format(StrEnum):
     sarif = "sarif"
 
 
+class Engine(StrEnum):
+    local = "local"
+    ray = "ray"
+
+
 class Language(StrEnum):
     en = "en"
     zh = "zh"
@@ -43,6 +48,13 @@ def known_rules(begun: str) -> list[str]:
     from diagnose import manual
 
     return sorted(name for name in manual.shelf([]).names() if name.startswith(begun))
+
+
+def groupings(begun: str) -> list[str]:
+    """What failures can be grouped by, that a shell may complete to."""
+    from diagnose.cluster.groups import BY
+
+    return [name for name in BY if name.startswith(begun)]
 
 
 def _argument(name: str, metavar: str, complete: Complete = None) -> typer.models.ArgumentInfo:
@@ -83,6 +95,16 @@ Trial = Annotated[bool, _option("trial", "--trial")]
 Jobs = Annotated[int | None, _option("jobs", "--jobs", "-j", metavar="N")]
 Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
 Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
+Store = Annotated[str | None, _option("store", "--store", metavar="FILE")]
+Out = Annotated[str | None, _option("out", "--out", metavar="FILE")]
+Engines = Annotated[Engine, _option("engine", "--engine")]
+RayAddress = Annotated[str | None, _option("ray_address", "--ray-address", metavar="ADDRESS")]
+Watch = Annotated[bool, _option("watch", "--watch")]
+Notify = Annotated[str | None, _option("notify", "--notify", metavar="URL")]
+Since = Annotated[str | None, _option("since", "--since", metavar="TIME")]
+GroupBy = Annotated[str, _option("group_by", "--group-by", metavar="WHAT", complete=groupings)]
+FailOn = Annotated[list[str] | None, _option("fail_on", "--fail-on", metavar="CONDITION")]
+Pattern = Annotated[str | None, _option("job_pattern", "--job-pattern", metavar="PATTERN")]
 Host = Annotated[str, _option("host", "--host", metavar="NAME")]
 Port = Annotated[int, _option("port", "--port", metavar="N", min=0, max=65535)]
 Workers = Annotated[int | None, _option("workers", "--workers", metavar="N", min=1, max=256)]
@@ -145,7 +167,7 @@ def facts(
 def run(
     command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
-    budget: Budget = False, rules: Rules = None, redact: Redact = None,
+    budget: Budget = False, rules: Rules = None, redact: Redact = None, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
     options = plain({name: value for name, value in locals().items() if name != "command"})
     from diagnose.surfaces import run as surface
@@ -157,13 +179,17 @@ def run(
 def triage(
     path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = Format.text, lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
-    jobs: Jobs = None, export: Export = None,
+    jobs: Jobs = None, export: Export = None, store: Store = None, out: Out = None, engine: Engines = Engine.local,
+    ray_address: RayAddress = None, watch: Watch = False, notify: Notify = None, since: Since = None, group_by: GroupBy = "fingerprint",
+    fail_on: FailOn = None, job_pattern: Pattern = None,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces import answer
-    from diagnose.surfaces.triage import triage
-
     options = plain(locals())
-    _end(lang, lambda: triage(path, *answer.parted(options), jobs, export))
+    from diagnose.record import fields
+    from diagnose.surfaces import answer
+    from diagnose.surfaces.triage import How, triage
+
+    how = How(**{each.name: options[each.name] for each in fields(How) if options[each.name] is not None})
+    _end(lang, lambda: triage(path, *answer.parted(options), how))
 
 
 @app.command(help=help_text("serve"))
@@ -231,10 +257,10 @@ def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
 
 
 @rules_app.command("check", help=help_text("rules_check"))
-def rules_check(folder: Folders = None, lang: Lang = None) -> None:
+def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
     from diagnose.surfaces.rulebook import check
 
-    _end(lang, lambda: check(folder or (), _lang(lang)))
+    _end(lang, lambda: check([*(folder or ()), *(rules or ())], _lang(lang)))
 
 
 @rules_app.command("docs", help=help_text("rules_docs"))

@@ -41,5 +41,9 @@ def _grid(page: Page, grid: Grid) -> None:
     rows = [[plain(cell).replace("\n", "; ") for cell in row] for row in (grid.head, *grid.rows)]
     first = min(max(cells(row[0]) for row in rows), page.width // FIRST)
     for index, row in enumerate(rows):
-        said = " | ".join(cell or "-" for cell in row[1:])
-        page.say(said.removesuffix(" | -").removesuffix(" | -"), f"{pad(row[0], first)}  ", " " * (first + 2), "" if index else "dim")
+        said = " | ".join(cell or "-" for cell in row[1:]).removesuffix(" | -").removesuffix(" | -")
+        lead = f"{pad(row[0], first)}  "
+        if cells(row[0]) > first:  # a line of its own
+            page.say(row[0])
+            lead = " " * (first + 2)
+        page.say(said, lead, " " * (first + 2), "" if index else "dim")

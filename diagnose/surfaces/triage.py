@@ -1,168 +1,261 @@
-"""Many jobs at once: diagnosed on all cores, exported as JSON lines, grouped by cause."""
+"""Many jobs at once, on the command line: what is asked, a bar while it is done, the report, the exit status."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, TextIO
 
+from diagnose.cluster.triage import Engine, Plan, Run
+from diagnose.cluster.work import Asked as Question
 from diagnose.complaints import Complaint
-from diagnose.phrases import Lang, phrase
-from diagnose.record import replace
-from diagnose.surfaces import answer, speak
+from diagnose.given import as_config
+from diagnose.phrases import Lang, Text, phrase
+from diagnose.record import record
+from diagnose.surfaces import answer, inputs, speak
 from diagnose.surfaces.inputs import trouble
-from diagnose.surfaces.jobs import Job, jobs
-from diagnose.surfaces.summary import SUMMARIES, Row
 
 if TYPE_CHECKING:
-    from diagnose.report import Diagnosis
+    from diagnose.cluster.conditions import Condition
+    from diagnose.cluster.store import Store
     from diagnose.surfaces.answer import Asked, Shown
 
-#: Jobs per errand of a worker: few enough to keep all busy, enough to make the errand worth it.
-CHUNK = 32
+#: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.
+UNREAD, HOLDS, STOPPED = 1, 5, 130
+#: Parts of jobs that could not be used and are named on standard error.
+NAMED = 20
 
 
-def triage(paths: Sequence[str], asked: Asked, shown: Shown, workers: int | None = None, export: str | None = None) -> int:
-    """Diagnose every job under some paths and print the failures grouped by cause; 1 where some could not be read."""
-    answer.of_many(shown)
-    found = jobs(paths)
-    if not found:
-        raise trouble("triage_none", where=", ".join(paths), hint="name_the_log")
-    logs = sum(len(job.logs) for job in found)
-    speak.warn(phrase("cli.triage_jobs", jobs=len(found), logs=logs).to(shown.lang))
-    rows: list[Row] = []
-    exports = 0
-    with exported(export) as line, progress(len(found), shown.lang) as advance:
-        for row in diagnosed(found, asked, shown, min(workers or os.cpu_count() or 1, len(found)), bool(export)):
-            advance()
-            if row.report:
-                line(row.report)
-                exports += 1
-            rows.append(replace(row, report=""))  # what is written need not be held
-    if export:
-        speak.warn(phrase("cli.triage_exported", count=exports, file=export_file(export)).to(shown.lang))
-    speak.say(SUMMARIES[shown.format](rows, shown.lang, speak.view(shown.top)))
-    return 1 if any(row.status == "unread" for row in rows) else 0
+@record
+class How:
+    """How many jobs are triaged: where they are read, kept and reported. `since` and `fail_on` as written."""
+
+    store: str | None = None
+    out: str | None = None
+    export: str | None = None
+    engine: str = "local"
+    ray_address: str | None = None
+    jobs: int | None = None
+    watch: bool = False
+    notify: str | None = None
+    since: str | None = None
+    group_by: str = "fingerprint"
+    fail_on: Sequence[str] = ()
+    job_pattern: str | None = None
 
 
-# -- the work, on all cores
+def triage(paths: Sequence[str], asked: Asked, shown: Shown, how: How) -> int:
+    """Diagnose every job under some paths and print the failures in groups; the exit status of the contract."""
+    from diagnose.cluster import conditions
+
+    if shown.format == "sarif":
+        answer.of_many(shown)
+    wanted = [conditions.condition(text) for text in how.fail_on]
+    plan, question = planned(paths, how), questioned(asked, shown, how)
+    if how.watch:
+        return watched(plan, question, shown, how)
+    with opened(how.store) as store:
+        run = Run(store, plan, question, lambda text: speak.warn(text.to(shown.lang)))
+        try:
+            exported_to = done(run, how, shown.lang)
+        except KeyboardInterrupt:
+            speak.warn(stopped(run, how).to(shown.lang))
+            return STOPPED
+        if not run.found:
+            raise trouble("triage_none", where=", ".join(paths), hint="name_the_log")
+        reported(store, how, shown, plan.since)
+        if exported_to is not None:
+            speak.warn(exported_to.to(shown.lang))
+        return status(run, wanted, shown.lang)
 
 
-def diagnosed(found: Sequence[Job], asked: Asked, shown: Shown, workers: int, reports: bool) -> Iterator[Row]:
-    """A row per job, as they come. A job that takes its worker down is tried once more, alone; then it is a row that says so."""
-    chunk = max(1, min(CHUNK, len(found) // (workers * 4)))
-    chunks = [list(found[start : start + chunk]) for start in range(0, len(found), chunk)]
-    if workers == 1:
-        for part in chunks:
-            yield from rows_of(part, asked, shown, reports)
-        return
-    broken: list[Job] = []
-    yield from errands(chunks, asked, shown, reports, workers, broken.extend)
-    for job in broken:
-        died: list[Job] = []
-        yield from errands([[job]], asked, shown, reports, 1, died.extend)
-        for lost in died:
-            yield unread(lost, phrase("cli.triage_worker_died").to(shown.lang))
+def watched(plan: Plan, question: Question, shown: Shown, how: How) -> int:
+    """The same in rounds, until somebody ends it: jobs are read when they have settled, and what is new is reported."""
+    from diagnose.cluster.watch import Watch
+
+    watch, first = Watch(), True
+
+    def say(text: Text) -> None:
+        speak.warn(text.to(shown.lang))
+
+    with opened(how.store) as store:
+
+        def round() -> None:
+            nonlocal first
+            run = Run(store, plan, question, say if first else lambda _: None, watch.ready)  # how jobs are told apart is said once
+            first = False
+            done(run, how, shown.lang)
+            if run.done > run.reused:
+                reported(store, how, shown, plan.since)
+            elif how.notify:  # whoever could not be told in an earlier round
+                announced(store, how.notify, shown)
+
+        try:
+            watch.run(round, say)
+        finally:
+            watch.close()
+    return 0
 
 
-def errands(
-    chunks: Iterable[list[Job]], asked: Asked, shown: Shown, reports: bool, workers: int, lose: Callable[[list[Job]], None]
-) -> Iterator[Row]:
-    """The rows of chunks of jobs from a pool of processes; chunks whose process died go to `lose`.
+def planned(paths: Sequence[str], how: How) -> Plan:
+    """The run that the options mean. Raises Complaint for those that mean none."""
+    from diagnose.cluster import conditions
+    from diagnose.cluster.groups import BY
+    from diagnose.cluster.notify import platform_of
 
-    A process that dies takes its pool along, with all that the pool was given: so that is little, and a new pool goes on.
-    """
-    import multiprocessing
-    from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-
-    context = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
-    waiting = deque(chunks)
-    while waiting:
-        pending: dict[Future[list[Row]], list[Job]] = {}
-        broken = False
-        with ProcessPoolExecutor(workers, mp_context=context) as pool:
-            while pending or (waiting and not broken):
-                while waiting and not broken and len(pending) <= workers:
-                    try:
-                        pending[pool.submit(rows_of, waiting[0], asked, shown, reports)] = waiting[0]
-                    except BrokenExecutor:
-                        broken = True
-                    else:
-                        waiting.popleft()
-                for done in wait(pending, return_when=FIRST_COMPLETED).done:
-                    chunk = pending.pop(done)
-                    try:
-                        rows = done.result()
-                    except BrokenExecutor:
-                        broken = True
-                        lose(chunk)
-                    else:
-                        yield from rows
+    if how.jobs is not None and how.jobs < 1:
+        raise trouble("jobs_positive")
+    if how.notify:
+        platform_of(how.notify)
+    if how.group_by not in BY:
+        raise trouble("bad_group_by", hint="known_groups", text=repr(how.group_by), known=", ".join(BY))
+    if how.export and "://" in how.export and how.engine != "ray":
+        raise trouble("export_address", where=how.export, hint="check_target")
+    since = conditions.since(how.since, time()) if how.since else None
+    engine: Engine = "ray" if how.engine == "ray" else "local"
+    folder = how.export if how.export and not is_lines(how.export) else ""
+    return Plan(tuple(paths), how.job_pattern, since, engine, how.ray_address, how.jobs, export=folder)
 
 
-def rows_of(chunk: Sequence[Job], asked: Asked, shown: Shown, reports: bool) -> list[Row]:
-    """The rows of some jobs; never raises for one of them."""
-    return [row_of(job, asked, shown, reports) for job in chunk]
-
-
-def row_of(job: Job, asked: Asked, shown: Shown, reports: bool) -> Row:
-    from diagnose.explain import explain
-
-    try:
-        options = asked.options()
-        options["configs"] = [*options["configs"], *job.configs]
-        diagnosis = shown.masked(explain(list(job.logs), **options, trial=asked.trial))
-        return row(job, diagnosis, shown.lang, reports)
-    except Complaint as refusal:
-        return unread(job, refusal.to(shown.lang))
-    except Exception as error:  # one job's crash is its own row
-        return unread(job, phrase("cli.triage_crashed", error=f"{type(error).__name__}: {error}"[:300]).to(shown.lang))
-
-
-def unread(job: Job, error: str) -> Row:
-    return Row(job.name, tuple(map(str, job.logs)), error=error)
-
-
-def row(job: Job, diagnosis: Diagnosis, lang: Lang, reports: bool) -> Row:
-    """What is kept of a diagnosis."""
-    first = next(iter(diagnosis.judgement.causes), None)
-    outcome = diagnosis.outcome
-    step = outcome.plan.steps[0] if outcome.plan and outcome.plan.steps else None
-    best = next((remedy for remedy in outcome.remedies if step in (None, remedy.id)), None)
-    logs = tuple(map(str, job.logs))
-    line = json.dumps({"path": job.name, "logs": logs, **diagnosis.to_dict(lang)}, ensure_ascii=False) if reports else ""
-    return Row(
-        job.name,
-        logs,
-        diagnosis.verdict.status,
-        first.cause if first else "unknown",
-        first.title.to(lang) if first else phrase("cli.triage_no_cause").to(lang),
-        diagnosis.verdict.headline.to(lang),
-        best.title.to(lang) if best else "",
-        line,
+def questioned(asked: Asked, shown: Shown, how: How) -> Question:
+    """What every job is diagnosed with; files that options name are read once, here."""
+    model = inputs.model(asked.model)
+    return Question(
+        configs=tuple(as_config(each) for each in inputs.configs(asked.configs)),
+        model=model.read_text(encoding="utf-8", errors="replace") if isinstance(model, Path) and model.is_file() else asked.model,
+        gpu=asked.gpu,
+        gpus=asked.gpus,
+        set=inputs.settings(asked.set),
+        rules=tuple(asked.rules),
+        trial=asked.trial,
+        reports=shown.lang if how.export and is_lines(how.export) else None,
+        redact=bool(shown.redact),
     )
+
+
+@contextmanager
+def opened(name: str | None) -> Iterator[Store]:
+    """The database that was named, or one that is gone afterwards."""
+    from diagnose.cluster.store import Store
+
+    with tempfile.TemporaryDirectory(prefix="oomdoctor-", ignore_cleanup_errors=True) as folder:
+        store = Store.open(Path(name) if name else Path(folder) / "triage.duckdb")
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def done(run: Run, how: How, lang: Lang) -> Text | None:
+    """Do the work; a sentence on what was exported, if anything was."""
+    from diagnose.cluster.export import export
+
+    count = troubles = 0
+    with exported(how.export) as line, progress(run, lang):
+        for result in run.results():
+            if result.report:
+                line(result.report)
+                count += 1
+            for each in result.troubles:
+                troubles += 1
+                if troubles <= NAMED:
+                    run.say(each.message)
+    if troubles > NAMED:
+        speak.warn(phrase("cli.triage_more_troubles", count=troubles - NAMED).to(lang))
+    if not how.export:
+        return None
+    if is_lines(how.export):
+        return phrase("cli.triage_exported", count=count, file=how.export)
+    if "://" in how.export:  # there are the partitions, and no tables
+        return phrase("cli.triage_partitions", file=how.export)
+    return phrase("cli.triage_tables", count=len(export(run.store, Path(how.export))), file=how.export)
+
+
+def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
+    """The report: on standard output, as a page where one was asked for, and to a webhook what is new."""
+    from diagnose.cluster import report
+    from diagnose.cluster.groups import summary
+
+    found = summary(store, how.group_by, since)
+    if how.out:
+        try:
+            report.write_html(store, found, Path(how.out), shown.lang, shown.redact is not False)
+        except OSError as error:
+            raise trouble("cannot_write", where=how.out, hint="check_target", why=error.strerror or str(error)) from error
+    if shown.format == "html":
+        speak.say(report.html(store, found, shown.lang, redact=shown.redact is not False))
+    else:
+        masked = shown.format == "markdown" if shown.redact is None else shown.redact
+        render = {"text": report.text, "json": report.json, "markdown": report.markdown}[shown.format]
+        speak.say(render(report.masked(store, found) if masked else found, shown.lang, speak.view(shown.top)))
+    if how.notify:
+        announced(store, how.notify, shown)
+
+
+def announced(store: Store, url: str, shown: Shown) -> None:
+    """Tell a webhook of the groups that it was not told of yet."""
+    from diagnose.cluster import notify, report, report_chat
+    from diagnose.cluster.groups import summary
+
+    new = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
+    if not new:
+        return
+    found = summary(store, only=sorted(new))
+    told = found if shown.redact is False else report.masked(store, found)
+    platform = notify.platform_of(url) or "slack"
+    news = [
+        notify.News(
+            group.key, report_chat.of_group(group, platform, shown.lang).text, {"jobs": group.jobs, "cause": group.title.to(shown.lang)}
+        )
+        for group in told.groups
+        if group.key in new
+    ]
+
+    def failed(_: str, refusal: Complaint) -> None:
+        speak.warn(refusal.to(shown.lang))
+        store.failed("not_told", Text(refusal.to("en"), refusal.to("zh")))
+
+    notify.announce(news, url, store.notified, failed, shown.lang)
+
+
+def status(run: Run, wanted: Sequence[Condition], lang: Lang) -> int:
+    """5 where a condition holds, each said; else 1 where something could not be read."""
+    from diagnose.cluster.conditions import figures
+
+    told = figures(run.store, run.store.run)
+    holding = [one for one in wanted if one.holds(told)]
+    for one in holding:
+        speak.warn(phrase("cli.triage_holds", condition=one.text, value=f"{told[one.figure]:g}").to(lang))
+    return HOLDS if holding else UNREAD if run.errors else 0
+
+
+def stopped(run: Run, how: How) -> Text:
+    """What is kept of a run that was stopped, and how to go on."""
+    if how.store:
+        return phrase("cli.triage_stopped", done=run.done, file=how.store)
+    return phrase("cli.triage_lost", done=run.done)
 
 
 # -- what is written beside
 
 
-def export_file(export: str) -> Path:
-    """FILE.jsonl as named, or reports.jsonl in a folder."""
-    path = Path(export)
-    return path if path.suffix in (".jsonl", ".json", ".ndjson") and not path.is_dir() else path / "reports.jsonl"
+def is_lines(export: str) -> bool:
+    """Whether an export is one file of JSON lines, and not a folder of tables."""
+    return Path(export).suffix in (".jsonl", ".json", ".ndjson") and not Path(export).is_dir()
 
 
 @contextmanager
 def exported(export: str | None) -> Iterator[Callable[[str], None]]:
     """A function that writes a line to the export, or none. Raises Complaint where it cannot be written."""
-    if export is None:
+    if export is None or not is_lines(export):
         yield lambda _: None
         return
-    path = export_file(export)
+    path = Path(export)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file: TextIO = path.open("w", encoding="utf-8", errors="replace", newline="\n")
@@ -173,17 +266,34 @@ def exported(export: str | None) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def progress(total: int, lang: Lang) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, where that is a terminal; a function that moves it on."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield lambda: None
+def progress(run: Run, lang: Lang) -> Iterator[None]:
+    """A bar on standard error with the rate and the time left, where that is a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    figures = TextColumn("{task.fields[figures]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), figures, TimeRemainingColumn())
+    plain = run.say
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(phrase("cli.triage_progress").to(lang), total=total)
-        yield lambda: bar.advance(task)
+        task = bar.add_task(phrase("cli.triage_progress").to(lang), total=None, figures="")
+
+        def tick() -> None:
+            """While jobs are still being found, as many as there are by now stand for all."""
+            more = "" if run.finished else "+"
+            told = phrase("cli.triage_rate", done=run.done, found=f"{run.found}{more}", rate=f"{bar.tasks[0].speed or 0:.0f}")
+            bar.update(task, completed=run.done, total=run.found, figures=told.to(lang))
+
+        def say(text: Text) -> None:
+            """A sentence instead of the bar, which comes again below it."""
+            bar.stop()
+            plain(text)
+            bar.start()
+
+        run.tick, run.say = tick, say
+        try:
+            yield
+        finally:
+            run.tick, run.say = None, plain

@@ -1,0 +1,180 @@
+"""What a Job names, opened: in the worker that reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from diagnose import packed
+from diagnose.adapters.settings import LARGEST, ConfigSource
+from diagnose.cluster import address, stores
+from diagnose.cluster.spoken import spoken
+from diagnose.complaints import Complaint
+from diagnose.packed.limits import LARGEST as EXPANDED
+from diagnose.source import Source, notes_of
+
+if TYPE_CHECKING:
+    from diagnose.cluster.job import Job
+
+METADATA = "wandb-metadata.json"
+
+
+def materials(job: Job) -> tuple[list[Source], list[ConfigSource | Source]]:
+    """The logs and configs of a job, as `explain` takes them; what its scheduler says of memory is the last of the logs.
+
+    What cannot be read says so when its turn comes: such a config stays a Source.
+    """
+    logs = [source(log) for log in job.logs]
+    told = spoken(job.about)
+    return [*logs, *([told] if told else [])], [config(each) for each in job.configs]
+
+
+def source(where: str) -> Source:
+    """One file, object or member. (A place makes what lies there more than a log: what wandb wrote down of the machine.)"""
+    archive, member = address.parted(where)
+    name = where if address.is_stored(where) else address.shown(str(address.path_of(where)))
+    place = METADATA if address.last(where) == METADATA else ""
+    if member:
+        return Source(name, opener=partial(_member, archive, member), place=place)
+    if address.is_stored(where):
+        return Source(name, opener=partial(_stored, where), place=place)
+    return Source(name, path=address.path_of(where), place=place)
+
+
+def config(where: str) -> ConfigSource | Source:
+    """A config as the adapters read it. Only one that lies on this machine may name others beside it."""
+    one = source(where)
+    try:
+        if one.path is None:
+            return ConfigSource(one.name, one.read(LARGEST + 1))
+        return ConfigSource.file(one.path)
+    except Complaint:
+        return one
+
+
+def _stored(url: str) -> BinaryIO:
+    try:
+        return stores.opened(*stores.reached(url))
+    except Complaint as trouble:
+        raise OSError(0, trouble.what.to("en")) from trouble
+
+
+# -- whether anything changed
+
+
+def stamp(job: Job) -> str:
+    """What changes when a job's logs or configs do, or what its scheduler says of it: sizes and times as they are, never compared by
+    order. Empty where none of them can be looked at."""
+    marks = [_marks(where) for where in _files((*job.logs, *job.configs))]
+    told = spoken(job.about)
+    if not any(marks) and told is None:
+        return ""
+    text = "\n".join((*job.logs, *job.configs, *marks, *((told.data or b"").decode() if told else "").splitlines()))
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def modified(job: Job) -> float | None:
+    """When the last of a job's logs was written, in seconds since 1970; None where nothing says."""
+    times = [stores.changed(where) if address.is_stored(where) else _changed(where) for where in _files(job.logs)]
+    return max((time for time in times if time is not None), default=None)
+
+
+def _files(logs: Sequence[str]) -> list[str]:
+    """The files and objects that logs lie in."""
+    return list(dict.fromkeys(address.parted(log)[0] for log in logs))
+
+
+def _changed(where: str) -> float | None:
+    try:
+        return os.stat(address.path_of(where)).st_mtime  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+
+
+def _marks(where: str) -> str:
+    if address.is_stored(where):
+        return stores.marks(where)
+    try:
+        about = os.stat(address.path_of(where))  # noqa: PTH116 - a tenth of the time that Path takes, and there are millions
+    except (OSError, ValueError):
+        return ""
+    return f"{about.st_size} {about.st_mtime_ns}"
+
+
+# -- members of archives
+
+
+def places(where: str) -> Iterator[str | Complaint]:
+    """The files in an archive by their places, as they come, and what is wrong with it. Raises Complaint where there is none."""
+    for piece in packed.contents(source(where), packed.Allowance()):
+        yield piece if isinstance(piece, Complaint) else piece.place
+
+
+class _Reading:
+    """An archive that is read from its start to its end. Jobs come in its order, so that a worker that opens the members of one after
+    the other reads it once; one that lies further back begins again."""
+
+    def __init__(self, archive: str) -> None:
+        self.archive, self.marks = archive, _marks(archive)
+        self._allowance = packed.Allowance()
+        self._pieces = packed.contents(source(archive), self._allowance)
+        self._passed: set[str] = set()
+
+    def member(self, place: str) -> BinaryIO | None:
+        """The member, if it lies ahead."""
+        if place in self._passed:
+            return None
+        self._allowance.left = EXPANDED
+        for piece in self._pieces:
+            if isinstance(piece, Complaint):
+                continue
+            self._passed.add(piece.place)
+            if piece.place == place and piece.opened is not None:
+                return cast("BinaryIO", _Borrowed(piece.opened))
+            self._allowance.left = EXPANDED
+        return None
+
+    def close(self) -> None:
+        self._pieces.close()  # type: ignore[attr-defined]
+
+
+class _Borrowed(io.RawIOBase):
+    """A member that its reader may close without the archive being closed."""
+
+    def __init__(self, opened: BinaryIO) -> None:
+        self._opened = opened
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return notes_of(self._opened)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any, /) -> int | None:
+        return cast("io.RawIOBase", self._opened).readinto(target)
+
+
+_open: list[_Reading] = []  # the archive that was read last, in this process
+
+
+def _member(archive: str, place: str) -> BinaryIO:
+    """A file of an archive, at its start. Raises OSError where it is not there (any more)."""
+    try:
+        if _open and _open[0].archive == archive and _open[0].marks == _marks(archive):
+            found = _open[0].member(place)
+            if found is not None:
+                return found
+        while _open:
+            _open.pop().close()
+        _open.append(_Reading(archive))
+        found = _open[0].member(place)
+    except Complaint as trouble:
+        raise OSError(0, trouble.what.to("en")) from trouble
+    if found is None:
+        raise FileNotFoundError(2, "no such file in the archive")
+    return found

@@ -1,0 +1,77 @@
+"""What a chat is told: of a new group in one message, of all of them in another; within each platform's limit (rules/chats.yaml)."""
+
+from __future__ import annotations
+
+from diagnose.cluster import report_words as told
+from diagnose.cluster.groups import Group, Summary
+from diagnose.cluster.report_words import say
+from diagnose.phrases import Lang
+from diagnose.render.chat import Dialect, Message, Platform, dialect
+from diagnose.render.markdown import diff
+from diagnose.render.strings import changed, harmless
+from diagnose.render.words import bracketed, colon, semicolon, word
+
+#: Groups in one message, variants of a plan, and lines of one variant.
+GROUPS, VARIANTS, LINES = 8, 2, 6
+
+
+def of_summary(summary: Summary, platform: Platform, lang: Lang = "en") -> Message:
+    """The answer, what to change, and the largest groups in a line each."""
+    if platform == "github":
+        from diagnose.cluster.report_text import markdown
+
+        return Message(markdown(summary, lang))
+    summary = changed(summary, harmless)
+    way = dialect(platform)
+    head = (
+        f"{way.strong(told.lead(summary, lang))} {way.shown(told.costs(summary, lang))}".rstrip()
+        + "\n"
+        + way.shown(told.counted(summary, lang))
+    )
+    if not summary.groups:
+        return Message(head)
+    lines = [way.shown(f"{group.number}. {_line(group, summary.by, lang)}") for group in summary.groups[:GROUPS]]
+    return _within(way, [head, *_change(way, summary.groups[0], lang), "\n".join(lines)], lang)
+
+
+def of_group(group: Group, platform: Platform, lang: Lang = "en", by: str = "fingerprint") -> Message:
+    """One group: what it is, what it cost, what to change, an example."""
+    group = changed(group, harmless)
+    way = dialect("slack" if platform == "github" else platform)
+    head = f"{way.strong(told.title(group, by, lang))}\n{way.shown(_line(group, by, lang, bare=True))}"
+    where = [way.shown(where)] if (where := told.where(group, lang)) else []
+    named, said = way.span(group.example.name), way.shown(group.example.headline.to(lang))
+    example = f"{way.shown(say('example', lang))}{colon(lang)}{named}{colon(lang)}{said}"
+    return _within(way, [head, *where, *_change(way, group, lang), example], lang)
+
+
+def _line(group: Group, by: str, lang: Lang, bare: bool = False) -> str:
+    """Title, jobs, what they cost, when."""
+    parts = [told.count(group.jobs, lang), told.hours(group.cost, lang) if group.cost.known else "", told.seen(group.period, lang)]
+    said = semicolon(lang).join(filter(None, parts))
+    return said if bare else told.title(group, by, lang) + bracketed(said, lang)
+
+
+def _change(way: Dialect, group: Group, lang: Lang) -> list[str]:
+    """The plan with the edits of the first variants, a part each."""
+    if group.plan is None:
+        return []
+    said = semicolon(lang).join((told.steps(group, lang), told.sure(group, lang)))
+    parts = [f"{way.strong(say('change_this', lang))}{colon(lang)}{way.shown(said)}"]
+    for variant in group.plan.variants[:VARIANTS]:
+        lines = [*diff(variant.edits), *(f"+ {each}" for each in variant.env)][:LINES]
+        if lines:
+            parts.append(f"{way.shown(told.of_variant(variant, lang))}\n{way.block(lines, way.fence)}")
+    return parts
+
+
+def _within(way: Dialect, parts: list[str], lang: Lang) -> Message:
+    """As many parts from the first on as the limit has room for; the last of them may be left out, never cut."""
+    more = way.shown(word("chat_cut", lang))
+    left, kept = way.limit - way.long(more) - 2, list[str]()
+    for part in parts:
+        if way.long(part) + 2 <= left:
+            kept.append(part)
+            left -= way.long(part) + 2
+    cut = len(kept) < len(parts)
+    return Message("\n\n".join([*kept, *([more] if cut else [])]), cut=cut)

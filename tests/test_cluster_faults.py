@@ -1,0 +1,293 @@
+"""What goes wrong in a cluster: each fault ends in a clear line and a row in `errors`, and nothing that was done is lost."""
+
+from __future__ import annotations
+
+import gzip
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from many import QUIET, failure, lay, rows, still  # noqa: F401
+from test_cli import oomdoctor  # noqa: F401
+
+from diagnose import triage
+from diagnose.cluster import content, work
+from diagnose.cluster import triage as story
+from diagnose.cluster.job import Job
+from diagnose.cluster.result import Result
+from diagnose.cluster.store import Store
+from diagnose.cluster.work import Asked, Task
+from diagnose.complaints import Complaint
+from diagnose.phrases import Text
+
+pytestmark = pytest.mark.usefixtures("still")
+
+ERRORS = "select fault, message_en from errors order by 1, 2"
+
+
+def read(*logs: Path) -> Result:
+    """One job, read in this process."""
+    return work.work(Task(Job("x", tuple(map(str, logs)))), Asked())
+
+
+# -- inputs
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(failure(1))
+
+    real = Path.open
+
+    def refused(path: Path, *given: Any, **named: Any) -> Any:
+        if path == log:
+            raise PermissionError(13, "Permission denied")
+        return real(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)  # root may read everything
+    found = read(log)
+    assert (found.status, found.fault) == ("unread", "unreadable") and found.error and "Permission denied" in found.error.en
+
+
+def test_a_file_that_vanished_after_it_was_found(tmp_path: Path) -> None:
+    found = read(tmp_path / "gone.log")
+    assert (found.status, found.fault) == ("unread", "vanished") and found.error and "gone.log" in found.error.zh
+
+
+def test_one_of_two_logs_cannot_be_read(tmp_path: Path) -> None:
+    """The job is diagnosed from the other; the loss is told."""
+    (tmp_path / "a.log").write_text(failure(1))
+    found = read(tmp_path / "a.log", tmp_path / "gone.log")
+    assert found.status == "oom" and [each.fault for each in found.troubles] == ["vanished"]
+
+
+@pytest.mark.parametrize("left", [0.0002, 0.7])
+def test_a_broken_archive(tmp_path: Path, left: float) -> None:
+    path = tmp_path / "run.tar.gz"
+    (tmp_path / "error.log").write_bytes(os.urandom(200_000) + failure(1).encode())
+    with tarfile.open(path, "w:gz") as packed:
+        packed.add(tmp_path / "error.log", "error.log")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * left)])
+    found = read(path)
+    assert found.fault == "broken_archive" or [each.fault for each in found.troubles] == ["broken_archive"]
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(failure(1) + QUIET * 40_000)
+    real = content._File.readinto
+
+    def cut(self: Any, target: Any) -> int:
+        count = real(self, target)
+        os.truncate(log, 100)
+        return count
+
+    monkeypatch.setattr(content._File, "readinto", cut)
+    found = read(log)
+    assert found.status == "oom" and [each.fault for each in found.troubles] == ["shrunk"]
+    monkeypatch.undo()
+    log.write_text(QUIET)
+    assert work.work(Task(Job("x", (str(log),)), found.stamp, found.content), Asked()).status == "none"  # it is read again
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(QUIET)
+    first = read(log)
+    with log.open("a") as file:
+        file.write(failure(1))
+    assert work.work(Task(Job("x", (str(log),)), first.stamp, first.content), Asked()).status == "oom"
+
+
+def test_a_config_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(failure(1))
+    found = work.work(Task(Job("x", (str(tmp_path / "a.log"),), (str(tmp_path / "gone.yaml"),))), Asked())
+    told = [each.message.en for each in found.troubles] or [found.error.en if found.error else ""]
+    assert "gone.yaml" in told[0]
+
+
+def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
+    (top / "job001" / "second.log.gz").write_bytes(gzip.compress(QUIET.encode() * 99)[:-30])
+    (top / "lost").mkdir()
+    (top / "lost" / "error.log").symlink_to(tmp_path / "nowhere")
+    ended = oomdoctor("triage", top, "--store", path)
+    assert ended.status == 1 and "lost/error.log" in "".join(ended.out.split()) and "second.log.gz" in ended.err
+    assert [fault for fault, _ in rows(path, ERRORS)] == ["broken_archive", "vanished"]
+    (top / "lost" / "error.log").unlink()
+    (top / "lost" / "error.log").write_text(QUIET)
+    (top / "job001" / "second.log.gz").write_bytes(gzip.compress(QUIET.encode()))
+    assert oomdoctor("triage", top, "--store", path).status == 0  # what could not be read is tried again
+    assert rows(path, "select count(*) from jobs where status = 'unread'") == [(0,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_without_permission(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    top = lay(tmp_path / "jobs", 2)
+    (top / "closed").mkdir(mode=0)
+    try:
+        assert oomdoctor("triage", top).status == 1
+    finally:
+        (top / "closed").chmod(stat.S_IRWXU)
+
+
+# -- processes
+
+
+def test_a_worker_that_is_killed_from_outside(tmp_path: Path) -> None:
+    """By the kernel, say. Its jobs are done by another."""
+    killed = 0
+    seen = []
+    for result in triage([lay(tmp_path / "jobs", 120, distinct=40)], workers=2):
+        seen.append(result)
+        for child in multiprocessing.active_children()[:1] if len(seen) == 20 else ():
+            os.kill(child.pid or 0, signal.SIGKILL)
+            killed += 1
+    assert killed == 1 and len({each.job.id for each in seen}) == 120
+    assert {each.status for each in seen} == {"oom", "none"}
+
+
+def test_when_nothing_can_be_stored_nobody_works_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise Complaint(Text("full", "满"))
+
+    monkeypatch.setattr(story, "BATCH", 2)
+    monkeypatch.setattr(Store, "add", refused)
+    with pytest.raises(Complaint, match="full"):
+        list(triage([lay(tmp_path / "jobs", 20)], store=tmp_path / "t.duckdb", workers=2))
+    assert not multiprocessing.active_children()
+    monkeypatch.undo()
+    assert rows(tmp_path / "t.duckdb", "select state from runs") == [("running",)]  # the next run says that it was cut off
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    top, path = lay(tmp_path / "jobs", 20), tmp_path / "t.duckdb"
+    monkeypatch.setattr(story, "BATCH", 3)
+    real, stored = Store.add, []
+
+    def add(self: Store, results: Any) -> None:
+        real(self, results)
+        stored.append(len(results))
+        if len(stored) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "add", add)
+    ended = oomdoctor("triage", top, "--store", path, "--jobs", 1)
+    assert ended.status == 130 and "t.duckdb" in ended.err and "same command goes on" in ended.err
+    monkeypatch.setattr(Store, "add", real)
+    assert rows(path, "select state from runs") == [("stopped",)]
+    done = rows(path, "select count(*) from jobs")[0][0]
+    assert 0 < done < 20 and not multiprocessing.active_children()
+    assert oomdoctor("triage", top, "--store", path, "--jobs", 1).status == 0
+    assert rows(path, "select count(*) from jobs") == [(20,)]
+    assert rows(path, "select reused from runs where run = 2") == [(done,)]
+
+
+# -- the database
+
+
+def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
+    Store.open(path).close()
+    code = f"import duckdb, sys; held = duckdb.connect({str(path)!r}); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout and other.stdout.readline() == "held\n"
+        ended = oomdoctor("triage", top, "--store", path)
+        assert other.stdin
+        other.stdin.close()
+    assert ended.status == 2 and ended.err.count("\n") == 1 and "in use by another run" in ended.err
+    assert oomdoctor("triage", top, "--store", path).status == 0
+
+
+def test_a_damaged_database_is_left_alone(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    path = tmp_path / "t.duckdb"
+    for data in (b"no database" * 1000, b"", _damaged(tmp_path)):
+        path.write_bytes(data)
+        ended = oomdoctor("triage", lay(tmp_path / f"jobs{len(data)}", 1), "--store", path)
+        if data:
+            assert ended.status == 2 and "is no database that can be read" in ended.err and path.read_bytes() == data
+        else:  # an empty file is nobody's: it becomes one
+            assert ended.status == 0
+
+
+def _damaged(folder: Path) -> bytes:
+    path = folder / "whole.duckdb"
+    list(triage([lay(folder / "whole", 4)], store=path, workers=1))
+    data = bytearray(path.read_bytes())
+    data[4096 + 8 : 3 * 4096] = bytes(len(data[4096 + 8 : 3 * 4096]))
+    return bytes(data)
+
+
+def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--store", tmp_path / "no" / "t.duckdb")
+    assert ended.status == 2 and "cannot be opened" in ended.err
+
+
+FULL = """
+import resource, signal, sys
+from diagnose.cluster import triage as story
+from diagnose.record import replace
+
+if __name__ == "__main__":
+    story.settled = lambda asked: replace(asked, basis="rules")
+    story.BATCH = 4
+    store = story.Store.open(story.Path(sys.argv[2]))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    run = story.Run(store, story.Plan((sys.argv[1],), workers=1), story.Asked())
+    real = store.add
+    def add(results):
+        real(results)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+    store.add = add
+    try:
+        for result in run.results():
+            pass
+    except story.Complaint as refusal:
+        print(refusal)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file sizes are limited on POSIX")
+def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
+    """After the first batch nothing more can be written; the next run goes on from there."""
+    top, path, script = lay(tmp_path / "jobs", 40, distinct=20), tmp_path / "t.duckdb", tmp_path / "run.py"
+    script.write_text(FULL)
+    ended = subprocess.run([sys.executable, script, top, path], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0 and "no room is left for the database" in ended.stdout and "run the same command again" in ended.stdout
+    assert ended.stderr == ""
+    kept = rows(path, "select count(*) from jobs")[0][0]
+    assert 0 < kept < 40
+    assert len(list(triage([top], store=path, workers=1))) == 40 - kept
+    assert rows(path, "select count(*) from jobs") == [(40,)]
+
+
+def test_words_of_the_database_are_sentences(tmp_path: Path) -> None:
+    """An error of which we know nothing is told in its own words."""
+    store = Store.open(tmp_path / "t.duckdb")
+    try:
+        with pytest.raises(Complaint, match=r"the database failed .*no_such_table"):
+            list(store.query("from no_such_table"))
+    finally:
+        store.close()
+
+
+def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+    (tmp_path / "file").write_text("x")
+    ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--export", tmp_path / "file" / "out")
+    assert ended.status == 2 and "cannot be written" in ended.err
+
+
+def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    ended = oomdoctor("triage", lay(tmp_path / "jobs", 1))
+    assert ended.status == 2 and "pip install 'oomdoctor[triage]'" in ended.err
+    assert duckdb.__version__

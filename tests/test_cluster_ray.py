@@ -1,0 +1,82 @@
+"""The same jobs through a Ray cluster of two workers: the same rows, and Parquet partitions."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from many import failure, lay, still, told  # noqa: F401
+
+from diagnose.cluster.store import Store
+from diagnose.cluster.triage import Plan, Run
+from diagnose.cluster.work import Asked
+from diagnose.complaints import Complaint
+
+ray = pytest.importorskip("ray", reason="there is no wheel of ray for this Python or system")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Ray on this machine, without anything left in the home folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        yield ray
+        ray.shutdown()
+
+
+def run(path: Path, top: Path, **plan: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """What a database says after one run."""
+    store = Store.open(path)
+    try:
+        list(Run(store, Plan((str(top),), **plan), Asked()).results())
+        return told(store)
+    finally:
+        store.close()
+
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("still")]  # warnings of ray's own
+
+
+def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> None:
+    """Failures, quiet jobs, shared diagnoses, configs, what cannot be read; and what a second run finds changed."""
+    import duckdb
+
+    here, there, out = tmp_path / "local.duckdb", tmp_path / "ray.duckdb", tmp_path / "out"
+    top = lay(tmp_path / "jobs", 40, distinct=5)
+    run(here, top, workers=1)
+    shutil.copy(here, there)
+    lay(top / "more", 10, distinct=9)
+    (top / "job001" / "error.log").write_text(failure(7))
+    (top / "job003" / "error.log").unlink()
+    (top / "job003" / "error.log").symlink_to(tmp_path / "nowhere")
+    (top / "job005" / "run.tar.gz").write_bytes(b"\x1f\x8b" + b"broken" * 20)
+    assert run(there, top, engine="ray", export=str(out)) == run(here, top, workers=1)
+    with duckdb.connect() as held:
+        read = held.execute("select status, reused from read_parquet(?)", [str(out / "results" / "00002" / "*" / "*.parquet")]).fetchall()
+    assert len(read) == 50 and sum(reused for _, reused in read) == 38 and {status for status, _ in read} >= {"oom", "none", "unread"}
+
+
+def test_without_partitions_results_come_straight_to_the_database(cluster: Any, tmp_path: Path) -> None:
+    top = lay(tmp_path / "jobs", 4)
+    assert run(tmp_path / "ray.duckdb", top, engine="ray", workers=1) == run(tmp_path / "local.duckdb", top, workers=1)
+
+
+def test_a_cluster_that_cannot_be_reached_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refused(**_: Any) -> None:
+        raise ConnectionError("ray refused\nand said more")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refused)
+    with pytest.raises(Complaint, match=r"10.0.0.1:6379: the Ray cluster cannot be reached .ray refused."):
+        run(tmp_path / "t.duckdb", lay(tmp_path / "jobs", 1), engine="ray", address="10.0.0.1:6379")
+
+
+def test_without_ray_a_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(Complaint, match=r"oomdoctor\[ray\]"):
+        run(tmp_path / "t.duckdb", lay(tmp_path / "jobs", 1), engine="ray")

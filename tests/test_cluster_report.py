@@ -1,0 +1,322 @@
+"""The report in every form: what it says, what it hides, and that a stranger's text stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from clusters import USERS, Held, cluster, kept
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from diagnose.cluster import report
+from diagnose.cluster.groups import BY, Summary, summary
+from diagnose.cluster.report_chat import of_group, of_summary
+from diagnose.phrases import Lang
+from diagnose.record import replace
+from diagnose.render import View
+from diagnose.render.chat import dialect
+from diagnose.render.layout import cells
+
+LANGS: list[Lang] = ["en", "zh"]
+
+
+@pytest.fixture(scope="module")
+def held() -> Held:
+    return cluster(200)
+
+
+@pytest.fixture(scope="module")
+def found(held: Held) -> Summary:
+    return replace(summary(held), tool="TEST")
+
+
+# -- text, Markdown, JSON, chats
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_text(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> None:
+    text = report.text(found, lang, View(top=4))
+    assert text == snapshot
+    assert max(map(cells, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> None:
+    assert report.markdown(found, lang) == snapshot
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_way_of_grouping_can_be_told(held: Held, by: str, lang: Lang, tmp_path: Path) -> None:
+    """No placeholder is left unfilled, no line is too wide, whatever failures are grouped by."""
+    told = summary(held, by)
+    text = report.text(told, lang, View(top=30))
+    assert max(map(cells, text.splitlines())) <= 80
+    page = re.sub(r"<(script|style)>.*?</\1>", "", report.html(held, told, lang, redact=False), flags=re.DOTALL)
+    for written in (text, report.markdown(told), page):
+        left = set(re.findall(r"\{[a-z_]+\}", written))
+        assert left <= {"{shown}", "{total}"}, "what the script fills in"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_nothing_failed(lang: Lang, tmp_path: Path) -> None:
+    for store in (cluster(20, failing=0.0), Held()):
+        told = summary(store)
+        assert report.text(told, lang) and report.markdown(told, lang)
+        (page,) = report.write_html(store, told, tmp_path / "report.html", lang)
+        assert "<h1>" in page.read_text(encoding="utf-8")
+
+
+def test_json_has_every_figure(found: Summary) -> None:
+    data: dict[str, Any] = json.loads(report.json(found))
+    assert data["schema"] == "oomdoctor.triage/1" and data["tool"]["version"] == "TEST"
+    assert sum(group["jobs"] for group in data["groups"]) == data["jobs"]["oom"] + data["jobs"]["suspected"]
+    first = data["groups"][0]
+    assert first["cost"]["jobs"] == first["jobs"] > first["cost"]["known"] > 0
+    assert [variant["framework"] for variant in first["plan"]["variants"]] == ["llamafactory", "trl"]
+    unknown = replace(found.groups[0], cost=replace(found.groups[0].cost, known=0, seconds=0.0))
+    assert json.loads(report.json(replace(found, groups=(unknown,))))["groups"][0]["cost"]["gpu_seconds"] is None
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("platform", ["slack", "discord", "feishu", "github"])
+def test_messages_of_chats_hold_what_a_platform_holds(found: Summary, platform: Any, lang: Lang) -> None:
+    messages = [of_summary(found, platform, lang), *(of_group(group, platform, lang) for group in found.groups)]
+    for message in messages:
+        assert message.text and "@" not in message.text.replace("@\u200b", "")
+        if platform != "github":
+            assert dialect(platform).long(message.text) <= dialect(platform).limit
+    assert "disable_gradient_checkpointing: false" in messages[1].text
+
+
+def test_a_long_message_is_cut_between_its_parts(found: Summary) -> None:
+    group = replace(
+        found.groups[0], example=replace(found.groups[0].example, headline=type(found.groups[0].title)("long " * 2000, "长" * 9000))
+    )
+    message = of_group(group, "discord")
+    assert message.cut and dialect("discord").long(message.text) <= dialect("discord").limit
+    assert message.text.count("```") % 2 == 0
+
+
+# -- the page
+
+
+class Read(HTMLParser):
+    """Tags, ids, links and the text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self.open: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id" and value:
+                self.ids.append(value)
+            if name in ("href", "src") and value:
+                self.links.append(value)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+
+
+def pages(written: list[Path]) -> dict[Path, Read]:
+    return {path: Read(path.read_text(encoding="utf-8")) for path in written}
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_link_leads_somewhere_and_every_job_to_its_diagnosis(held: Held, found: Summary, lang: Lang, tmp_path: Path) -> None:
+    read = pages(report.write_html(held, found, tmp_path / "report.html", lang))
+    for path, page in read.items():
+        assert len(page.ids) == len(set(page.ids)), path
+        for link in page.links:
+            target, _, anchor = unquote(link).partition("#")
+            other = (path.parent / target).resolve() if target else path
+            assert other in read, f"{path.name} links {link}"
+            assert not anchor or anchor in read[other].ids, f"{path.name} links {link}"
+    (main,) = [page for path, page in read.items() if path.name == "report.html"]
+    assert sum(1 for link in main.links if re.search(r"group-\d+-\d+\.html#d\d+$", link)) == found.counts.failed
+    assert main.tags.count("article") == 0 and sum(page.tags.count("article") for page in read.values()) > 20
+
+
+def test_a_page_loads_and_runs_nothing_but_its_own(held: Held, found: Summary, tmp_path: Path) -> None:
+    """The policy names the style and the script by their hashes; there is no style attribute, no handler, no address of a network."""
+    for path, page in pages(report.write_html(held, found, tmp_path / "report.html")).items():
+        text = path.read_text(encoding="utf-8")
+        assert page.tags.count("script") == page.tags.count("style") == 1
+        (script,) = page.scripts
+        assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in text.replace("&#x27;", "'")
+        assert "default-src 'none'" in text.replace("&#x27;", "'")
+        assert not {each for each in page.attributes if each.startswith("on") or each in ("style", "src")}
+        assert not [link for link in page.links if "//" in link]
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style><b>",
+    "]]>-->",
+    "&lt;b&gt;",
+    "{shown}",
+    "\u202e\x1b[31m",
+    "a`b|c*d_e",
+]
+texts = st.one_of(
+    st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
+)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(texts, min_size=8, max_size=8))
+def test_what_a_stranger_wrote_stays_text(tmp_path: Path, words: list[str]) -> None:
+    """Names of jobs, users, projects and cards, lines of logs, keys and values of configs, messages of errors."""
+    store = cluster(24, failing=1.0)
+    job, user, project, line, key, value, message, headline = words
+    store.connection.execute("""update jobs set job = job || ?, "user" = ?, project = ?, gpu = ?""", [job, user, project, value])
+    store.connection.execute("update errors set job = ?, message_en = ?, message_zh = ?", [job, message, message])
+    for diagnosis, text in list(store.query("select diagnosis, digest from diagnoses")):
+        told = json.loads(text)
+        told["headline"] = {"en": headline, "zh": headline}
+        told["framework"] = value
+        told["parts"].update(frame=line, knobs=f"{key}={value}", tensor=value)
+        told["event"]["line"] = {"source": key, "line": 1, "key": None, "text": line}
+        for edit in (told["plan"] or {"edits": []})["edits"]:
+            edit.update(target=job, key=key, to=value)
+        store.connection.execute("update diagnoses set digest = ? where diagnosis = ?", [json.dumps(told), diagnosis])
+    told = summary(store)
+    for redact in (True, False):
+        for path, page in pages(report.write_html(store, told, tmp_path / "report.html", redact=redact)).items():
+            assert page.tags.count("script") == page.tags.count("style") == 1 and "img" not in page.tags
+            assert not {each for each in page.attributes if each.startswith("on") or each in ("style", "src", "srcset")}, path
+            assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", path.read_text(encoding="utf-8"))
+    for written in (report.text(told), report.markdown(told), report.json(told)):
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", written)
+    outside = re.sub(r"^(`{3,})diff$.*?^\1$", "", report.markdown(told), flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"(?<!\\)<\w", re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside))
+
+
+def test_people_machines_and_folders_are_masked_unless_one_asks(held: Held, found: Summary, tmp_path: Path) -> None:
+    held.connection.execute("insert into events (job, host) values ('x', 'gpu-node-17')")
+    told = replace(
+        found, groups=(replace(found.groups[0], example=replace(found.groups[0].example, name="gpu-node-17:/x/amber")), *found.groups[1:])
+    )
+
+    def all_of(redact: bool) -> str:
+        return "\n".join(
+            path.read_text(encoding="utf-8") for path in report.write_html(held, told, tmp_path / "report.html", redact=redact)
+        )
+
+    shown, masked = all_of(False), all_of(True)
+    for secret in (*USERS, "gpu-node-17", "/scratch/runs/"):
+        assert re.search(rf"\b{secret}\b" if secret.isalnum() else re.escape(secret), shown), secret
+        assert not re.search(rf"\b{secret}\b" if secret.isalnum() else re.escape(secret), masked), secret
+    assert "&lt;user-1&gt;" in masked and "pretraining" in masked
+    assert "/scratch/runs" not in report.text(report.masked(held, told)) and "/scratch/runs" in report.text(told)
+
+
+def test_a_report_replaces_the_one_before(tmp_path: Path) -> None:
+    """Pages that are not written again are removed; what is not ours stays."""
+    target = tmp_path / "report.html"
+    store = cluster(100)
+    report.write_html(store, summary(store), target)
+    (tmp_path / "report-files" / "notes.txt").write_text("mine")
+    before = {path.name for path in (tmp_path / "report-files").iterdir()}
+    store = cluster(8)
+    written = report.write_html(store, summary(store), target)
+    after = {path.name for path in (tmp_path / "report-files").iterdir()}
+    assert after == {path.name for path in written[1:]} | {"notes.txt"} and after < before
+
+
+def test_a_disk_that_is_full_leaves_the_report_before(held: Held, found: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "report.html"
+    report.write_html(held, found, target)
+    before = target.read_text(encoding="utf-8")
+
+    def full(*_: Any, **__: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        report.write_html(held, found, target)
+    assert target.read_text(encoding="utf-8") == before and not list(tmp_path.rglob("*.part"))
+
+
+def test_ten_thousand_failures(tmp_path: Path) -> None:
+    """The page stays within 10 MB, the pages beside it can be opened each; every failure is in the page."""
+    store = cluster(10_000, failing=1.0)
+    written = report.write_html(store, summary(store), tmp_path / "report.html")
+    sizes = [path.stat().st_size for path in written]
+    assert sizes[0] < 10_000_000 and max(sizes[1:]) < 2_000_000
+    assert written[0].read_text(encoding="utf-8").count("#d") >= 10_000
+
+
+def test_ten_thousand_mistakes(tmp_path: Path) -> None:
+    """No two alike: the largest groups are listed, the others counted, and every failure still has its page."""
+    store = cluster(10_000, failing=1.0)
+    store.connection.execute("update jobs set fingerprint = '1:' || job")
+    told = summary(store)
+    written = report.write_html(store, told, tmp_path / "report.html")
+    text = written[0].read_text(encoding="utf-8")
+    assert len(text.encode()) < 10_000_000 and text.count("#d") >= 10_000
+    assert "9,800 failures in 9,800 smaller groups are not listed." in report.text(told, view=View(top=500))
+
+
+def test_what_has_no_room_is_said(held: Held, found: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+    from diagnose.cluster import report_tables
+
+    monkeypatch.setattr(report_tables, "ROOM", 20_000)
+    page = report.html(held, found)
+    assert re.search(r"The latest \d+ of 100 failures", page)
+
+
+def test_a_group_that_is_not_listed_has_pages_too(tmp_path: Path) -> None:
+    store = cluster(200)
+    told = summary(store, most=3)
+    written = report.write_html(store, told, tmp_path / "report.html")
+    assert tmp_path / "report-files" / "group-0-1.html" in written
+    ((diagnoses,),) = store.query("select count(distinct diagnosis) from jobs where status in ('oom', 'suspected')")
+    assert sum(page.tags.count("article") for page in pages(written).values()) == diagnoses
+
+
+def test_the_page_names_the_mistake_of_the_week_first(found: Summary, held: Held) -> None:
+    """The question of Monday morning: how many, what, what it cost, what to change."""
+    page = report.html(held, found)
+    heading = page.index("<h1>")
+    cost, edit = "GPU-hours, known of", "disable_gradient_checkpointing: false"
+    for words in ("42 of 100 memory failures are one mistake.", "Every layer&#x27;s activations", cost, edit):
+        assert heading < page.index(words, heading) < page.index("<main>"), words
+    assert kept("checkpointing-switched-off")[1] in page
+
+
+def test_failures_beyond_the_latest_are_said_to_have_no_page(
+    held: Held, found: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "DETAILED", 30)
+    (main, *_) = report.write_html(held, found, tmp_path / "report.html")
+    assert "The latest 30 of 100 failures have pages" in main.read_text(encoding="utf-8")
