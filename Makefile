@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fix accept docs rules bench wheel clean
+.PHONY: help demo test test-all check fix accept docs rules bench bench-triage wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
@@ -59,6 +59,9 @@ rules: $(VENV)/.core  ## check every rule and run its examples
 bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, reading as a ratio to ripgrep
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/scan.py
+
+bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
+	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)
 
 wheel: $(VENV)/.dev  ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation

@@ -1,7 +1,8 @@
 """The pictures of the README: a headless Chromium opens what the program makes, `python benchmarks/pictures.py`.
 
 docs/images/answer.webp is the page of `oomdoctor explain --format html`, docs/images/paste.webp the form of `oomdoctor serve`, filled in
-but not yet sent. Both show corpus/llamafactory-6800. Needs a Chromium on PATH and the extra `serve`.
+but not yet sent: both show corpus/llamafactory-6800. docs/images/week.webp is the report of `oomdoctor triage --out` on benchmarks/week.py.
+Needs a Chromium on PATH and the extras `serve` and `triage`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import Browser, chromium  # noqa: E402 - it lies beside the tests that use it
 from serving import serving  # noqa: E402
+from week import lay  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 CASE = ROOT / "corpus" / "llamafactory-6800"
@@ -46,9 +48,18 @@ def paste(browser: Browser) -> bytes:
         return taken(browser, "", 1060)
 
 
-def taken(browser: Browser, url: str, height: int) -> bytes:
+def week(browser: Browser, folder: Path) -> bytes:
+    """The report of a week of failures: the answer, the figures, the chart."""
+    jobs = folder / "week"
+    target = folder / "report.html"
+    command = [sys.executable, "-m", "diagnose", "triage", str(lay(jobs)), "--out", str(target), "--lang", "en"]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return taken(browser, target.as_uri(), 1010, width=1180)
+
+
+def taken(browser: Browser, url: str, height: int, width: int = WIDTH) -> bytes:
     """What the window shows, as WebP."""
-    browser.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=height, deviceScaleFactor=1, mobile=False)
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
     if url:
         browser.go(url)
     return base64.b64decode(browser.call("Page.captureScreenshot", format="webp", quality=85)["data"])
@@ -61,7 +72,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a browser that was ended may still write
         browser = Browser(Path(folder) / "profile")
         try:
-            pictures = {"answer": answer(browser, Path(folder)), "paste": paste(browser)}
+            pictures = {"answer": answer(browser, Path(folder)), "paste": paste(browser), "week": week(browser, Path(folder))}
         finally:
             browser.close()
     for name, data in pictures.items():

@@ -1,6 +1,6 @@
-"""What the README shows of surfaces that do not answer on standard output: `python benchmarks/talks.py run|mcp|slack`.
+"""What the README shows of surfaces that do more than answer: `python benchmarks/talks.py triage|run|mcp|slack|feishu|python|action`.
 
-Each starts the real thing on a case of the corpus and prints what its user sees; tests/test_readme.py compares.
+Each starts the real thing on cases of the corpus and prints what its user sees; tests/test_readme.py compares.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from diagnose.phrases import Lang
+    from diagnose.render.chat import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "diagnose"]
@@ -54,14 +58,78 @@ def mcp() -> None:
 
 def slack() -> None:
     """The message that the bot sends to the thread."""
+    message("slack", "en")
+
+
+def feishu() -> None:
+    """The words of the card."""
+    message("feishu", "zh")
+
+
+def message(platform: Platform, lang: Lang) -> None:
     from diagnose import explain
     from diagnose.render.chat import chat
 
     os.chdir(ROOT / "corpus" / "openrlhf-392")
-    print(chat(explain(Path("error.log"), configs=[Path("train_ppo.sh")]), "slack", "en").text)
+    print(chat(explain(Path("error.log"), configs=[Path("train_ppo.sh")]), platform, lang).text)
 
 
-TALKS = {"run": run, "mcp": mcp, "slack": slack}
+def python() -> None:
+    """What `watch` adds on standard error before the exception goes on."""
+    raised = (
+        (ROOT / "corpus" / "openrlhf-392" / "error.log").read_text(encoding="utf-8").rpartition("OutOfMemoryError: ")[2].partition("\n")[0]
+    )
+    lines = [
+        "from pathlib import Path",
+        "from diagnose import watch",
+        "class OutOfMemoryError(RuntimeError): pass",
+        "with watch(config=Path('train_ppo.sh'), lang='en'):",
+        f"    raise OutOfMemoryError({raised!r})",
+    ]
+    folder = ROOT / "corpus" / "openrlhf-392"
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and done.stderr.rstrip().endswith(raised), done.stderr
+    print(done.stderr.partition("Traceback (most recent call last)")[0])
+
+
+def action() -> None:
+    """The summary that the GitHub Action writes: the second step, with the command where the first would have put it."""
+    import yaml
+
+    step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"][1]
+    with tempfile.TemporaryDirectory() as folder:
+        tools = Path(folder) / "oomdoctor" / "bin"
+        tools.mkdir(parents=True)
+        (tools / "python").symlink_to(sys.executable)
+        (tools / "oomdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m diagnose "$@"\n', encoding="utf-8")
+        (tools / "oomdoctor").chmod(0o755)
+        files = {"RUNNER_TEMP": folder, "GITHUB_STEP_SUMMARY": f"{folder}/summary", "GITHUB_OUTPUT": f"{folder}/outputs"}
+        inputs = {"LOGS": "error.log", "CONFIGS": "train_ppo.sh", "OPTIONS": "", "OOM_LANG": "en", "SARIF": ""}
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step["run"]],
+            cwd=ROOT / "corpus" / "openrlhf-392",
+            env={**ENVIRONMENT, **files, **inputs},
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        print(Path(f"{folder}/summary").read_text(encoding="utf-8"), end="")
+
+
+def triage() -> None:
+    """The week of benchmarks/week.py in groups."""
+    from week import lay
+
+    with tempfile.TemporaryDirectory() as folder:
+        words = [*PROGRAM, "triage", str(lay(Path(folder))), "--top", "1", "--lang", "en"]
+        done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, encoding="utf-8", check=False)
+        assert done.returncode == 0, done.stderr
+        print(done.stdout, end="")
+
+
+TALKS = {"triage": triage, "run": run, "mcp": mcp, "slack": slack, "feishu": feishu, "python": python, "action": action}
 
 if __name__ == "__main__":
     TALKS[sys.argv[1]]()
