@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from chatting import Kept
 
 # A first example loads tables; a deadline would measure that, or the machine's other work.
 settings.register_profile("local", deadline=None)
 # CI judges a change, so it must not fail by what it happened to draw; the search for new examples is for people's machines.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="module")
+def crew() -> Iterator[Kept]:
+    """What diagnoses for the chat bots of a module, which each close their own desk."""
+    from chatting import Kept
+
+    held = Kept(workers=1, seconds=30, most=64)
+    yield held
+    held.end()

@@ -285,7 +285,13 @@ def test_the_typed_report_holds_it() -> None:
         ({"parallel.tensor": "16", "parallel.world": "8"}, "cannot be divided"),
         ({"parallel.tensor": "3"}, "28 attention heads"),
         ({"parallel.pipeline": "99"}, "28 layers"),
+        ({"parallel.pipeline": "4", "parallel.virtual": "9", "parallel.world": "8"}, "36 chunks"),
+        ({"parallel.world": "8", "zero.stage": "3", "zero.hpz_partition": "64"}, "groups of 64 do not divide the 8 ranks"),
+        ({"parallel.world": "8", "zero.stage": "3", "zero.mics_shard": "3"}, "groups of 3 do not divide the 8 ranks"),
+        ({"parallel.world": "8", "fsdp.sharding": "full_shard", "fsdp.shard_degree": "3"}, "groups of 3 do not divide the 8 ranks"),
         ({"train.micro_batch_size": "0"}, "must be at least 1"),
+        ({"train.finetuning": "lora", "lora.rank": "0"}, "LoRA rank is 0"),
+        ({"zero.stage": "9"}, "stages 0 to 3"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_said_and_nothing_is_known_to_fit(changes: dict[str, str], said: str) -> None:

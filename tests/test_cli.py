@@ -239,7 +239,7 @@ def test_a_folder_without_a_log_is_one_clear_sentence(oomdoctor: Any, tmp_path: 
 def test_the_report_is_on_standard_output_and_colourless_in_a_pipe(oomdoctor: Any, told: Any, log: Path) -> None:
     told(SAMPLES["dpo_logits"]())
     left = oomdoctor("explain", log)
-    assert left.out.startswith("OUT OF MEMORY\n") and "\x1b" not in left.out and left.err == ""
+    assert left.out.startswith("OUT OF MEMORY (error.log:84)\n") and "\x1b" not in left.out and left.err == ""
 
 
 def test_json_is_the_report(oomdoctor: Any, told: Any, log: Path) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from diagnose.surfaces import speak
+from diagnose.render import stream
 
 ENTRY = "from diagnose.surfaces.cli import main; main()"
 
@@ -44,13 +47,13 @@ def ran(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 )
 def test_colour_is_for_terminals_and_for_who_asks(monkeypatch: pytest.MonkeyPatch, tty: bool, env: dict[str, str], colour: bool) -> None:
     """NO_COLOR has the last word; an empty variable is none."""
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: tty))
+    out: Any = SimpleNamespace(isatty=lambda: tty)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert speak.colourful() is colour
+    assert stream.colourful(out) is colour
 
 
 def test_a_program_reads_the_same_whatever_is_forced(tmp_path: Path) -> None:
@@ -59,6 +62,39 @@ def test_a_program_reads_the_same_whatever_is_forced(tmp_path: Path) -> None:
     for form in ("json", "markdown", "html", "sarif"):
         assert "\x1b" not in ran("explain", str(tmp_path / "error.log"), "--format", form, FORCE_COLOR="1").stdout
     assert "\x1b" in ran("explain", str(tmp_path / "error.log"), FORCE_COLOR="1").stdout
+
+
+# -- progress
+
+
+def test_long_reading_shows_how_far_it_is_and_leaves_no_trace() -> None:
+    """A pipe that takes its time: from the second second on a line on the terminal, erased before the answer; without one nothing."""
+    import pty
+
+    terminal, end = pty.openpty()
+    for errors in (end, subprocess.PIPE):
+        words = [sys.executable, "-c", ENTRY, "explain", "-", "--lang", "en"]
+        with subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, "TERM": "xterm"}
+        ) as job:
+            assert job.stdin is not None and job.stdout is not None
+            job.stdin.write(b"step\n" * 1_000_000)
+            job.stdin.flush()
+            seen = b""
+            if errors == end:
+                while not re.search(rb"reading: [45]\.\d+ MiB, \d s", seen):
+                    seen += os.read(terminal, 4096)
+            else:
+                time.sleep(2.5)
+            job.stdin.write(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB.\n")
+            job.stdin.close()
+            assert job.stdout.read().startswith(b"OUT OF MEMORY (-:1000001)\n")
+            if job.stderr is not None:
+                assert job.stderr.read() == b""
+        if errors == end:
+            os.close(end)
+            while not seen.endswith(b"\r\x1b[K"):
+                seen += os.read(terminal, 4096)
 
 
 # -- completion
@@ -101,10 +137,9 @@ def test_what_was_begun_is_completed(typed: str, offered: list[str]) -> None:
 # -- formats
 
 
-@pytest.mark.parametrize("form", ["html", "sarif"])
-@pytest.mark.parametrize("command", ["triage", "facts"])
+@pytest.mark.parametrize(("command", "form"), [("triage", "sarif"), ("facts", "html"), ("facts", "sarif")])
 def test_a_format_of_one_diagnosis_is_refused_in_a_sentence(command: str, form: str, tmp_path: Path) -> None:
-    """Before any work: many jobs are no page and no list of findings."""
+    """Before any work: many jobs are no list of findings, and facts no page."""
     (tmp_path / "error.log").write_text("CUDA out of memory\n")
     left = ran(command, str(tmp_path), "--format", form)
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1 and form in left.stderr

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose import gather, packed
+from diagnose.cluster import stores
 from diagnose.complaints import Complaint
 from diagnose.explain import explain
 from diagnose.packed import limits, streams
@@ -389,7 +390,7 @@ def test_a_pattern_that_the_shell_left_alone(tmp_path: Path) -> None:
 def test_an_object_is_read_through_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only for schemes that are stores; names and patterns."""
     fsspec = pytest.importorskip("fsspec")
-    monkeypatch.setitem(inputs.STORES, "memory", "memory")
+    monkeypatch.setitem(stores.STORES, "memory", "memory")
     store = fsspec.filesystem("memory")
     for name in ("rank_0.log", "rank_1.log"):
         with store.open(f"/bucket/{name}", "wb") as out:

@@ -66,7 +66,7 @@ def test_transcripts_are_what_the_program_prints(request: pytest.FixtureRequest)
 def test_pictures_are_there_and_small() -> None:
     """benchmarks/pictures.py makes them; a clone should not carry megabytes of them."""
     pictures = re.findall(r"!\[[^\]]+\]\((docs/images/[^)]+)\)", README.read_text(encoding="utf-8"))
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     assert all(0 < (ROOT / picture).stat().st_size <= 200_000 for picture in pictures)
 
 

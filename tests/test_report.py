@@ -61,7 +61,7 @@ def test_inner_parts_have_the_contracts_keys() -> None:
     assert list(report["plan"]["ladder"][0]) == ["knob", "from", "to", "predicted_peak"]
     assert report["events"][0]["frames"] == [{"file": "torch/nn/functional.py", "line": 3104, "function": "cross_entropy"}]
     unknown: Any = SAMPLES["ppo_states"]().to_dict()["undecided"]
-    assert unknown == [{"rule": "leak", "fact": "log.step", "how": "--set log.step=VALUE"}]
+    assert unknown == [{"rule": "leak", "fact": "log.step", "how": "give the log from the start of training"}]
 
 
 def test_a_printed_size_keeps_its_text_and_a_derived_one_has_none() -> None:

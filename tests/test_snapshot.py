@@ -14,7 +14,7 @@ import pytest
 
 from diagnose import render, snapshot
 from diagnose.explain import explain
-from diagnose.render import redact
+from diagnose.render import card, redact
 from diagnose.report import Diagnosis
 from diagnose.snapshot import Snapshot
 from diagnose.snapshot.measure import tensor_of
@@ -345,3 +345,58 @@ def test_a_diagnosis_without_one_never_loads_the_room() -> None:
     """Start-up is made of imports."""
     code = f"import sys; from diagnose.explain import explain; explain({LOG!r}).to_dict(); print('diagnose.snapshot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+# -- without a log
+
+
+def test_a_snapshot_alone_is_the_failure() -> None:
+    """Request, card and phase as the log with torch's message would give them; the tensor is named the same."""
+    alone = explain(model="meta-llama/Llama-3.1-8B", set=SET, snapshot=Source.text(pickle.dumps(made()), "s.pickle"))
+    logged = explained(made())
+    assert (alone.verdict.status, alone.verdict.family, alone.verdict.phase) == ("oom", "torch_cuda", logged.verdict.phase)
+    assert alone.attributions[0].bytes == LOGITS == logged.attributions[0].bytes
+    root = alone.root
+    assert root is not None and root.free is not None and root.free.bytes == 3 * GIB and str(root.requested) == "3.91 GiB"
+    assert {fact.name for fact in alone.facts if fact.witness.source == "s.pickle"} >= {"log.requested", "log.phase", "log.frame"}
+    assert [given.kind for given in alone.inputs] == ["snapshot"]
+    assert Report.model_validate(alone.to_dict()).to_dict() == alone.to_dict()
+
+
+def test_what_was_given_back_counts_as_allocated_at_the_failure() -> None:
+    """Taken by an except clause, the snapshot shows less than was there."""
+    alone = explain(snapshot=Source.text(pickle.dumps(made(LOGITS, after=(alloc(2 * GIB, "free_completed"),))), "s.pickle"))
+    assert alone.root is not None and alone.root.allocated is not None and alone.root.allocated.bytes == 56 * GIB
+
+
+def test_the_bar_of_a_snapshot_alone_is_the_card_that_is_named() -> None:
+    """What torch held as the snapshot says it; what is left of the card and no context of ours is somebody else's."""
+    alone = explain(gpu="A100-80GB", snapshot=Source.text(pickle.dumps(made()), "s.pickle"))
+    shown = card.of(alone, "en")
+    assert shown is not None and shown.edge > 79 * GIB
+    parts = {part.kind: part.bytes for part in shown.parts}
+    assert (parts["allocated"], parts["unused"], parts["free"]) == (54 * GIB, 5400 * MIB, 3 * GIB)
+    assert parts["foreign"] > 14 * GIB > 3 * GIB > parts["outside"]
+    assert card.of(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
+
+
+def test_a_snapshot_alone_without_a_failed_request_finds_nothing() -> None:
+    of = {**made(), "device_traces": []}
+    found = explain(snapshot=Source.text(pickle.dumps(of), "s.pickle"))
+    assert found.verdict.status == "none" and found.exit_status == 1 and found.snapshot is not None
+
+
+def test_a_snapshot_alone_that_cannot_be_read_is_an_error() -> None:
+    from diagnose.complaints import Complaint
+
+    with pytest.raises(Complaint, match="refused"):
+        explain(snapshot=Source.text(b"\x80\x04cos\nsystem\n.", "evil.pickle"))
+
+
+def test_a_snapshot_alone_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "oom.pickle").write_bytes(pickle.dumps(made()))
+    command = [sys.executable, "-m", "diagnose.surfaces.cli", "explain", "--snapshot"]
+    done = subprocess.run([*command, "oom.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 0 and "3.91 GiB requested" in done.stdout and not done.stderr
+    missing = subprocess.run([*command, "no.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert missing.returncode == 2 and not missing.stdout and missing.stderr.count("\n") == 1

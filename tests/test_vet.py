@@ -103,6 +103,15 @@ def test_yielding_in_a_circle_is_refused(tmp_path: Path) -> None:
     assert any("circle" in fault.message.en for fault in found)
 
 
+def test_a_rule_does_not_yield_to_itself(tmp_path: Path) -> None:
+    assert any("itself" in str(fault) for fault in faults(tmp_path, GOOD.replace("evidence:", "yields_to: [sample-rule]\nevidence:", 1)))
+
+
+def test_faults_are_said_in_both_languages(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, GOOD.replace("[expandable_segments]", "[nothing]"))
+    assert "not allowed" in fault.to("en") and "不允许" in fault.to("zh")
+
+
 def test_an_id_is_given_once(tmp_path: Path) -> None:
     faults(tmp_path, GOOD)
     assert any("is taken by" in fault.message.en for fault in faults(tmp_path, GOOD, "other"))

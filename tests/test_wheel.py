@@ -21,10 +21,8 @@ LOG = (
 )
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of the sources so that the checkout stays as it is."""
-    folder = tmp_path_factory.mktemp("sources")
+def copied(folder: Path) -> Path:
+    """The sources that a build reads, in a folder of their own, so that the checkout stays as it is."""
     ignored = shutil.ignore_patterns("__pycache__", "_shipped")
     for name in SOURCES:
         source = ROOT / name
@@ -32,6 +30,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, folder / name, ignore=ignored)
         else:
             shutil.copy(source, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the sources."""
+    folder = copied(tmp_path_factory.mktemp("sources"))
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
