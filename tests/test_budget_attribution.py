@@ -93,6 +93,16 @@ def test_without_a_frame_the_phase_decides() -> None:
     assert made[0].key == "ledger.t_logits_gradient"
 
 
+def test_a_frozen_embedding_has_no_gradient() -> None:
+    """2 x 152064 x 3584 in backward is the embedding's gradient where it is trained; adapters leave it as it is."""
+    job: dict[str, Any] = {"model": "Qwen/Qwen2.5-7B", "train.precision": "bf16", "train.load_dtype": "bf16", "train.finetuning": "full"}
+    job |= {"train.micro_batch_size": 1, "train.max_seq_len": 512, "parallel.world": 1}
+    asked = event("1.02 GiB", "backward", "torch/autograd/graph.py:_engine_run_backward")
+    named = {each.key for each in found(job, asked)}
+    frozen = {each.key for each in found({**job, "train.finetuning": "lora", "lora.rank": 16, "lora.targets": "q_proj,v_proj"}, asked)}
+    assert ("ledger.t_embedding_gradient" in named, "ledger.t_embedding_gradient" in frozen) == (True, False)
+
+
 def test_length_solved_from_the_request() -> None:
     """1.43 GiB of an 18,944-wide 16-bit product is 40,352 to 40,627 tokens: 16 rows of 2,528, below the cap of 2,560."""
     best = found(TRL_3172, event("1.43 GiB", "forward", MLP))[0]
@@ -169,3 +179,99 @@ def test_the_table_is_sound() -> None:
         assert set(tensor.phases) <= set(phases)
         assert all(formula(symbols).names for symbols in tensor.bytes)
     assert "data.tokens_in_batch" in names()
+
+
+#: A Qwen2.5 of 72B served on four cards with 1,024 sequences at once, 8,192 tokens per pass (vLLM 0.8's own numbers).
+SERVED: dict[str, Any] = {
+    "model": "Qwen/Qwen2.5-72B-Instruct",
+    "rollout.engine": "vllm",
+    "rollout.tensor_parallel": 4,
+    "rollout.max_num_seqs": 1024,
+    "rollout.prefill_tokens": 8192,
+    "rollout.cache_tokens": 122880,
+}
+SAMPLER = "vllm/v1/sample/ops/topk_topp_sampler.py:apply_top_k_top_p|logits_sort, logits_idx = logits.sort(dim=-1, descending=False)"
+
+
+@pytest.mark.parametrize(
+    ("key", "facts", "text", "phase", "frame", "bytes_"),
+    [
+        # vllm-project/vllm issue 15105: a sampler tried with 1,024 sequences of a vocabulary of 152,064
+        ("t_engine_sort", {}, "1.74 GiB", "init", SAMPLER, 12 * 1024 * 152064),
+        (
+            "t_engine_logits",
+            {},
+            "594.00 MiB",
+            "generation",
+            "vllm/v1/sample/sampler.py:compute_logprobs|return logits.log_softmax(dim=-1, dtype=torch.float32)",
+            4 * 1024 * 152064,
+        ),
+        (
+            "t_engine_cache",
+            {},
+            "120.00 MiB",
+            "kv_cache",
+            "vllm/worker/cache_engine.py:_allocate_kv_cache|layer_kv_cache = torch.zeros(alloc_shape,",
+            2 * 2 * 256 * 122880,
+        ),
+        (
+            "t_engine_cache",
+            {"rollout.engine": "sglang", "rollout.tensor_parallel": 1},
+            "240.00 MiB",
+            "kv_cache",
+            "sglang/srt/mem_cache/memory_pool.py:_create_buffers|torch.zeros(",
+            2 * 1024 * 122880,
+        ),
+        (
+            "t_engine_mlp",
+            {},
+            "232.00 MiB",
+            "init",
+            "vllm/model_executor/models/qwen2.py:forward|gate_up, _ = self.gate_up_proj(x)",
+            2 * 8192 * 2 * 29568 // 4,
+        ),
+        (
+            "t_engine_workspace",
+            {"model": "mistralai/Mixtral-8x7B-Instruct-v0.1", "rollout.tensor_parallel": 2},
+            "448.00 MiB",
+            "init",
+            "vllm/model_executor/layers/fused_moe/fused_moe.py:fused_experts_impl|intermediate_cache1 = torch.empty(",
+            2 * 8192 * 2 * 14336,
+        ),
+        (
+            "t_engine_experts",
+            {"model": "mistralai/Mixtral-8x7B-Instruct-v0.1", "rollout.tensor_parallel": 2},
+            "896.00 MiB",
+            "model_load",
+            "vllm/model_executor/layers/fused_moe/layer.py:create_weights|w13_weight = torch.nn.Parameter(torch.empty(",
+            2 * 8 * 2 * 14336 * 4096 // 2,
+        ),
+        (
+            "t_engine_weight",
+            {"model": "Qwen/Qwen2.5-32B-Instruct", "rollout.tensor_parallel": 1},
+            "540.00 MiB",
+            "model_load",
+            "vllm/model_executor/layers/linear.py:create_weights|weight = Parameter(torch.empty(sum(output_partition_sizes),",
+            2 * 2 * 27648 * 5120,
+        ),
+    ],
+)
+def test_tensors_of_an_inference_engine(key: str, facts: dict[str, Any], text: str, phase: str, frame: str, bytes_: int) -> None:
+    """Its pool, the logits of its trial run, its experts' workspace, its weights: each over its cards and as many tokens as it takes."""
+    best = found(SERVED | facts, event(text, phase, frame, role="engine"))[0]
+    assert (best.key, best.bytes, best.agrees, best.group) == (f"ledger.{key}", bytes_, True, "rollout_engine")
+
+
+def test_an_engine_has_no_tensor_of_a_trainer_and_a_trainer_none_of_an_engine() -> None:
+    """The same figure in the same frame is read by whose request it is; what nobody says of the engine names nothing."""
+    failure = event("1.74 GiB", "init", SAMPLER, role="engine")
+    assert not found({"model": "Qwen/Qwen2.5-72B-Instruct"}, failure)
+    trained = TRL_3172 | {"rollout.max_num_seqs": 1024, "rollout.tensor_parallel": 4}
+    assert all(not each.key.startswith("ledger.t_engine") for each in found(trained, event("1.74 GiB", "loss", CROSS_ENTROPY)))
+    served = found(SERVED, event("1.74 GiB", "loss", SAMPLER, role="engine"))
+    assert all(each.key.startswith("ledger.t_engine") for each in served)
+
+
+@pytest.mark.parametrize("text", ["2.00 MiB", "20.00 MiB"])
+def test_small_requests_of_an_engine_name_nothing_either(text: str) -> None:
+    assert not found(SERVED, event(text, "init", SAMPLER, role="engine"))

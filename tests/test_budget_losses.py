@@ -192,6 +192,13 @@ def test_lightning_hands_fp32_logits_on() -> None:
     assert logits(book(JOB, **litgpt), "loss_call", "log_softmax") == 4 * TOKENS * V
 
 
+@pytest.mark.parametrize(("framework", "call", "backward"), [("torchtitan", 2, 4), ("torchtune", 10, 12)])
+def test_a_compiled_loss_casts_inside_its_kernel(framework: str, call: float, backward: float) -> None:
+    """16-bit logits and their gradient; where the model casts before the loss is called, it is a plain one."""
+    fields = {"train__framework": framework, "train__loss_kernel": "compiled", "train__stage": "pt", "train__compile": True}
+    assert (per_logit("loss_call", **fields), per_logit("loss_backward", **fields)) == (call, backward)
+
+
 def test_a_head_in_chunks_sums_its_gradient() -> None:
     """Backward of a trained head that was applied to each chunk adds each chunk's gradient to the sum, while the others' logits wait."""
     step = {"train__framework": "torchtune", "train__loss_kernel": "chunked", "train__compile": True}
@@ -225,6 +232,15 @@ def test_predictions_that_evaluation_keeps(changes: dict[str, Any], figure: int,
     assert found is not None
     kept = found.only("eval_kept", "eval_kept_per_step")
     assert (kept.bytes, kept.high) == (figure * TOKENS * V, most * TOKENS * V)
+
+
+@pytest.mark.parametrize("head", ["classes", "none"])
+def test_a_model_without_an_output_head_has_neither_logits_nor_its_weights(head: str) -> None:
+    """A classifier's last layer has as many columns as there are classes; the vocabulary's is not there."""
+    whole, cut = book(JOB), book(JOB, model__head=head)
+    assert logits(whole, "loss_call") and not logits(cut, "loss_call")
+    weights = [found.of("weights").bytes for facts in (whole, cut) if (found := first(facts).moment("load"))]
+    assert weights[0] - weights[1] == 2 * V * H
 
 
 def test_a_teacher_is_counted_where_it_is_known() -> None:

@@ -27,7 +27,15 @@ REFERENCES = {
     "openrlhf-964": OPENRLHF_964,
 }
 
-FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil}
+
+def power_of_two(number: float) -> int:
+    power = 1
+    while power < number:
+        power *= 2
+    return power
+
+
+FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil, "pow2": power_of_two}
 OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

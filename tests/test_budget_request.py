@@ -334,6 +334,20 @@ def test_victims_are_not_named(text: str, facts: dict[str, Any], phase: str) -> 
             "backward",
             "flash_attn_interface.py:_flash_attn_backward|x",
         ),
+        (
+            "t_quantized",
+            {"train.finetuning": "lora", "model.quantization": "nf4"},
+            4096 * 14336 // 2,
+            "model_load",
+            "bitsandbytes/functional.py:quantize_4bit|out = torch.zeros(((n + 1) // mod, 1), dtype=quant_storage, device=A.device)",
+        ),
+        (
+            "t_gradient_partition",
+            {"parallel.world": 8, "zero.stage": 0, "zero.config": "ds.json"},
+            4 * 8030261248,
+            "init",
+            "deepspeed/runtime/bf16_optimizer.py:_setup_for_real_optimizer|torch.zeros(num_elem, dtype=self.grad_acc_dtype)",
+        ),
         ("t_merged", {"train.finetuning": "lora"}, 2 * 4096 * 14336, "checkpoint_save", "peft/tuners/lora/layer.py:get_delta_weight|x @ y"),
     ],
 )

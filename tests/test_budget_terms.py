@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from books import book
+from books import GIB, book
 
 from diagnose.budget import Ledger, Moment, ledgers
+from diagnose.units import Size
 
 P, VH, LARGEST = 7615616512, 152064 * 3584, 3584 * 18944
 
@@ -62,16 +63,55 @@ def test_offloaded_gradients_come_back_through_a_buffer(stage: int, bytes_: int)
     assert moment("init", zero__stage=stage).only("offload_staging").bytes == 0
 
 
+def on_host(**settings: Any) -> dict[str, Size]:
+    return {term.key: term.size for term in ledger(zero__offload_optimizer="cpu", **settings).host.terms}
+
+
 def test_host_memory_of_offload_by_stage() -> None:
-    """Under ZeRO-2 the host has fp32 gradients and a staging buffer per rank, and 16-bit ones while they add up; ZeRO-3 has its partition,
-    and an fp32 copy at the upper end."""
-    two = {term.key: term.size for term in ledger(zero__stage=2, zero__offload_optimizer="cpu").host.terms}
-    assert {key: size.bytes for key, size in two.items()} == {"host_gradients": 4 * P, "host_states": 12 * P, "host_staging": 16 * VH}
-    added = ledger(zero__stage=2, zero__offload_optimizer="cpu", train__gradient_accumulation=4).host.terms
-    assert added[0].size.bytes == 6 * P
-    three = {term.key: term.size for term in ledger(zero__stage=3, zero__offload_optimizer="cpu").host.terms}
-    assert three["host_gradients"].bytes == 2 * P
-    assert (three["host_gradients_fp32"].bytes, three["host_gradients_fp32"].high) == (0, 8 * P)
+    """18 bytes per parameter under ZeRO-3: its partition of gradients, their fp32 copy, master weights, moments. Under ZeRO-2 16, a
+    staging buffer per rank, and 16-bit gradients while they add up."""
+    three = on_host(zero__stage=3, zero__pin_memory=False)
+    assert {key: size.bytes for key, size in three.items()} == {
+        "host_gradients": 2 * P,
+        "host_gradients_fp32": 4 * P,
+        "host_states": 12 * P,
+    }
+    assert all(size.low == size.high for size in three.values())
+    two = on_host(zero__stage=2, zero__pin_memory=False, version__deepspeed="0.16.3")
+    assert two["host_gradients"].bytes == 4 * P
+    assert two["host_states"].bytes == 8 * P
+    assert two["host_staging"].bytes == 16 * VH
+    assert "host_accumulated" not in two
+    assert on_host(zero__stage=2, train__gradient_accumulation=4)["host_accumulated"].bytes == 2 * P
+
+
+def test_what_is_pinned_is_rounded_up_to_a_power_of_two() -> None:
+    """Gradients of a rank are one tensor, 1.77 GiB in 16 bits: 2 GiB. Master weights and moments are never pinned under ZeRO-3."""
+    pinned, silent = on_host(zero__stage=3, zero__pin_memory=True), on_host(zero__stage=3)
+    assert pinned["host_gradients"].bytes == 8 * 2 * GIB
+    assert pinned["host_gradients_fp32"].bytes == 8 * 4 * GIB
+    assert pinned["host_states"].low == pinned["host_states"].high == 12 * P
+    assert (silent["host_gradients"].bytes, silent["host_gradients"].high) == (2 * P, 16 * GIB)
+
+
+@pytest.mark.parametrize(("release", "pinned"), [("0.13.2", False), ("0.16.3", True), ("0.18.3", False)])
+def test_master_weights_of_zero2_were_pinned_whatever_was_asked(release: str, pinned: bool) -> None:
+    """From 0.14.1 until 0.18.3 asked."""
+    master = on_host(zero__stage=2, zero__pin_memory=False, version__deepspeed=release)["host_master"]
+    assert master.bytes == (8 * 4 * GIB if pinned else 4 * P)
+
+
+@pytest.mark.parametrize(("release", "bytes_"), [("0.16.3", 0), ("0.17.0", 2 * P)])
+def test_a_16_bit_partition_on_the_way_back_since_0_17(release: str, bytes_: int) -> None:
+    found = on_host(zero__stage=2, zero__pin_memory=False, version__deepspeed=release)
+    assert found.get("host_weights_buffer", Size.exactly(0)).bytes == bytes_
+    unknown = on_host(zero__stage=2, zero__pin_memory=False)["host_weights_buffer"]
+    assert (unknown.bytes, unknown.high) == (0, 2 * P)
+
+
+def test_parameters_that_learn_lie_in_a_pinned_buffer() -> None:
+    """ZeRO-3 pins it whatever is asked."""
+    assert on_host(zero__stage=3, zero__offload_param="cpu", zero__pin_memory=False)["host_parameters"].bytes == 8 * 2 * GIB
 
 
 def test_nvme_leaves_buffers_on_the_host() -> None:
@@ -113,21 +153,6 @@ def test_apollo_needs_no_svd() -> None:
         moment("optimizer_step", **small, train__optimizer=name).only("step_projection").bytes for name in ("galore", "apollo")
     )
     assert apollo == 4 * 32000 * 4096 < galore
-
-
-def test_a_critic_in_the_policy_s_processes() -> None:
-    """verl trains it there: fp32 weights and moments, sharded; none where the estimator needs none."""
-    ppo: dict[str, Any] = {
-        "train__framework": "verl",
-        "train__stage": "ppo",
-        "train__max_seq_len": None,
-        "rollout__prompt_len": 512,
-        "rollout__completion_len": 512,
-        "fsdp__sharding": "full_shard",
-    }
-    assert moment("loss_call", **ppo).only("critic").bytes == 12 * (P - VH) // 8
-    assert moment("loss_call", **ppo, critic__gpus=0).only("critic").bytes == 0
-    assert moment("loss_call", **ppo, rollout__offload_between_phases="optimizer").only("critic").low == 0
 
 
 def test_autocast_copies_fp32_adapters() -> None:

@@ -9,6 +9,8 @@ import pytest
 from books import GIB, book, event
 
 from diagnose.budget import attribute, facts, ledgers
+from diagnose.budget.ledger import Term
+from diagnose.catalogue import model_of_config
 from diagnose.facts import Fact, FactBook, Witness
 
 LLAMA_8B: dict[str, Any] = {
@@ -132,3 +134,136 @@ def test_torchtune_offloads_the_final_norm_as_well(framework: str, finetuning: s
     )
     found = ledgers(known)[0].moment("loss_call")
     assert found is not None and found.only("stem").bytes == each * 4096 * 2 * 2048
+
+
+def term(known: FactBook, moment: str, key: str) -> Term:
+    found = ledgers(known)[0].moment(moment)
+    assert found is not None, moment
+    return next(each for each in found.terms if each.key == key)
+
+
+LORA = {"train__finetuning": "lora", "lora__rank": 16, "lora__targets": "all", "version__transformers": "4.57.1"}
+
+
+@pytest.mark.parametrize(("compiled", "inputs"), [(True, 2), (False, 4)])
+def test_a_compiled_layer_keeps_of_its_policy_what_backward_reads(compiled: bool, inputs: int) -> None:
+    """Selective checkpointing of single operators: the MLP's output is kept by the policy and read by no backward."""
+    said = {"train__framework": "torchtitan", "train__finetuning": "full", "train__gradient_checkpointing": "selective"}
+    found = term(book(LLAMA_8B, **said, train__compile=compiled), "loss_call", "checkpoints_selective")
+    assert found.size.bytes == (inputs * 4096 + 4 * 4096 + 2 * 1024 + 2 * 14336) * 32 * 2 * 2048
+
+
+def test_dora_keeps_what_its_magnitudes_scale() -> None:
+    """4 bytes per output of the seven linears under autocast: the linear's and the adapter's, 16 bits each. In backward three fp32
+    tensors of the MLP's width are in hand."""
+    plain, dora = (term(book(LLAMA_8B, lora__kind=kind, **LORA), "layer_backward", "layer_recomputed") for kind in ("lora", "dora"))
+    tokens, hidden, width = 2 * 2048, 4096, 14336
+    outputs = hidden + 2 * 1024 + hidden + 2 * width + hidden
+    working = (12 * width + hidden) - (6 * width + 10 * hidden)
+    assert dora.size.bytes - plain.size.bytes == (4 * outputs + working) * tokens
+
+
+def test_dora_takes_the_norm_of_a_whole_weight() -> None:
+    """Of down_proj: an identity of 14336 x 14336 in fp32 and 16 bits, or the 16-bit one and four fp32 matrices of the weight's size. Only
+    what is more than the gradients of the layer counts in backward; before the loss all of it does where nothing is recomputed."""
+    known = book(LLAMA_8B, lora__kind="dora", **LORA, train__gradient_checkpointing="disabled")
+    whole = max(6 * 14336**2, 2 * 14336**2 + 16 * 14336 * 4096)
+    assert term(known, "forward_end", "dora_norm").size.bytes == whole
+    assert not any(each.key == "dora_norm" for moment in ledgers(known)[0].moments for each in moment.terms if moment.name == "loss_call")
+    short = book(LLAMA_8B, lora__kind="dora", **LORA, train__max_seq_len=512)
+    beside = (12 * 14336 + 4096) * 2 * 512
+    assert term(short, "layer_backward", "dora_norm").size.bytes == whole - beside
+
+
+@pytest.mark.parametrize(
+    ("more", "each"), [({"lora__dropout": 0.05}, 2), ({"version__peft": "0.13.2"}, 2), ({"version__peft": "0.14.0"}, 0)]
+)
+def test_dora_with_dropout_keeps_every_weight_once_more(more: dict[str, Any], each: int) -> None:
+    """The linear is computed again from a cast weight; from PEFT 0.14 on only where dropout makes another input."""
+    known = book(LLAMA_8B, lora__kind="dora", **LORA, **more, train__gradient_checkpointing="disabled")
+    found = ledgers(known)[0].moment("loss_call")
+    assert found is not None and found.only("dora_weights").bytes == each * 32 * 218103808
+
+
+def test_dora_and_adalora_have_parameters_of_their_own() -> None:
+    """A magnitude per output, a singular value per rank; the importance of every parameter is three copies more."""
+    states = {kind: term(book(LLAMA_8B, lora__kind=kind, **LORA), "optimizer_step", "moments") for kind in ("lora", "dora", "adalora")}
+    count = 41943040  # 32 * 16 * the sums of the sides of seven linears
+    assert states["lora"].size.bytes == 8 * count
+    assert states["dora"].size.bytes == 8 * (count + 32 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096))
+    ranked = count + 32 * 7 * 16
+    assert (states["adalora"].size.low, states["adalora"].size.bytes) == (8 * ranked, 20 * ranked)
+    swift = book(LLAMA_8B, lora__kind="adalora", **LORA, train__framework="swift")
+    assert term(swift, "optimizer_step", "moments").size.low == 20 * ranked
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "count"),
+    [
+        ("meta-llama/Llama-2-7b-hf", "llama_adapter", 1229760),
+        ("meta-llama/Llama-2-7b-hf", "llama_adapter_v2", 4279744),
+    ],
+)
+def test_prompts_have_the_parameters_that_litgpt_prints(model: str, method: str, count: int) -> None:
+    known = book(LLAMA_8B, model=model, train__framework="litgpt", train__precision="pure_bf16", train__finetuning=method)
+    assert term(known, "optimizer_step", "gradients").size.bytes == 2 * count
+
+
+def test_prompts_keep_their_attention_and_scales_every_output() -> None:
+    """Per token: the attention to the prompt in 30 of 32 layers; with scales also the outputs of all linears, of the head among them,
+    and the products of the norms, which learn."""
+    known = {
+        method: book(LLAMA_8B, model="meta-llama/Llama-2-7b-hf", train__framework="litgpt", train__precision="pure_bf16",
+                     train__finetuning=method, train__gradient_checkpointing="disabled")
+        for method in ("llama_adapter", "llama_adapter_v2")
+    }  # fmt: skip
+    one, two = (term(each, "loss_call", "layers") for each in known.values())
+    tokens, wide, inner = 2 * 2048, 4096, 11008
+    assert one.symbols.startswith("L_p*(") and two.symbols.startswith("L*(")
+    scaled = 2 * (wide + 2 * wide + 2 * wide + 2 * inner) + 2 * 2 * wide
+    assert two.size.bytes // (32 * tokens) - one.size.bytes // (30 * tokens) == scaled
+    assert term(known["llama_adapter_v2"], "loss_call", "logits_unscaled").size.bytes == 2 * tokens * 32000
+
+
+def test_new_and_active_layers_are_what_learns() -> None:
+    """LLaMA Pro adds its layers to the weights and to those that checkpoint; LISA trains two of its own beside embedding and head."""
+    each, hidden, vocabulary = 218112000, 4096, 128256
+    plain, pro, lisa = (
+        book(LLAMA_8B, train__finetuning=word, train__trainable_layers=2, train__load_dtype="bf16", train__precision="pure_bf16")
+        for word in ("full", "llama_pro", "lisa")
+    )
+    assert term(pro, "load", "weights_whole").size.bytes - term(plain, "load", "weights_whole").size.bytes == 2 * 2 * each
+    assert term(pro, "loss_call", "checkpoints").symbols.startswith("2*h*L*T")
+    assert term(pro, "loss_call", "checkpoints").size.bytes == 2 * hidden * 34 * 2 * 2048
+    assert term(pro, "optimizer_step", "gradients").size.bytes == 2 * 2 * each
+    assert term(lisa, "optimizer_step", "gradients").size.bytes == 2 * (2 * each + 2 * vocabulary * hidden + hidden)
+
+
+def test_frozen_layers_are_counted_from_their_number() -> None:
+    known = book(LLAMA_8B, train__finetuning="freeze", train__trainable_layers=4)
+    assert term(known, "optimizer_step", "gradients").size.bytes == 4 * 4 * 218112000
+
+
+@pytest.mark.parametrize("method", ["freeze", "lisa"])
+def test_no_more_layers_learn_than_there_are(method: str) -> None:
+    every, more = (book(LLAMA_8B, train__finetuning=method, train__trainable_layers=count) for count in (32, 1000))
+    assert term(more, "optimizer_step", "gradients").size == term(every, "optimizer_step", "gradients").size
+
+
+def test_a_model_with_fewer_layers_than_prompts_leave_out_keeps_none() -> None:
+    """LLaMA-Adapter's prompts begin at the third layer."""
+    small = model_of_config(
+        {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 1,
+            "vocab_size": 1000,
+        }
+    )
+    known = book(LLAMA_8B, train__finetuning="llama_adapter", train__gradient_checkpointing="disabled").changed({"model.shape": small})
+    terms = [each for moment in ledgers(known)[0].moments for each in moment.terms]
+    assert all(0 <= each.size.low <= each.size.bytes <= each.size.high for each in terms)
+    assert not any(each.size.high for each in terms if each.group in ("gradients", "optimizer_states"))

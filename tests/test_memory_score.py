@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory import score, tally
+from memory.limits import limit
 from memory.predict import GIB, Prediction, predict
 from memory.rows import Refused, read
 from memory.tally import Scored, quantile
+from memory.words import FIRST_UPDATE
 
 ROW: dict[str, Any] = {
     "id": "invented-001",
@@ -92,9 +94,23 @@ def test_targets_of_fused_linears_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
+    ("framework", "adapter", "knob", "word"),
+    [
+        ("litgpt", "adapter_v2", "train.finetuning", "llama_adapter_v2"),
+        ("ms-swift", "llamapro", "train.finetuning", "llama_pro"),
+        ("ms-swift", "dora", "lora.kind", "dora"),
+    ],
+)
+def test_a_method_that_the_row_calls_an_adapter(framework: str, adapter: str, knob: str, word: str) -> None:
+    way = "lora" if knob == "lora.kind" else None
+    book = read(row(train__finetuning=way, software={"framework": framework}, fact_adapter=adapter)).books[0]
+    assert book.word(knob) == word
+
+
+@pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        (row(fact_adapter="adalora"), "adalora"),
+        (row(fact_adapter="ia3"), "ia3"),
         (row(train__optimizer="never_heard_of"), "never_heard_of"),
         (row(model__quantization="aqlm2"), "aqlm2"),
         (row(fact_engine="colossalai"), "colossalai"),
@@ -110,9 +126,10 @@ def test_what_cannot_be_modelled_is_refused_with_its_reason(entry: dict[str, Any
     assert reason in refusal(entry)
 
 
-def test_settings_without_a_knob_are_named() -> None:
+@pytest.mark.parametrize("value", ["bf16", ["bf16", "fp32"]])
+def test_settings_without_a_knob_are_named(value: Any) -> None:
     """What a prediction leaves out must not be silent."""
-    assert "logits_dtype" in predict(row(fact_logits_dtype="bf16")).left_out
+    assert "logits_dtype" in predict(row(fact_logits_dtype=value)).left_out
 
 
 def test_unknown_knobs_widen_the_range() -> None:
@@ -379,11 +396,64 @@ def test_what_was_in_use_before_refuses_no_row() -> None:
 def test_the_first_micro_batch_of_a_new_agent_has_no_optimizer_states() -> None:
     """Where one micro batch is the whole update: the step alone has them. Another micro batch, or another source, finds them there."""
     fields = {"kind": "rl", "train__stage": "grpo", "train__micro_batch_size": 4, "rollout__engine": "vllm", "rollout__batch": 1}
-    rig = {"source": "https://github.com/AgileRL/AgileRL (tools/memory_profiling/fixtures/one.json)"}
-    found = [predict(row(**fields, **source, rollout__num_generations=count)) for source, count in ((rig, 4), (rig, 8), ({}, 4))]
+    rig = next(iter(FIRST_UPDATE)) + "-001"
+    tried = ((rig, 4), (rig, 8), ("invented-001", 4))
+    found = [predict(row(**fields, id=name, rollout__num_generations=count)) for name, count in tried]
     has = [{moment.name for moment in made.moments if any(term.key == "moments" for term in moment.terms)} for made in found]
     assert has[0] == {"optimizer_step"}
     assert has[1] == has[2] and "layer_backward" in has[1]
+    assert found[0].later == found[2].bytes > found[0].bytes
+    assert found[1].later is None and found[2].later is None
+
+
+def test_both_figures_of_a_first_update_are_told() -> None:
+    """Nobody has to take the smaller one on trust."""
+    name = next(iter(FIRST_UPDATE))
+    one = Scored({"id": f"{name}-001", "quality": "A", "measured_gib": 10}, Prediction(0, 9 * GIB, 0, "load", later=12 * GIB))
+    said = tally.text([one]).splitlines()
+    assert any("of a first update" in line and "10.0%" in line for line in said)
+    assert any("of every later one" in line and "20.0%" in line for line in said)
+    assert "first update" not in tally.text([scored(10, 9)])
+
+
+def test_figures_of_one_configuration_bound_every_model() -> None:
+    """10 and 30: one answer is 50 % off both, 15; the least mean is that of 10, which is 67 % below 30."""
+    rows = [row(measured_gib=figure) for figure in (10.0, 30.0)]
+    found = limit([*rows, row(measured_gib=99.0, train__max_seq_len=2048)], asleep=True)
+    assert found is not None
+    assert found.rows == 2
+    assert found.worst == pytest.approx(0.5)
+    assert found.mean == pytest.approx((2 / 3) / 2)
+    assert limit([rows[0], row(measured_gib=99.0, id="another-001")], asleep=True) is None
+    assert "50.0%" in tally.text([Scored(one, predict(one)) for one in rows])
+
+
+@given(st.lists(st.floats(0.1, 1e3), min_size=2, max_size=6), st.floats(0.1, 1e3))
+def test_no_answer_beats_the_limit(figures: list[float], answer: float) -> None:
+    found = limit([row(measured_gib=figure) for figure in figures], asleep=True)
+    assert found is not None
+    errors = [abs(answer / figure - 1) for figure in figures]
+    assert max(errors) >= found.worst - 1e-9
+    assert sum(errors) / len(errors) >= found.mean - 1e-9
+
+
+def test_a_sleeping_engine_holds_no_share() -> None:
+    """Rows that differ in it alone are one configuration, as are those with more completions unless there are experts."""
+    fields = {"rollout__sleep": True, "rollout__num_generations": 4}
+    share = [row(**fields, measured_gib=each, rollout__gpu_memory_utilization=each / 100) for each in (20.0, 30.0)]
+    assert limit(share, asleep=True) is None
+    assert limit(share, asleep=False) is not None
+    more = [row(**fields | {"rollout__num_generations": each}, measured_gib=float(each)) for each in (4, 16)]
+    assert limit(more, asleep=False) is not None
+    experts = [{**one, "model_id": "mistralai/Mixtral-8x7B-v0.1"} for one in more]
+    assert limit(experts, asleep=False) is None
+
+
+def test_a_source_shows_its_grades() -> None:
+    """A worst row of grade B is not taken for one of grade A."""
+    rows = [scored(10, 9), scored(10, 15, quality="B")]
+    assert [(name, len(group)) for name, group in tally.by_source(rows).items()] == [("invented", 2), ("invented A", 1), ("invented B", 1)]
+    assert list(tally.by_source(rows[:1])) == ["invented"]
 
 
 def test_a_layer_that_is_computed_again_leaves_gaps() -> None:

@@ -13,6 +13,7 @@ import gc
 import json
 import sys
 import time
+import weakref
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ SETUPS: dict[str, dict[str, Any]] = {
     "qlora eager autocast": {"adapters": "float32", "autocast": True, "quantised": True, "attention": "eager"},
     "qlora eager": {"adapters": "float32", "quantised": True, "attention": "eager"},
     "qlora checkpointing": {"adapters": "float32", "autocast": True, "quantised": True, "checkpointing": "non-reentrant"},
+    "dora bf16": {"adapters": "bfloat16", "dora": True},
+    "dora autocast": {"adapters": "float32", "autocast": True, "dora": True},
+    "dora dropout autocast": {"adapters": "float32", "autocast": True, "dora": True, "dropout": 0.05},
+    "dora attention autocast": {"adapters": "float32", "autocast": True, "dora": True, "targets": ATTENTION},
+    "qdora autocast": {"adapters": "float32", "autocast": True, "quantised": True, "dora": True},
     "checkpointing": {"checkpointing": "non-reentrant"},
     "checkpointing reentrant": {"checkpointing": "reentrant"},
     "checkpointing autocast": {"checkpointing": "non-reentrant", "weights": "float32", "autocast": True},
@@ -115,8 +121,16 @@ def adapted(model: Any, setup: dict[str, Any]) -> Any:
     torch.nn.Module.to = lambda module, *_, **__: module
     torch.set_default_dtype(getattr(torch, setup["adapters"]))
     dropout, targets = setup.get("dropout", 0.0), setup.get("targets", "all-linear")
-    asked = LoraConfig(r=16, lora_alpha=16, lora_dropout=dropout, target_modules=targets, task_type="CAUSAL_LM")
+    kind = {"use_dora": setup.get("dora", False), "task_type": "CAUSAL_LM"}
+    asked = LoraConfig(r=16, lora_alpha=16, lora_dropout=dropout, target_modules=targets, **kind)
     return get_peft_model(model, asked, autocast_adapter_dtype=False)
+
+
+class Kept:
+    """A tensor that the graph holds for backward: it is there as long as the graph is."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
 
 
 def saved(
@@ -126,13 +140,11 @@ def saved(
     with fake():
         model = build(name, layers, setup)
         own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
-        kept: dict[int, Any] = {}
+        held: weakref.WeakSet[Kept] = weakref.WeakSet()
 
-        def pack(tensor: Any) -> Any:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in own:
-                kept.setdefault(storage._cdata, tensor)
-            return tensor
+        def pack(tensor: Any) -> Kept:
+            held.add(one := Kept(tensor))
+            return one
 
         rows = setup.get("rows", 1)
         ids = torch.zeros(rows, TOKENS // rows, dtype=torch.long, device="cuda")
@@ -142,8 +154,10 @@ def saved(
         if loss:
             given["labels"] = ids
         cast = torch.autocast("cuda", torch.bfloat16) if setup.get("autocast") else contextlib.nullcontext()
-        with cast, torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            model(**given)
+        with cast, torch.autograd.graph.saved_tensors_hooks(pack, lambda one: one.tensor):
+            found = model(**given)  # the graph lives as long as what it gives
+        kept = {one.tensor.untyped_storage()._cdata: one.tensor for one in held if one.tensor.untyped_storage()._cdata not in own}
+        del found
         every = [
             (tensor.untyped_storage().nbytes(), tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")) for tensor in kept.values()
         ]

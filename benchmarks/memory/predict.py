@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memory import ops
 from memory.reserved import left_over
-from memory.rows import Refused, Row, block, card_of, check, framework, read
+from memory.rows import Refused, Row, block, card_of, check, framework, read, source
 from memory.words import FIRST_UPDATE, PACKS_UNEVENLY
 
 from diagnose import budget
@@ -22,7 +22,8 @@ NOT_TORCH = "rollout_engine"
 
 
 class Prediction(NamedTuple):
-    """Bytes that compare with the figure of the row; `refused` with the reason where there are none."""
+    """Bytes that compare with the figure of the row; `refused` with the reason where there are none. `later`: bytes with optimizer states
+    as in every later update, where the figure is of a first one."""
 
     low: int = 0
     bytes: int = 0
@@ -32,6 +33,7 @@ class Prediction(NamedTuple):
     moments: tuple[Moment, ...] = ()
     left_out: tuple[str, ...] = ()
     readings: int = 1
+    later: int | None = None
 
 
 def predict(row: Row) -> Prediction:
@@ -71,26 +73,32 @@ def _one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
     wanted = block(row, "facts").get("moment")
     if not ledger.complete and wanted != "load":  # nothing but weights is needed then
         raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
-    measured = [_as_measured(row, moment) for moment in ledger.moments if not _of_the_engine(row, moment)]
-    moments = [_measured(row, book, moment, ledger) for moment in measured]
-    if wanted:
-        moments = [pair for pair in moments if pair[0].name == wanted]
-    if not moments:
+    there = [moment for moment in ledger.moments if not _of_the_engine(row, moment) and wanted in (None, moment.name)]
+    if not there:
         raise Refused(f"no such moment: {wanted}")
-    peak, size = max(moments, key=lambda pair: pair[1].bytes)
-    low, high = max(size.low for _, size in moments), max(size.high for _, size in moments)
-    return Prediction(low, size.bytes, high, peak.name, moments=tuple(moment for moment, _ in moments))
+    steady = _peak(row, book, there, ledger)
+    if not _first_micro_batch(row):
+        return steady
+    return _peak(row, book, [_without_states(moment) for moment in there], ledger)._replace(later=steady.bytes)
 
 
-def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> tuple[Moment, Size]:
-    """A moment as the row's counter sees it."""
+def _peak(row: Row, book: FactBook, moments: list[Moment], ledger: Ledger) -> Prediction:
+    """The largest moment as the row's counter sees it."""
+    sizes = [_measured(row, book, moment, ledger) for moment in moments]
+    size, peak = max(zip(sizes, moments, strict=True), key=lambda pair: pair[0].bytes)
+    low, high = max(each.low for each in sizes), max(each.high for each in sizes)
+    return Prediction(low, size.bytes, high, peak.name, moments=tuple(moments))
+
+
+def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
+    """A moment's bytes as the row's counter sees them."""
     inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
     if row.get("compare") == "allocated":
-        return moment, inside
+        return inside
     reserved = _reserved(row, book, inside + outside.kept(inside) + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
-        return moment, reserved
-    return moment, reserved + _beside(book, moment, ledger)
+        return reserved
+    return reserved + _beside(book, moment, ledger)
 
 
 def _beside(book: FactBook, moment: Moment, ledger: Ledger) -> Size:
@@ -98,12 +106,16 @@ def _beside(book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     return total([moment.of(NOT_TORCH), outside.context(book), outside.modules(), outside.communicators(ledger.gpus)])
 
 
-def _as_measured(row: Row, moment: Moment) -> Moment:
-    """A moment of the update that was measured: of a new agent's first micro batch there are no optimizer states before its step."""
+def _first_micro_batch(row: Row) -> bool:
+    """Whether the figure is of a first update of one micro batch: any other micro batch finds optimizer states."""
     knobs = block(row, "knobs")
     samples = (knobs.get("rollout.num_generations") or 1) * (knobs.get("rollout.batch") or 1)
-    one = samples <= (knobs.get("train.micro_batch_size") or 1)
-    if not one or moment.name == "optimizer_step" or not any(rig in str(row.get("source")) for rig in FIRST_UPDATE):
+    return source(row) in FIRST_UPDATE and samples <= (knobs.get("train.micro_batch_size") or 1)
+
+
+def _without_states(moment: Moment) -> Moment:
+    """torch makes optimizer states inside the first step."""
+    if moment.name == "optimizer_step":
         return moment
     return Moment(moment.name, tuple(term for term in moment.terms if term.key != "moments"), moment.room)
 

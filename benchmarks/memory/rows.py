@@ -12,6 +12,7 @@ from memory.words import (
     FACTS,
     FRAMEWORKS,
     LINEARS,
+    METHODS,
     MINOR,
     OF_THE_FIGURE,
     OF_TRANSFORMERS,
@@ -48,6 +49,12 @@ def block(row: Row, name: str) -> dict[str, Any]:
     return dict(found) if isinstance(found, Mapping) else {}
 
 
+def source(row: Row) -> str:
+    """Where the row is from: its id without the running number."""
+    whole = str(row.get("id") or "?")
+    return whole.rpartition("-")[0] or whole
+
+
 def check(row: Row) -> None:
     """Raises Refused where a field has another form than rows have."""
     for name in ("software", "knobs", "facts", "model_dims"):
@@ -79,16 +86,15 @@ def read(row: Row) -> Reading:
     left_out: list[str] = []
     settings = block(row, "knobs")
     facts = block(row, "facts")
-    shape = _shape(row)
-    values |= dict(_knobs(settings, facts, shape))
+    shape = model_of(row)
+    values |= dict(_knobs(settings, facts, block(row, "software"), shape))
     for name, value in _facts(facts, settings):
         if value is None:
             left_out.append(name)
         else:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts)
-    if values.get("train.finetuning") == "lora":
-        values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | values
+    values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | values
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
@@ -102,7 +108,7 @@ def read(row: Row) -> Reading:
     return Reading(books, tuple(left_out))
 
 
-def _shape(row: Row) -> Model:
+def model_of(row: Row) -> Model:
     """The model by its id, or from the dimensions that the row gives."""
     known_as = row.get("model_id")
     shape = catalogue.model(str(known_as or row.get("model") or ""))
@@ -123,11 +129,15 @@ def _shape(row: Row) -> Model:
         raise Refused(f"the dimensions make no model: {trouble.to('en')}") from trouble
 
 
-def _knobs(settings: dict[str, Any], facts: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
+def _knobs(settings: dict[str, Any], facts: dict[str, Any], software: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
     """Knobs in the program's words. Raises Refused for a word that it does not know."""
     if settings.get("train.finetuning") in TUNING_IS_OPTIMIZER:
         settings["train.optimizer"] = settings.get("train.optimizer") or settings["train.finetuning"]
         settings["train.finetuning"] = "full"
+    method = METHODS.get(framework(software), {}).get(str(facts.get("adapter")))
+    if method and not settings.get("train.finetuning"):
+        settings["train.finetuning"] = method
+        del facts["adapter"]
     if facts.get("adapter") and not settings.get("train.finetuning"):
         raise Refused(f"no such way of training: {facts['adapter']}")
     for name, value in settings.items():
@@ -185,8 +195,10 @@ def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[st
         rule = FACTS.get(name, MINOR)
         if name == "compute_dtype" and settings.get("train.precision"):
             continue
-        if rule.to and declared(rule.to) is not None:
-            yield rule.to, WORDS.get(rule.to, {}).get(value, value)
+        entry = declared(rule.to) if rule.to else None
+        word = WORDS.get(rule.to, {}).get(str(value), value)
+        if entry is not None and (not entry.words or word in entry.words):
+            yield rule.to, word
         elif value in rule.presumed:
             continue
         elif rule.minor:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from memory.limits import Limit, limit
 from memory.predict import GIB, Prediction
-from memory.rows import Row, block, releases
+from memory.rows import Row, block, releases, source
 
 from diagnose.units import Version
 
@@ -38,7 +39,7 @@ class Scored(NamedTuple):
 
     @property
     def source(self) -> str:
-        return self.id.rpartition("-")[0] or self.id
+        return source(self.row)
 
     @property
     def measured(self) -> float | None:
@@ -50,6 +51,11 @@ class Scored(NamedTuple):
     def bound(self) -> bool:
         """Whether the figure bounds the prediction on one side only, so that an error says nothing."""
         return self.row.get("lengths") == "upper_bound" or bool(block(self.row, "facts").get("boundary"))
+
+    @property
+    def steady(self) -> Scored:
+        """The same row with optimizer states as in every later update."""
+        return self if self.made.later is None else self._replace(made=self.made._replace(bytes=self.made.later))
 
     @property
     def error(self) -> float | None:
@@ -156,10 +162,19 @@ def text(rows: Sequence[Scored]) -> str:
     for title, groups in (
         ("kind", grouped(told, lambda one: one.kind)),
         ("grade", grouped(rows, lambda one: one.grade)),
-        ("source", grouped(told, lambda one: one.source)),
+        ("source, and its grades where it has two", by_source(told)),
     ):
         lines += ["", title, *(_line(f"  {name}", group) for name, group in groups.items())]
-    return "\n".join([*lines, *_bounds(rows), *_refusals(rows), *_left_out(rows)])
+    return "\n".join([*lines, *_first_updates(told), *_limits(told), *_bounds(rows), *_refusals(rows), *_left_out(rows)])
+
+
+def by_source(rows: Iterable[Scored]) -> dict[str, list[Scored]]:
+    """Every source, and after it each of its grades where it has more than one."""
+    groups: dict[str, list[Scored]] = {}
+    for name, group in grouped(rows, lambda one: one.source).items():
+        grades = grouped(group, lambda one: one.grade)
+        groups |= {name: group} | ({f"{name} {grade}": each for grade, each in grades.items()} if len(grades) > 1 else {})
+    return groups
 
 
 def _line(name: str, group: Sequence[Scored]) -> str:
@@ -170,6 +185,33 @@ def _line(name: str, group: Sequence[Scored]) -> str:
 
 def _percent(value: float | None) -> str:
     return f"{'-':>7}" if value is None else f"{100 * value:6.1f}%" if value < 10 else f"{'>999%':>7}"
+
+
+def _first_updates(rows: Sequence[Scored]) -> list[str]:
+    """Sources whose tool measures a first update: as it is, and as somebody who trains on would count."""
+    lines = []
+    for name, group in by_source(rows).items():
+        if any(one.made.later is not None for one in group):
+            lines += [f"  {name}", _line("    of a first update", group), _line("    of every later one", [one.steady for one in group])]
+    return ["", "where figures are of a first update, without optimizer states till its step", *lines] if lines else []
+
+
+def _limits(rows: Sequence[Scored]) -> list[str]:
+    """What no model can do better: where the settings agree and the figures do not."""
+    lines = []
+    for name, group in by_source(one for one in rows if one.measured and not one.bound).items():
+        every, awake = (limit((one.row for one in group), asleep=asleep) for asleep in (True, False))
+        if every:
+            lines.append(_limit(f"  {name}", every))
+        if awake and awake != every:
+            lines.append(_limit("    but for a sleeping engine's", awake))
+    return (
+        ["", f"{'rows that agree in their settings: no model does better':57}{'rows':>6}{'worst':>7}{'mean':>7}", *lines] if lines else []
+    )
+
+
+def _limit(name: str, made: Limit) -> str:
+    return f"{name:57}{made.rows:6}{_percent(made.worst)}{_percent(made.mean)}"
 
 
 def _bounds(rows: Sequence[Scored]) -> list[str]:

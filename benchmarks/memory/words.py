@@ -41,6 +41,9 @@ LINEARS = {
 #: Ways of training that the row calls a kind of tuning and the program an optimizer.
 TUNING_IS_OPTIMIZER = ("badam", "galore", "lomo")
 
+#: Ways of training that the row calls an adapter and the program by the name of the method, by the framework that has them.
+METHODS = {"litgpt": {"adapter": "llama_adapter", "adapter_v2": "llama_adapter_v2"}, "swift": {"lisa": "lisa", "llamapro": "llama_pro"}}
+
 #: A knob that the row calls unknown -> what it may be, the likeliest first. A knob that is not here refuses the row.
 POSSIBLE: dict[str, tuple[Any, ...]] = {
     "train.stage": ("sft",),
@@ -55,6 +58,7 @@ POSSIBLE: dict[str, tuple[Any, ...]] = {
     "rollout.engine": (None,),
     "lora.targets": ("q_proj,v_proj", "all-linear"),
     "train.optimizer": ("adamw", "adamw_8bit", "adafactor"),
+    "zero.stage": (0, 2, 3),
 }
 
 #: The same for adapters only: they are so few that their size hardly counts.
@@ -109,7 +113,7 @@ FACTS: dict[str, Rule] = {
     "experts_adapted": MINOR,  # in the targets
     "fully_trained": Rule(),
     "trainable_layers": Rule("train.trainable_layers"),
-    "new_blocks": Rule(),
+    "new_blocks": Rule("train.trainable_layers"),
     "prefix_length": Rule(),
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
@@ -144,9 +148,12 @@ COUNTS = (
 #: ConstantLengthDataset.calculate_matched_group: bins of the package binpacking).
 PACKS_UNEVENLY = ("swift",)
 
-#: Sources that measure the first update of a new agent, which steps after every micro batch (AgileRL tools/memory_profiling/harness.py
-#: measure_point without warm-up; algorithms/core/base.py _backward_pass).
-FIRST_UPDATE = ("tools/memory_profiling",)
+#: What the sources' tools measure, where that is no step in the middle of a run: the source (an `id` without its number) and where the code
+#: of its tool shows that. Here the first update of a new agent, which steps after every micro batch.
+FIRST_UPDATE = {
+    "agilerl_grpo_lora": "github.com/AgileRL/AgileRL 0151c660, tools/memory_profiling/harness.py measure_point: one process per point, "
+    "and `warmup_steps` is 0 in every published figure; agilerl/algorithms/core/base.py _backward_pass",
+}
 
 #: Frameworks (and rows that name none) whose loss is that of transformers, which changed with its releases; where a row does not say
 #: which, both ends are tried: the newest, and one that upcasts and shifts the logits in the model.
@@ -155,4 +162,8 @@ RELEASES: tuple[Any, ...] = (None, "4.44.0")
 #: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
 SETTLED = {("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"}}
 #: What frameworks set by themselves where rows have no word for it (rules/frameworks).
-BY_DEFAULT: dict[str, dict[str, Any]] = {"litgpt": {"lora.dropout": 0.05}, "swift": {"lora.dropout": 0.05}}
+BY_DEFAULT: dict[str, dict[str, Any]] = {
+    "litgpt": {"lora.dropout": 0.05},
+    "swift": {"lora.dropout": 0.05},
+    "torchtitan": {"fsdp.wrap": "tok_embeddings,output"},
+}

@@ -7,23 +7,30 @@ from diagnose.budget.derived import facts
 from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term
 from diagnose.budget.ledgers import ledgers
 from diagnose.budget.told import another, compared
-from diagnose.facts import FactBook
+from diagnose.facts import Fact, FactBook
 from diagnose.parse.event import Event
+
+#: What a request may say of the run that the ledgers are drawn from.
+REDRAWN = ("data.tokens_in_batch", "train.loss_kernel")
+
+
+def _of_the_run(fact: Fact) -> bool:
+    return fact.name.startswith("data.") or fact.name in REDRAWN
 
 
 def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tuple[Ledger, ...], tuple[Attribution, ...]]:
     """The ledgers and the attributions of the failed request; the book learns what follows from them.
 
-    Where the request tells how long the batch really was, the ledgers are drawn up again with that length.
+    Where the request tells how long the batch really was, or that no kernel spared the logits, the ledgers are drawn up again with that.
     """
     drawn = ledgers(book)
     named = attribute(book, drawn, event, index) if event is not None and index is not None else ()
     solved = facts(book, drawn, named)
-    if any(fact.name == "data.tokens_in_batch" for fact in solved):
-        book.learn(fact for fact in solved if fact.name.startswith("data."))
+    if any(fact.name in REDRAWN for fact in solved):
+        book.learn(fact for fact in solved if _of_the_run(fact))
         drawn = ledgers(book)
         solved = facts(book, drawn, named)
-    book.learn(fact for fact in solved if not fact.name.startswith("data.") or fact.name not in book)
+    book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
     return drawn, named
 
 

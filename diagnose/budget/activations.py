@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget import remade, uneven
+from diagnose.budget import dora, prompts, remade, uneven
 from diagnose.budget.chunks import fused, whole
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
@@ -12,6 +12,7 @@ from diagnose.budget.mixture import adapts_experts, merged_experts
 from diagnose.budget.mode import autocasts, double, padded, surely_padded, upcast, wide
 from diagnose.budget.scores import additive_masks, unfused
 from diagnose.budget.setup import Setup
+from diagnose.budget.trainable import layers_without
 from diagnose.budget.weights import adapter_width, prepared, whole_module
 
 SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
@@ -37,7 +38,14 @@ def stem(job: Setup) -> list[Term]:
     each, source = _final(job), SAVED
     if offloaded(job) and job.framework in table()["offloads_final_norm"]:  # a head that learns keeps its input
         each, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
-    return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job)]
+    return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
+
+
+def _scaled_logits(job: Setup) -> list[Term]:
+    """What the head gives before the scale that learns beside it."""
+    if not prompts.scales(job) or job.role.headless or not job.knows("V"):
+        return []
+    return [job.term("logits_unscaled", "logits", f"{4 if double(job) else 2}*T*V", source=prompts.SOURCE)]
 
 
 def offloaded(job: Setup) -> bool:
@@ -64,7 +72,8 @@ def _final(job: Setup) -> int:
     bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
     if job.trainable.lora:
         again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole(job) is None
-        return (double(job) + 1) * 2 * again + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
+        product = prompts.scales(job) and kind != "layernorm"  # a norm that learns keeps it
+        return (double(job) + 1) * 2 * (again + product) + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
     if kind == "layernorm":
         return 8 if double(job) else 6 if wide(job) or bare else 4
     return 12 if double(job) else 10 if wide(job) or kind == "rms_wide" else 8
@@ -132,7 +141,10 @@ def checkpoints(job: Setup) -> list[Term]:
         return [job.term("checkpoints_offloaded", "activations", f"2*{each}*h*T", source="two layers in flight, the rest on the host")]
     if job.checkpointing == "selective":
         high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
-        return [job.term("checkpoints_selective", "activations", f"(4*h + {SECOND})*L*T", high=high, source=SELECTIVE)]
+        # The MLP's output, which no backward reads, is kept by the policy, and not by a compiled layer (torch/_functorch/partitioners.py).
+        compiled = job.book.switch("train.compile") is True and job.framework not in table()["compiles_no_layers"]
+        inputs = "2*h" if compiled else "4*h"
+        return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
     return [job.term("checkpoints", "activations", f"{each}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
 
 
@@ -142,8 +154,8 @@ def stored(job: Setup) -> list[Term]:
         return []
     if recomputes(job):
         return [*shared_mask(job), *checkpoints(job), *uneven.embedded(job), *copied(job)]
-    kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L")
-    beside = [*shared_mask(job), *copied(job), *adapters_cast(job)]
+    kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
+    beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
     return [*beside, *kept, *uneven.embedded(job), *unfused(job), *remade.in_all_layers(job)]
 
 
@@ -199,7 +211,7 @@ def recomputed(job: Setup) -> list[Term]:
     there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
     terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
     terms += [*dequantized(job), *uneven.embedded_backward(job), *unfused(job, f"{saves} + {made.transient} - ({made.before_mlp})")]
-    terms += remade.in_layer(job)
+    terms += [*remade.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({made.transient})*T")]
     if made.sparse:
         terms += adapted_experts(job, "1")
     if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):

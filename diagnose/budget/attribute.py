@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnose import catalogue
+from diagnose.budget import engines
 from diagnose.budget.allocator import allocators, block, nameless
 from diagnose.budget.candidate import Candidate, Query, exact, query
 from diagnose.budget.chunks import chunk_rows
@@ -38,7 +39,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if job is None:
         return ()
     answers: list[list[Attribution]] = []
-    values = {**_asked(job, event).values, **_more(job)}
+    values = engines.letters(job) if job.role.name == "engine" else {**_asked(job, event).values, **_more(job)}
     chosen = [tensor for tensor in tensors() if possible(tensor, job, event)]
     for kind in kinds:
         asked = narrowed(query(event, requested, kind, _widths(job, event)), book)
@@ -84,12 +85,13 @@ def _matching(job: Setup, chosen: list[Tensor], values: dict[str, Number], asked
     return sorted(found, key=lambda made: _order(made, asked))
 
 
-def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup | None:
-    """The role that the event names, else the one whose ledger comes first; an engine's tensors are not ours to know."""
+def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
+    """The role that the event names, else the one whose ledger comes first."""
     cast = roles(book)
     named = event.role or (ledgers[0].role if ledgers else "")
-    role = next((role for role in cast if role.name == named), cast[0])
-    return setup(book, role) if role.name != "engine" else None
+    if named == "engine":
+        return setup(book, engines.role(book))
+    return setup(book, next((role for role in cast if role.name == named), cast[0]))
 
 
 #: Phases in which weights are as wide as they were loaded, whatever an engine makes of them afterwards.
@@ -101,7 +103,7 @@ def _widths(job: Setup, event: Event) -> dict[str, int]:
     casts weights and gradients to and fro, FSDP and an accumulation in fp32 keep gradients of another width than backward makes."""
     book, held = job.book, job.precision
     said = book.fact("train.precision")
-    if said is None or said.origin == "default" or book.word("model.quantization") not in (None, "none"):
+    if job.role.name == "engine" or said is None or said.origin == "default" or book.word("model.quantization") not in (None, "none"):
         return {}
     loaded = WIDTH.get(book.word("train.load_dtype") or "")
     each = {"compute": held.compute, "weight": loaded if event.phase in LOADING else None if held.autocast else held.weight}

@@ -20,6 +20,8 @@ def fused(job: Setup) -> str:
     asked = job.book.word("train.loss_kernel") or "none"
     if asked in ("none", "chunked"):
         return asked if asked == "chunked" else ""
+    if asked == "compiled" and job.framework not in losses()["compiled_loss"]:
+        return ""
     if job.stage in ("sft", "pt") or (asked == "unsloth" and job.stage in table()["rollouts"]):
         return asked
     wired, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
@@ -37,6 +39,10 @@ def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
         return max(_chunked(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
     if which == "liger":
         return _liger(job, backward) if job.stage in ("sft", "pt") else _pair(job)
+    if which == "compiled":
+        source = losses()["compiled_loss"][job.framework]
+        gradient = [job.term("logits_gradient", "logits", "2*T*V", source=source)] if backward else []
+        return [job.term("logits_16", "logits", "2*T*V", source=source), *gradient]
     head = _head(job, "2")
     if which == "unsloth":  # a cut cross entropy, or one kernel over all 16-bit logits, by card and release
         source = "Unsloth: fused cross entropy, or its kernel on 16-bit logits"

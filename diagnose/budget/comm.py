@@ -135,8 +135,11 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 
 def whole_gradients(job: Setup) -> list[Term]:
-    """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them."""
+    """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them. One process alone has no other
+    to reduce with."""
     rule = table()["without_sync"]
+    if job.values.get("N") == 1:
+        return []
     waits = states.accumulates(job) or job.framework in rule["always"]
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or job.framework not in rule["whole"] or not job.knows("P", "Pt"):
         return []

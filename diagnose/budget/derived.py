@@ -67,6 +67,9 @@ def _of_message(book: FactBook) -> list[Fact]:
         made.append(fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")
     left = _left_by_cap(book)
+    if family:
+        refused = requested is not None and free is not None and requested.high <= free.low
+        made.append(fact("log.refused", refused, "requested <= free"))
     if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
         made.append(fact("log.shortage", _plain(requested - left), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
@@ -75,7 +78,8 @@ def _of_message(book: FactBook) -> list[Fact]:
     if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
         made.append(fact("log.reserved_unallocated", _plain(reserved - allocated), "reserved - allocated"))
     torch = book.version("version.torch")
-    if torch is not None and torch < Version("2.1") and "alloc.expandable_segments" not in book:
+    old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
+    if old and "alloc.expandable_segments" not in book:
         made.append(fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
     usable = failure.usable(book)
     if usable is not None:
@@ -146,7 +150,7 @@ def _growth(book: FactBook) -> list[Fact]:
 def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
     """The best attribution, where frame and phase speak for it: a size alone is a coincidence, and is said to be one."""
     if not attributions or not attributions[0].agrees:
-        return _by_size(attributions) if "log.frame" not in book and "log.phase" not in book else []
+        return _by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
     best = attributions[0]
     told = f"{best.formula} = {best.numbers}"
     return [

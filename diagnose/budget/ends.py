@@ -24,7 +24,7 @@ def spanned(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
 
 def _readings(job: Setup) -> list[Setup]:
     """The job in every precision that it may have; none where that is settled. Two 16-bit types are one reading."""
-    if not job.role.trained or not isinstance(job.precision.weight, Span):
+    if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):
         return []
     computed, loaded = job.book.word("train.precision"), job.book.word("train.load_dtype")
     made = []
@@ -32,7 +32,7 @@ def _readings(job: Setup) -> list[Setup]:
         settled = loaded or compute == "fp32" or job.sharding.zero  # DeepSpeed loads in the precision that it computes in
         for load in (loaded,) if settled else ("bf16", "fp32"):
             changes = {"train.precision": compute, "train.load_dtype": load}
-            made.append(setup(job.book.changed({name: word for name, word in changes.items() if word}), job.role))
+            made.append(setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role))
     return made
 
 

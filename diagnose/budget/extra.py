@@ -6,9 +6,13 @@ from diagnose.budget import outside
 from diagnose.budget.formula import Number, term
 from diagnose.budget.known import below, table, within
 from diagnose.budget.ledger import Term
+from diagnose.budget.roles import Role
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO, letter
 from diagnose.units import Size
+
+#: verl keeps the weights of models that only compute in host memory and gathers them unit by unit.
+FROZEN = "verl workers/fsdp_workers.py: CPUOffload(offload_params=True)"
 
 
 def reference(job: Setup) -> list[Term]:
@@ -17,7 +21,8 @@ def reference(job: Setup) -> list[Term]:
     if held in ("none", "adapter", "precomputed") or not job.knows("P"):
         return []
     if held == "offload":
-        return [job.term("reference_offloaded", "extra_models", "0", source=ZERO)]
+        source = FROZEN if job.framework in table()["offloads_frozen"] else ZERO
+        return [job.term("reference_offloaded", "extra_models", "0", source=source)]
     each = letter(job.precision.weight, "w")
     per = "" if job.sharding.whole_weights else "/N"
     if per and not job.knows("N"):
@@ -26,31 +31,15 @@ def reference(job: Setup) -> list[Term]:
     return [job.term("reference", "extra_models", f"{each}*P{per}", low=low, source="reference model, no gradients")]
 
 
-def reward(job: Setup) -> list[Term]:
-    """A reward model that a plain PPO job holds beside the policy."""
-    other = job.book.shape("reward.shape")
-    if job.role.name != "train" or job.stage != "ppo" or other is None or job.book.switch("reward.remote"):
+def reward(job: Setup, role: Role) -> list[Term]:
+    """A frozen reward model in the process of this policy; DeepSpeed shards it only as ZeRO-3 (trl models/utils.py prepare_deepspeed)."""
+    if role.model is None or (job.sharding.scheme == "zero3" and not job.knows("N")):
         return []
-    values: dict[str, Number] = {**job.values, "P_r": other.params - other.head_params}
-    return [term("reward", "extra_models", "2*P_r", values, source="reward model, no gradients")]
-
-
-def critic(job: Setup) -> list[Term]:
-    """The critic in the same process as the policy, between its own updates: sharded as the policy is, its head one column wide. Its update
-    takes no more than the policy's with as many rows, because it makes no logits."""
-    book, model = job.book, job.book.shape("critic.shape") or job.model
-    if job.role.name != "train" or job.stage != "ppo" or job.framework not in table()["critic_beside"] or model is None:
-        return []
-    if book.count("critic.gpus") == 0 or (not job.sharding.whole_weights and not job.knows("N")):  # an estimator without a critic
-        return []
-    values: dict[str, Number] = {**job.values, "P_v": model.params - model.head_params}
-    weight = "4" if job.trainable.lora and job.sharding.scheme.startswith("fsdp") else letter(job.precision.weight, "w")
-    states = "12" if job.precision.master else f"2*{weight}"
-    shard = "" if job.sharding.whole_weights else "/N"
-    divided = "" if job.sharding.scheme in ("single", "ddp", "zero0") else "/N"
-    low = "0" if (book.word("rollout.offload_between_phases") or "none") != "none" else ""  # then it may leave the card as well
-    source = "critic in the workers of the policy"
-    return [term("critic", "extra_models", f"{weight}*P_v{shard} + {states}*P_v{divided}", values, low=low, source=source)]
+    if role.offloaded:
+        return [job.term("reward_offloaded", "extra_models", "0", source=FROZEN)]
+    values: dict[str, Number] = {**job.values, "P_r": role.model.params - role.model.head_params}
+    per = "/N" if job.sharding.scheme == "zero3" else ""
+    return [term("reward", "extra_models", f"2*P_r{per}", values, source="reward model, no gradients")]
 
 
 def teacher(job: Setup) -> list[Term]:
@@ -71,7 +60,7 @@ def samples(job: Setup) -> list[Term]:
     if job.stage not in table()["rollouts"] or limit is None or not below(limit, version):
         return []
     prompts, each = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
-    if prompts is None or not job.knows("s", "G") or job.sharding.ranks is None or job.role.name not in ("actor", "train"):
+    if prompts is None or not job.knows("s", "G") or job.sharding.ranks is None or not job.role.policy:
         return []
     leaders = max(1, job.sharding.ranks // job.sharding.context)
     values: dict[str, Number] = {**job.values, "n": prompts * each // leaders}
@@ -100,7 +89,7 @@ def engine(job: Setup, *, awake: bool) -> list[Term]:
     book = job.book
     shared = book.word("rollout.placement") == "colocated" and (book.word("rollout.engine") or "none") not in ("none", "hf")
     share, whole = book.ratio("rollout.gpu_memory_utilization"), capacity(job)
-    if job.role.name != "train" or not shared or share is None or whole is None:
+    if not job.role.hosts or not shared or share is None or whole is None:
         return []
     if not awake and book.switch("rollout.sleep"):
         left = residue()
@@ -132,7 +121,7 @@ def _workspaces(job: Setup) -> list[Term]:
 def _beside(job: Setup) -> bool:
     """Whether a rollout engine in a process of its own shares the card."""
     book = job.book
-    apart = job.role.name == "actor" and (book.word("rollout.engine") or "vllm") not in ("none", "hf")
+    apart = job.role.name == "actor" and job.role.apart and (book.word("rollout.engine") or "vllm") not in ("none", "hf")
     return apart and (book.switch("colocate.all") is True or book.word("rollout.placement") == "colocated")
 
 
@@ -159,18 +148,26 @@ def moved_share(job: Setup) -> Size | None:
     return Size(gained, gained, gained) if gained else None
 
 
-def engine_role(job: Setup) -> list[Term]:
-    """An engine on cards of its own: weights, and the cache in what is left of its share."""
-    share, whole = job.book.ratio("rollout.gpu_memory_utilization"), capacity(job)
+def engine_weights(job: Setup) -> list[Term]:
+    """The engine's own copy of the weights, in 16 bits."""
     if not job.knows("P"):
         return []
-    per = "/t_e" if (job.book.count("rollout.tensor_parallel") or 1) > 1 else ""
-    values: dict[str, Number] = {**job.values, "t_e": job.book.count("rollout.tensor_parallel") or 1}
-    made = [term("engine_weights", "weights", f"2*P{per}", values, source="16-bit weights of the engine")]
-    if share is not None and whole is not None:
-        values |= {"u": share, "C": whole.bytes}
-        made.append(term("engine_cache", "kv_cache", f"max(0, u*C - 2*P{per})", values, source="vLLM gpu_memory_utilization"))
-    return made
+    per = "/t_e" if _divided(job) > 1 else ""
+    return [term("engine_weights", "weights", f"2*P{per}", {**job.values, "t_e": _divided(job)}, source="16-bit weights of the engine")]
+
+
+def engine_cache(job: Setup) -> list[Term]:
+    """What the weights leave of the engine's share: cache and workspaces together. CUDA graphs lie beside the share."""
+    share, whole = job.book.ratio("rollout.gpu_memory_utilization"), capacity(job)
+    if share is None or whole is None or not job.knows("P"):
+        return []
+    per = "/t_e" if _divided(job) > 1 else ""
+    values: dict[str, Number] = {**job.values, "t_e": _divided(job), "u": share, "C": whole.bytes}
+    return [term("engine_cache", "kv_cache", f"max(0, u*C - 2*P{per})", values, source="vLLM gpu_memory_utilization")]
+
+
+def _divided(job: Setup) -> int:
+    return job.book.count("rollout.tensor_parallel") or 1
 
 
 def own_generation(job: Setup) -> list[Term]:

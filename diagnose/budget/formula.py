@@ -29,7 +29,14 @@ Values: TypeAlias = "Mapping[str, Number]"
 _Step: TypeAlias = "Callable[[Values], Number]"
 
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?(?:e\d+)?)|([A-Za-z_]\w*)|(//|[-+*/(),]))")
-_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil}
+
+
+def _power_of_two(number: float) -> int:
+    """The next power of two."""
+    return 1 << max(0, ceil(number) - 1).bit_length()
+
+
+_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil, "pow2": _power_of_two}
 
 
 def _span(number: Number) -> Span:
@@ -79,7 +86,7 @@ def _shown(number: Number) -> str:
 
 @cache
 def formula(symbols: str) -> Formula:
-    """The formula that a text of numbers, names, + - * / // ( ) min max ceil means. Raises ValueError for any other text."""
+    """The formula that a text of numbers, names, + - * / // ( ) min max ceil pow2 means. Raises ValueError for any other text."""
     tokens: list[tuple[str, str]] = []
     position = 0
     while position < len(symbols.rstrip()):

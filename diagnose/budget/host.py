@@ -6,16 +6,12 @@ how large they are.
 
 from __future__ import annotations
 
-from diagnose.budget import passes, states
+from diagnose.budget import hosted, passes
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Host, Moment, Term
 from diagnose.budget.setup import Setup
 from diagnose.budget.states import ZERO, letter
-
-#: torch's allocator of pinned host memory rounds every block up to a power of two (aten/src/ATen/core/CachingHostAllocator.h),
-#: so that a pinned tensor takes up to twice its bytes.
-PINNED = 2
 
 
 def host(job: Setup) -> Host:
@@ -48,51 +44,17 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
         source = "DeepSpeed zero/offload_config.py: buffer_count, buffer_size"
         made.append(term("host_parameter_swap", "weights", buffers, values, source=source))
     elif job.sharding.offload_param:
-        made.append(_pinned(job, "host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values))
+        made.append(hosted.parameters(job, values, per))
     if job.role.trained and job.sharding.offload_optimizer and job.knows("Pt"):
-        made += _offloaded_states(job, values, per)
+        made += hosted.states(job, values, per)
     made += _between_phases(job, values, per) if job.role.trained else []
-    if job.reference == "offload":
+    if job.reference == "offload" and job.stage not in table()["rollouts"]:  # there it is a role of its own
         made.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
     if job.checkpointing == "offload" and job.role.trained and job.knows("h", "L", "T"):
         symbols = "2*h*L*T*n_r"
         source = "pinned hidden states"
-        made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{PINNED}*{symbols}"))
+        made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{hosted.ROUNDED}*{symbols}"))
     return [*made, *_asleep(job, values), *_object_store(job, values)]
-
-
-def _offloaded_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """Master weights, moments and gradients: under ZeRO-3 its partition and, at the upper end, the fp32 copy of it that the step reads;
-    under ZeRO-1 and 2 fp32 ones with a staging buffer per rank and, while gradients add up, those of earlier micro batches in 16 bits.
-    On NVMe states and their gradients pass through buffers of the largest sub-group."""
-    if not job.sharding.zero:
-        each = letter(job.precision.gradient, "g")
-        moments = term("host_states", "optimizer_states", f"8*Pt{per}", values, source="torch FSDP: CPUOffload")
-        return [term("host_gradients", "gradients", f"{each}*Pt{per}", values, source="torch FSDP: CPUOffload"), moments]
-    partition, third = letter(job.precision.gradient, "g"), job.sharding.scheme == "zero3"
-    if third and job.book.word("zero.offload_optimizer") == "nvme" and job.knows("N"):
-        size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
-        swapped = f"{table()['deepspeed']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
-        source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
-        return [
-            _pinned(job, "host_gradients", "gradients", f"{partition}*Pt{per}", values),
-            term("host_swap", "optimizer_states", swapped, values, source=source),
-        ]
-    held = [_pinned(job, "host_states", "optimizer_states", f"12*Pt{per}", values)]
-    if third:  # the fp32 copy takes no pages before the first step writes it
-        copy = f"4*Pt{per}"
-        made = term("host_gradients_fp32", "gradients", f"0*{copy}", values, source=ZERO, high=f"{PINNED}*{copy}")
-        return [_pinned(job, "host_gradients", "gradients", f"{partition}*Pt{per}", values), *held, made]
-    each = "(4 + 2)" if states.accumulates(job) else "4"
-    held.insert(0, _pinned(job, "host_gradients", "gradients", f"{each}*Pt{per}", values))
-    if not job.trainable.lora and job.knows("V", "h"):
-        held.append(_pinned(job, "host_staging", "gradients", "2*V*h*n_r", values))
-    return held
-
-
-def _pinned(job: Setup, key: str, group: str, symbols: str, values: dict[str, Number]) -> Term:
-    """A term that the engine may pin, as its configuration may ask for."""
-    return term(key, group, symbols, values, source=ZERO, high=f"{PINNED}*{symbols}" if job.sharding.zero else "")
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
@@ -111,7 +73,7 @@ def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
     book = job.book
     shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
     engine = (book.word("rollout.engine") or "none") == "vllm" or (job.role.name == "actor" and book.count("rollout.engines") is not None)
-    if job.role.name not in ("train", "actor") or not (shares and engine and book.switch("rollout.sleep")):
+    if not job.role.policy or not (shares and engine and book.switch("rollout.sleep")):
         return []
     low = "0" if "rollout.sleep_level" not in book else ""
     if book.count("rollout.sleep_level") == 2:
@@ -122,7 +84,7 @@ def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
 def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
     """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
     ram = job.book.size("host.ram")
-    if ram is None or job.framework not in table()["on_ray"] or job.role.name not in ("train", "actor"):
+    if ram is None or job.framework not in table()["on_ray"] or not job.role.policy:
         return []
     return [
         term(

@@ -12,6 +12,9 @@ from diagnose.units import torch_prints
 #: Divisions of a power of two that people set (roundup_power2_divisions).
 PARTS = (2, 4, 8, 16, 32, 64)
 
+#: What a fused or chunked loss makes itself (rules/tensors.yaml).
+CHUNKS = ("ledger.t_fused_loss_chunk",)
+
 
 def implied(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Facts from the best attribution, where frame and phase speak for it."""
@@ -19,7 +22,16 @@ def implied(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]
     if best is None or not best.agrees or not best.exact:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
-    return [*_width(best), *_rows(book, best), *packed]
+    return [*_width(best), *_rows(book, best), *packed, *_kernel(book, best)]
+
+
+def _kernel(book: FactBook, best: Attribution) -> list[Fact]:
+    """That no kernel spared the logits, where only a default says that one does and the request is all of them."""
+    kernel = book.fact("train.loss_kernel")
+    if kernel is None or kernel.origin != "default" or kernel.value == "none" or book.word("log.phase") == "eval":
+        return []
+    whole = best.group == "logits" and best.key not in CHUNKS
+    return [_fact("train.loss_kernel", "none", f"{best.formula} = {best.numbers}")] if whole else []
 
 
 def _width(best: Attribution) -> list[Fact]:

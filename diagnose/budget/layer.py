@@ -5,12 +5,12 @@ The widths were read off the tensors that models of transformers save (benchmark
 
 from __future__ import annotations
 
+from diagnose.budget import adapters, dora, prompts
 from diagnose.budget.known import table
-from diagnose.budget.mixture import adapts_experts, experts, merged_experts, shares, working
-from diagnose.budget.mode import Mode, adapter_copies, autocasts, keeps_product, mode, padded, upcast
+from diagnose.budget.mixture import experts, working
+from diagnose.budget.mode import Mode, autocasts, keeps_product, mode, padded, upcast
 from diagnose.budget.scores import additive_masks, broadcasts, score
 from diagnose.budget.setup import Setup
-from diagnose.budget.trainable import wrapped
 from diagnose.budget.uneven import of_layer
 from diagnose.budget.weights import quantised
 from diagnose.catalogue import Model
@@ -38,13 +38,13 @@ class Layer:
 def layer(job: Setup) -> Layer:
     how, model = mode(job), job.model
     around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *of_layer(job, how)]
-    inputs = _sum([_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)])
-    dense = [*around, _mlp(job, how), inputs]
-    sparse = [*around, experts(job, how), _inputs(job, how, sparse=True)] if model and model.experts else []
+    beside = adapters.dense(job, how)
+    dense = [*around, _mlp(job, how), *beside]
+    sparse = [*around, experts(job, how), *adapters.sparse(job, how)] if model and model.experts else []
     eager = job.attention == "eager"
     scores = f"{score(job, how)}*B*a*s*s" if eager else additive_masks(job)
     return Layer(
-        _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, inputs])
+        _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
     )
 
 
@@ -67,9 +67,9 @@ def _norms(job: Setup, how: Mode) -> str:
     count, after = (model.norms, model.norms_after) if model else (2, 0)
     if model and model.norm_kind == "layernorm":
         return _layernorms(model, how, sum(_reads(job)))
-    if how.lora:  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
+    if how.lora and not prompts.scales(job):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
         return f"{count * (2 if how.fused and how.each == 2 else 4)}*h"
-    inputs = _entrances(model)
+    inputs = 0 if how.lora else adapters.entrances(model)
     if how.each == 4:
         return f"{count * 8 + 4 * inputs}*h"
     if how.wide:
@@ -78,11 +78,6 @@ def _norms(job: Setup, how: Mode) -> str:
         return f"{(count - after) * before + after * behind + 2 * sum(_reads(job))}*h"
     each = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
     return f"{count * each + 2 * inputs}*h"
-
-
-def _entrances(model: Model | None) -> int:
-    """How many tensors the linears of attention and MLP read: one where both stand behind the same norm."""
-    return 1 if model and model.parallel and model.norms == 1 else 2
 
 
 def _layernorms(model: Model, how: Mode, reads: int) -> str:
@@ -174,70 +169,6 @@ def _mlp(job: Setup, how: Mode) -> str:
     return f"{how.each + product}*f"
 
 
-def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
-    """Inputs of the adapters: shared, or a copy each in the adapter's or autocast's precision; a mask more with dropout."""
-    if not how.lora:
-        return ""
-    names, model = wrapped(job.book.word("lora.targets") or ""), job.model
-    merged = sparse and merged_experts(job)
-    into = _wrapped_reads(names, model, shared=not merged, sparse=sparse)
-    out = "a*d_v" if model and model.latent else "q"
-    widths = [f"{sum(into)}*h"] if sum(into) else []
-    widths += [out] if "o" in names else []
-    if model and model.latent:
-        widths += ["r_q"] if model.latent.q_rank and "q" in names else []
-        widths += ["r_kv"] if "k" in names or "v" in names else []
-    if "down" in names:
-        widths += ([] if merged or not shares(model) else ["f_s"]) if sparse else ["f"]
-    if sparse and adapts_experts(job) and not merged_experts(job):
-        reads = sum(name in names for name in ("gate", "up"))
-        widths += [f"{reads}*k_e*h"] if reads else []
-        widths += ["k_e*f_e"] if "down" in names else []
-    if how.cast == 0 and not job.trainable.dropout:
-        distinct = min(sum(count > 0 for count in into), _entrances(model))
-        low = [f"{how.each}*{width}" for width in widths if width.startswith("r_")]
-        return _sum([f"{how.each * distinct}*h" if distinct else "", *low])
-    if not widths:
-        return ""
-    return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
-
-
-def _quantised_inputs(job: Setup, how: Mode) -> str:
-    """bitsandbytes before 0.43.2 keeps the input of every 4-bit linear (autograd/_functions.py MatMul4Bit), but for that of o_proj,
-    which attention keeps, and those that an adapter shares. A mixture of experts counts as dense here."""
-    release = job.book.version("version.bitsandbytes")
-    old = release is not None and release < Version("0.43.2")
-    if not (old and how.lora and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")):
-        return ""
-    names = wrapped(job.book.word("lora.targets") or "") if how.cast == 0 and not job.trainable.dropout else ()
-    reads = [f"{how.each}*h" for group in (("q", "k", "v"), ("gate", "up")) if not any(name in names for name in group)]
-    return _sum([*reads, "" if "down" in names else f"{how.each}*f"])
-
-
-def _padded_outputs(job: Setup, how: Mode) -> str:
-    """Adapters on some of queries, keys and values of one projection, whose outputs are copied into a whole one: backward keeps them."""
-    names = wrapped(job.book.word("lora.targets") or "")
-    widths = [letter for name, letter in (("q", "q"), ("k", "k"), ("v", "k")) if name in names]
-    if not how.lora or job.framework not in table()["pads_qkv"] or not 0 < len(widths) < 3:
-        return ""
-    return f"{how.each}*({' + '.join(widths)})"
-
-
-def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool, sparse: bool) -> tuple[int, int]:
-    """How many wrapped linears read the input of attention, and of the MLP (of the shared expert in a sparse layer)."""
-    attention = sum(name in names for name in ("q", "k", "v"))
-    if model and model.latent:
-        attention = ("q" in names) + ("k" in names or "v" in names)
-    elif model and model.fused_qkv:
-        attention = min(1, attention)
-    reads = sum(name in names for name in ("gate", "up"))
-    if sparse:
-        return attention, reads if shared and shares(model) else 0
-    if model and (model.fused_gate_up or not model.gated):
-        reads = min(1, reads)
-    return attention, reads
-
-
 def _transient(job: Setup, how: Mode) -> str:
     """The most that backward of a layer holds beside what the layer saved: gradients inside the MLP, fp32 temporaries of a norm that
     stands behind it, or what is in hand when its forward has been computed again.
@@ -257,6 +188,7 @@ def _transient(job: Setup, how: Mode) -> str:
     if _casts_inputs(job, how):  # the product and its fp32 copy, the norm's output, the residual, and the layer's gradient
         relu = model is not None and model.act == "relu"  # keeps its product, which counts already
         found.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
+    found += dora.scaling(job, how)
     before = model is None or model.norms > model.norms_after
     if upcast(job) and before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
         found = [f"{each} - 4*h" for each in found]

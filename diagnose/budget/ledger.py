@@ -82,7 +82,8 @@ class Ledger:
     The failing moment stands in `moments` as it was when the request failed; `whole` is the same moment had it gone on.
     `observed` is what the message says was allocated; `unexplained` = observed - failing total.
     `unknown` names the facts without which terms are missing or wide; a ledger with missing resident terms has
-    `complete` False and must not be used for "fits".
+    `complete` False and must not be used for "fits". `beside` is what processes of other roles keep on the card while this one works:
+    it is taken off `usable`, unless a message says how much was free.
     """
 
     role: str
@@ -96,6 +97,7 @@ class Ledger:
     unknown: tuple[str, ...] = ()
     complete: bool = True
     whole: Moment | None = None
+    beside: tuple[Term, ...] = ()
 
     @property
     def peak(self) -> Moment | None:

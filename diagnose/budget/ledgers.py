@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnose.budget import extra, failure, moments, outside
+from diagnose.budget import apart, extra, failure, moments, outside
 from diagnose.budget.ends import spanned
 from diagnose.budget.host import host
-from diagnose.budget.ledger import Ledger, Moment
+from diagnose.budget.ledger import Ledger, Moment, total
 from diagnose.budget.remembered import Memory
 from diagnose.budget.roles import Role, roles
 from diagnose.budget.setup import Setup, setup
@@ -17,7 +17,8 @@ from diagnose.units import Size
 def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
-    return _beside(book, tuple(_ledger(book, role, first=index == 0) for index, role in enumerate(cast)))
+    drawn = _DRAWN.of(book, cast)
+    return _beside(book, cast, tuple(_ledger(book, cast, index, list(found)) for index, found in enumerate(drawn)))
 
 
 #: Which roles share their cards, by the fact that says so.
@@ -28,54 +29,35 @@ SHARING = {
 }
 
 
-def _beside(book: FactBook, found: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
+def _beside(book: FactBook, cast: tuple[Role, ...], found: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
     """The ledgers of roles in processes of their own that share cards: each has what the others leave. Where a message says what was
     free, the others are in it already."""
     together = [names for fact, names in SHARING.items() if book.switch(fact)]
-    if not together or len(found) < 2:
+    if not together or len(found) < 2 or not all(role.apart for role in cast):
         return found
     printed = found[0].role if failure.usable(book) is not None else ""
     made = []
     for ledger in found:
         sharers = {name for names in together if ledger.role in names for name in names} - {ledger.role}
-        others = [_residence(book, other) for other in found if other.role in sharers]
+        others = [term for role, other in zip(cast, found, strict=True) if role.name in sharers for term in apart.kept(book, role, other)]
         if ledger.role == printed or ledger.usable is None or not others:
             made.append(ledger)
             continue
-        made.append(replace(ledger, usable=_left(ledger.usable, others)))
+        made.append(replace(ledger, usable=_left(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
     return tuple(made)
 
 
-def _residence(book: FactBook, ledger: Ledger) -> Size:
-    """What a role keeps on a card while another works there, with its context: at least its emptiest moment, at most its fullest; an
-    engine its share, or what sleep leaves."""
-    context = outside.context(book) + outside.modules()
-    if ledger.role == "engine":
-        share, whole = book.ratio("rollout.gpu_memory_utilization"), ledger.capacity
-        awake = whole.times(share) if whole is not None and share is not None else None
-        asleep = extra.residue() if book.switch("rollout.sleep") else awake
-        if awake is None or asleep is None:
-            return context
-        return context + Size.between(asleep.low, awake.high, asleep.bytes)
-    sizes = [moment.total for moment in ledger.moments]
-    rests = ledger.moment("init") or ledger.moment("load")
-    if not sizes or rests is None:
-        return context
-    least, stepped = min(size.low for size in sizes), ledger.moment("optimizer_step")
-    between = rests.total.bytes + (stepped.only("moments").bytes if stepped else 0)
-    return context + Size.between(min(least, between), max(between, *(size.high for size in sizes)), between)
+def _left(usable: Size, others: Size) -> Size:
+    ends = (usable.low - others.high, usable.high - others.low, usable.bytes - others.bytes)
+    return Size.between(*(max(0, end) for end in ends))
 
 
-def _left(usable: Size, others: list[Size]) -> Size:
-    low, high, middle = (sum(getattr(other, end) for other in others) for end in ("low", "high", "bytes"))
-    return Size.between(max(0, usable.low - high), max(0, usable.high - low), max(0, usable.bytes - middle))
-
-
-def _ledger(book: FactBook, role: Role, *, first: bool) -> Ledger:
+def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, found: list[Moment]) -> Ledger:
+    role, first = cast[index], index == 0
     job = setup(book, role)
-    found = list(_DRAWN.of(book, role))
+    here = first and _failed_here(book, role, cast)
     failing, whole = None, None
-    if first and _failed_here(book, role) and found:
+    if here and found:
         failing, found, whole = moments.failing(job, found)
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
@@ -85,7 +67,7 @@ def _ledger(book: FactBook, role: Role, *, first: bool) -> Ledger:
         capacity=capacity,
         usable=_usable(book, job, capacity, printed=first),
         failing=failing,
-        observed=failure.observed(book) if first and _failed_here(book, role) else None,
+        observed=failure.observed(book) if here else None,
         host=host(job),
         unknown=job.unknown,
         complete=_complete(job),
@@ -93,8 +75,13 @@ def _ledger(book: FactBook, role: Role, *, first: bool) -> Ledger:
     )
 
 
-def _drawn(book: FactBook, role: Role) -> tuple[Moment, ...]:
-    return tuple(spanned(setup(book, role), _moments))
+def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[tuple[Moment, ...], ...]:
+    """The moments of every role. Those of one process stand in each other's, so that each is set up once."""
+    jobs = [setup(book, role) for role in cast]
+    for job in jobs:
+        job.cast.extend(cast)
+        job.kin.update((other.role.name, other) for other in jobs)
+    return tuple(tuple(spanned(job, _moments)) for job in jobs)
 
 
 _DRAWN = Memory(_drawn)
@@ -111,10 +98,12 @@ def _moments(job: Setup) -> list[Moment]:
     return moments.trained(job) if job.role.trained else moments.frozen(job)
 
 
-def _failed_here(book: FactBook, role: Role) -> bool:
-    """Whether the failure in the log is this role's: no other is named, and there is one."""
+def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
+    """Whether the failure in the log is this role's: no other is named, or none that its process is known to hold."""
     named = book.word("log.role")
-    return "log.phase" in book and (named is None or named == role.name or role.name == "train")
+    if "log.phase" not in book:
+        return False
+    return named in (None, role.name) or (not role.apart and all(each.name != named for each in cast))
 
 
 def _usable(book: FactBook, job: Setup, capacity: Size | None, *, printed: bool) -> Size | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from diagnose.budget.mode import Mode, keeps_product
 from diagnose.budget.setup import Setup
-from diagnose.budget.trainable import wrapped
 from diagnose.catalogue import Model
 from diagnose.units import Version
 
@@ -52,8 +51,7 @@ def working(job: Setup, how: Mode) -> str:
 
 def adapts_experts(job: Setup) -> bool:
     """Whether adapters lie on the experts: named by the targets, in models whose experts are one tensor or many linears."""
-    names = wrapped(job.book.word("lora.targets") or "")
-    return job.trainable.lora and any(name in names for name in ("gate", "up", "down"))
+    return any(name in job.trainable.names for name in ("gate", "up", "down"))
 
 
 def merged_experts(job: Setup) -> bool:

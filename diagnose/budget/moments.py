@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from diagnose.budget import activations, comm, extra, failure, logits, passes, pipeline, states, vision
+from diagnose.budget import activations, comm, dora, extra, failure, inside, logits, passes, pipeline, states, vision
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Moment, Term, total
 from diagnose.budget.setup import Setup
@@ -17,7 +17,7 @@ def trained(job: Setup) -> list[Moment]:
     """The moments of a role that learns, as they are from the second optimizer step on."""
     held = passes.resident(job, moments=True)
     live = [*held, *comm.gathered(job)]
-    seen = [*vision.pixels(job), *vision.tower_kept(job)]
+    seen = [*vision.pixels(job), *vision.tower_kept(job), *inside.joined(job)]
     kept = [*compiled(job, activations.stored), *activations.stem(job)]
     forward = [*live, *seen, *kept]
     moving = comm.exchanged(job)
@@ -33,7 +33,7 @@ def trained(job: Setup) -> list[Moment]:
         Moment("load", (*passes.loading(job),)),
         Moment("init", tuple(passes.resident(job, moments=False))),
         Moment(
-            "forward_end", tuple(max([*forward, *copies, *moving], tower, key=_bytes))
+            "forward_end", tuple(max([*forward, *copies, *moving, *dora.working(job)], tower, key=_bytes))
         ),  # the tower works before the decoder keeps anything
         Moment("loss_call", (*forward, *copies, *logits.at_call(job))),
         Moment("loss_backward", (*forward, *logits.at_backward(job), *comm.backward_bucket(job))),
@@ -44,11 +44,13 @@ def trained(job: Setup) -> list[Moment]:
     if compares and job.loss.beside and job.knows("T") and not logits.fused(job):
         after = [*logits.terms(job, job.loss.kept), *_second(logits.terms(job, job.loss.beside))]
         found.append(Moment("reference_forward", (*forward, *after)))
-    if job.stage in table()["rollouts"]:
+    if job.stage in table()["rollouts"] and job.role.policy:
         found.append(Moment("generate", tuple(passes.generating(job))))
         found += passes.scored(job, live)
         found += passes.weight_sync(job, held)
-    return _roomier(job, found + passes.evaluation(job, between_steps(job, live)) + passes.saving(job, between_steps(job, held)))
+    return _roomier(
+        job, found + passes.evaluation(job, inside.between_steps(job, live)) + passes.saving(job, inside.between_steps(job, held))
+    )
 
 
 def compiled(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
@@ -72,16 +74,6 @@ def _roomier(job: Setup, found: list[Moment]) -> list[Moment]:
     return [moment if moment.name == "generate" else replace(moment, room=usable + freed) for moment in found]
 
 
-#: Gradients that zero_grad frees after the optimizer step; those of ZeRO-3 and Megatron lie in buffers that stay.
-FREED = ("gradients", "gradients_sharded", "gradients_whole")
-
-
-def between_steps(job: Setup, held: list[Term]) -> list[Term]:
-    """What lies on the card after an optimizer step, when evaluation and saving happen."""
-    stay = job.framework in table()["main_weights"]
-    return [term for term in held if stay or term.key not in FREED]
-
-
 def _second(terms: list[Term]) -> list[Term]:
     """The reference model's logits, named as such."""
     return [replace(term, name=phrase("ledger.of_reference", name=term.name), key=f"reference_{term.key}") for term in terms]
@@ -90,14 +82,15 @@ def _second(terms: list[Term]) -> list[Term]:
 def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Term]:
     """The first layer of backward with everything stored, the last with every gradient there, or the embedding behind it: the largest."""
     working = [*compiled(job, activations.recomputed), *comm.backward_units(job), *comm.backward_bucket(job)]
-    working += [*comm.wide_reduction(job), *comm.exchanged(job)]
+    working += [*comm.wide_reduction(job), *comm.exchanged(job), *inside.joined_gradients(job)]
     head = activations.prepared_head(job)  # its backward is over
     first = [term for term in [*forward, *working] if term not in head]
     there = [term for term in live if term.key != "gradients_accumulated"]  # a part of all gradients
     kept = any(term.group == "gradients" and term.size.bytes for term in there)
     grown = [] if kept else states.gradients(job, resident=False)
+    there += inside.joined(job) if job.role.hosts else []  # its backward comes after this one
     last = [*there, *grown, *working, *comm.root_gradients(job)]
-    end = [*there, *grown, *comm.backward_bucket(job), *states.embedding_gradient(job, kept=kept)]
+    end = [*there, *grown, *inside.joined_gradients(job), *comm.backward_bucket(job), *states.embedding_gradient(job, kept=kept)]
     return max(first, last, end, key=_bytes)
 
 
@@ -109,14 +102,12 @@ def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
     """What lies on the card between two passes (`held`), with every gradient there and what the step itself takes."""
     static = [term for term in held if term.group != "gradients"]
     kept = comm.gathered(job) if job.sharding.scheme == "zero3" else []
-    return [*static, *states.gradients(job, resident=False), *kept, *states.step_transient(job)]
+    return [*static, *states.gradients(job, resident=False), *kept, *states.step_transient(job), *inside.joined_step(job)]
 
 
 def frozen(job: Setup) -> list[Moment]:
     """A model that only computes: reference, reward."""
-    held = [*states.weights(job), *comm.gathered(job)]
-    if job.role.offloaded and not comm.gathered(job):
-        held = states.weights(job)
+    held = [*states.weights(job), *comm.gathered(job), *inside.beside(job, moments=True)]
     found = [Moment("load", tuple(states.weights(job)))]
     if not job.knows("T", "h", "V"):  # a reward model that no catalogue knows
         return [*found, Moment("forward_end", tuple(held))]
@@ -126,8 +117,12 @@ def frozen(job: Setup) -> list[Moment]:
 
 
 def engine(job: Setup) -> list[Moment]:
-    made = extra.engine_role(job)
-    return [Moment("generate", tuple(made))] if made else []
+    """A rollout engine: its weights, then its cache in what is left of its share."""
+    held, cache = extra.engine_weights(job), extra.engine_cache(job)
+    if not held:
+        return []
+    others = inside.beside(job, moments=True)
+    return [Moment("load", (*held, *others)), Moment("generate", (*held, *cache, *others))]
 
 
 def failing(job: Setup, found: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
@@ -159,7 +154,7 @@ def at_failure(job: Setup, stands: Moment) -> list[Term]:
     if stands.name not in ("forward_end", "loss_call"):
         there = [term for term in stands.terms if term.key not in failure.REQUESTED]
         return there if exist else _without_moments(job, there)
-    held = [*passes.resident(job, moments=exist), *vision.pixels(job), *vision.tower_kept(job)]
+    held = [*passes.resident(job, moments=exist), *vision.pixels(job), *vision.tower_kept(job), *inside.joined(job)]
     static = [*held, *comm.gathered(job)]
     if stands.name == "loss_call":
         return [*static, *activations.stored(job), *activations.cached(job), *activations.stem(job), *failure.before_loss_block(job)]

@@ -24,6 +24,13 @@ ON_MEMORY = (
     "parallel.",
 )
 
+#: What decides how much a micro batch takes, and nothing else.
+OF_ROWS = frozenset(("train.max_seq_len", "train.micro_batch_size", "train.stage", "model.attention", "train.gradient_checkpointing"))
+#: Moments at which a micro batch is on the card.
+WITH_ROWS = ("forward_end", "loss_call", "loss_backward", "layer_backward")
+#: Groups that a micro batch does not change.
+BESIDE_ROWS = ("weights", "gradients", "optimizer_states", "extra_models", "comm_buffers")
+
 #: From this release on torch names the exception torch.OutOfMemoryError, before torch.cuda.OutOfMemoryError (torch/csrc/Exceptions.cpp).
 RENAMED = Version("2.5")
 
@@ -51,7 +58,7 @@ def of_settings(book: FactBook) -> list[Fact]:
 def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Gradients that wait whole for the micro batch that reduces them; attention scores, had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
-    made: list[Fact] = []
+    made = _of_rows(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
     if waiting is not None and (waiting.bytes or ledger.complete):
         made.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
@@ -62,6 +69,20 @@ def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
             largest: Size = max(scores, key=lambda size: size.bytes)
             made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
     return made
+
+
+def _of_rows(ledger: Ledger) -> list[Fact]:
+    """What a micro batch of unknown size takes, by subtraction: what torch has allocated beside all that does not depend on it."""
+    moment = ledger.moment(ledger.failing)
+    if (
+        moment is None
+        or moment.name not in WITH_ROWS
+        or ledger.observed is None
+        or ledger.complete
+        or not OF_ROWS.issuperset(ledger.unknown)
+    ):
+        return []
+    return [_fact("ledger.rows", ledger.observed - moment.of(*BESIDE_ROWS), "allocated - weights - gradients - optimizer states")]
 
 
 def _fact(name: str, value: Value, formula: str) -> Fact:

@@ -3,7 +3,7 @@ saving."""
 
 from __future__ import annotations
 
-from diagnose.budget import activations, comm, extra, failure, logits, states
+from diagnose.budget import activations, comm, extra, failure, inside, logits, states
 from diagnose.budget.formula import Number, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Moment, Term, total
@@ -14,35 +14,13 @@ from diagnose.record import replace
 
 def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
     """Everything that lies on the card between two passes."""
-    return [
-        *states.weights(job),
-        *states.adapters(job),
-        *(comm.whole_gradients(job) or states.gradients(job, resident=True)),
-        *states.master(job),
-        *states.moments(job, exist=moments),
-        *extra.reference(job),
-        *extra.critic(job),
-        *extra.reward(job),
-        *extra.teacher(job),
-        *(comm.secondary(job) if moments else []),
-        *comm.resident_bucket(job),
-        *comm.staging(job),
-        *comm.ddp_buckets(job),
-        *extra.engine(job, awake=engine),
-    ]
+    return [*inside.own(job, moments=moments), *inside.beside(job, moments=moments, engine=engine)]
 
 
 def generating(job: Setup) -> list[Term]:
     """Rollout: what stays of the trainer, the samples of the round and the copy in which they are sent, the trainer's own cache."""
-    stays = staying(job, resident(job, moments=True, engine=True))
-    return [*stays, *extra.samples(job), *extra.own_generation(job), *comm.gathered(job)]
-
-
-def staying(job: Setup, held: list[Term]) -> list[Term]:
-    """What is left of the trainer's states between two phases of training, where they leave the card for that time."""
-    away = {"optimizer": ("gradients", "optimizer_states"), "all": states.GROUPS, "params": ("weights",)}
-    gone = away.get(job.book.word("rollout.offload_between_phases") or "", ())
-    return [term for term in held if term.group not in gone]
+    stays = inside.staying(job, inside.own(job, moments=True))
+    return [*stays, *inside.beside(job, moments=True, engine=True), *extra.samples(job), *extra.own_generation(job), *comm.gathered(job)]
 
 
 def loading(job: Setup) -> list[Term]:
@@ -73,7 +51,7 @@ def weight_sync(job: Setup, held: list[Term]) -> list[Moment]:
         if not high and job.sharding.scheme == "fsdp" and job.framework not in rule["one_by_one"]:
             high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
         made = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
-    return [Moment("weight_sync", (*staying(job, held), made))]
+    return [Moment("weight_sync", (*inside.staying(job, held), made))]
 
 
 def evaluating(job: Setup) -> Setup | None:

@@ -65,7 +65,7 @@ def _held(
     book: FactBook, word: str | None, load: str | None, compute: Number, framework: str, shards: Sharding
 ) -> tuple[Number, tuple[str, ...]]:
     """Bytes per resident weight without DeepSpeed: what was loaded, or what the framework makes of it."""
-    lora = book.word("train.finetuning") in ("lora", "oft")
+    lora = book.word("train.finetuning") in (*table()["adapters"], *table()["prompts"])
     if word == "fp32":
         return 4, ()
     if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora:

@@ -15,7 +15,8 @@ MOST = 1024  # results that are kept; some 20 KB each
 
 
 class Memory(Generic[T]):
-    """Results of a function of a role and a book that has no other effect. They are forgotten all at once when they are too many."""
+    """Results of a function of a book and a cast of roles that has no other effect. They are forgotten all at once when they are too
+    many."""
 
     def __init__(self, draw: Callable[[FactBook, Any], T]) -> None:
         self._draw = draw
@@ -25,22 +26,22 @@ class Memory(Generic[T]):
         self._roots: dict[Hashable, _Node] = {}
         self._count = 0
 
-    def of(self, book: FactBook, role: Hashable) -> T:
+    def of(self, book: FactBook, cast: Hashable) -> T:
         """What the function returns for these."""
-        node = self._roots.get(role)
+        node = self._roots.get(cast)
         while node is not None:
             if node.question is None:
                 return node.result  # type: ignore[no-any-return]
             node = node.next.get(_ask(book, *node.question))
-        return self._learned(book, role)
+        return self._learned(book, cast)
 
-    def _learned(self, book: FactBook, role: Hashable) -> T:
+    def _learned(self, book: FactBook, cast: Hashable) -> T:
         readings: list[tuple[_Question, Hashable]] = []
-        result = self._draw(_Watched(book, readings), role)
+        result = self._draw(_Watched(book, readings), cast)
         if self._count >= MOST:
             self.forget()
         self._count += 1
-        node = self._roots.setdefault(role, _Node())
+        node = self._roots.setdefault(cast, _Node())
         for question, said in readings:
             node.question = question
             node = node.next.setdefault(said, _Node())

@@ -8,18 +8,21 @@ from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
 from diagnose.budget.losses import Loss, loss_of, losses
 from diagnose.budget.precision import Precision, precision
-from diagnose.budget.roles import Role
-from diagnose.budget.trainable import Trainable, trainable
+from diagnose.budget.roles import Role, of_role
+from diagnose.budget.trainable import Trainable, layers_without, trainable, wrapped_params
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.record import record, replace
+from diagnose.record import field, record, replace
 from diagnose.truth import Truth
 
 
 @record
 class Setup:
-    """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown."""
+    """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown. `given` is the
+    job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those of its process, once
+    someone has asked for them."""
 
+    given: FactBook
     book: FactBook
     role: Role
     model: Model | None
@@ -35,11 +38,13 @@ class Setup:
     fused: bool
     values: dict[str, Number]
     unknown: tuple[str, ...]
+    cast: list[Role] = field(default_factory=list)
+    kin: dict[str, Setup] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
         """How the reference model is held: none, copy, adapter, offload, precomputed; "" where that is open."""
-        if self.role.name != "train" or self.stage not in table()["compared"]:
+        if not self.role.hosts or self.stage not in table()["compared"]:
             return "none"
         if self.trainable.lora:
             return "adapter"
@@ -56,11 +61,12 @@ class Setup:
         return all(map(self.values.__contains__, letters))
 
 
-def setup(book: FactBook, role: Role) -> Setup:
+def setup(given: FactBook, role: Role) -> Setup:
     """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
+    book = of_role(given, role)
     unknown: list[str] = []
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
-    model = _built(role.model, framework)
+    model = _built(role.model, framework, book)
     shards = sharding.sharding(book, role)
     held = precision(book, role, shards, framework)
     learnt = trainable(book, role, framework)
@@ -88,11 +94,16 @@ def setup(book: FactBook, role: Role) -> Setup:
         values["N"] = over
     if learnt.lora:
         values |= {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
+        if model is not None and learnt.kind == "dora":
+            values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
+        if model is not None and layers_without(learnt.kind):
+            values["L_p"] = max(0, model.L - layers_without(learnt.kind))
     values |= rows.letters
     if shards.sequence and "T" in rows.letters:
         whole = rows.letters["T"]
         values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
     return Setup(
+        given=given,
         book=book,
         role=role,
         model=model,
@@ -111,11 +122,13 @@ def setup(book: FactBook, role: Role) -> Setup:
     )
 
 
-def _built(model: Model | None, framework: str) -> Model | None:
+def _built(model: Model | None, framework: str, book: FactBook) -> Model | None:
     """The model as the framework builds it: those with layers of their own call torch's GELU where transformers writes it out, and some
-    have queries, keys and values in one matrix."""
+    have queries, keys and values in one matrix. LLaMA Pro puts new layers between the old ones."""
     if model is None:
         return None
+    if book.word("train.finetuning") == "llama_pro":
+        model = replace(model, L=model.L + (book.count("train.trainable_layers") or 0))
     if model.act == "written" and framework in table()["fused_gelu"]:
         model = replace(model, act="fused")
     return replace(model, fused_qkv=True) if framework in table()["views_of_qkv"] and not model.latent else model
@@ -129,7 +142,7 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
     they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
     phase = book.word("log.phase") or "unknown"
-    here = role.name == "train" and shards.whole_weights and phase not in _BEFORE_WEIGHTS
+    here = role.hosts and shards.whole_weights and phase not in _BEFORE_WEIGHTS
     half = book.word("train.precision") in ("bf16", "fp16")
     allocated = book.size("log.allocated") if here and half else None  # where it does not matter nobody looks (budget/remembered.py)
     return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high

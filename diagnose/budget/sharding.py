@@ -59,8 +59,10 @@ class Sharding:
 
 
 def sharding(book: FactBook, role: Role) -> Sharding:
-    tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
     cards = role.cards
+    if role.name == "engine":  # it divides its model in its own way (rollout.tensor_parallel)
+        return Sharding("single", cards, cards or 1)
+    tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
     scheme = _scheme(book, cards)
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:

@@ -79,6 +79,8 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
         lines = {**values, "P_lin": min(_linears(job), job.trainable.count or 0) // job.sharding.model_parallel}
         return f"{slot}*({used.slots}*P_lin + {used.rest}*(Pt - P_lin))", "", lines
     if used.slots is not None and job.trainable.lora and not job.precision.master and job.precision.states is None:
+        if job.trainable.kind == "adalora":  # PEFT tuners/adalora/layer.py RankAllocator: importance, its mean, its spread
+            return learnt(job, used.slots + 3), "" if job.framework in table()["ranks_parameters"] else learnt(job, used.slots), values
         return learnt(job, used.slots), "", values
     if used.slots is not None:
         return (

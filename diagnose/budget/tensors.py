@@ -104,9 +104,11 @@ def _in_one(job: Setup, which: str) -> bool:
 
 #: The conditions of `when`. Unknown attention may be eager.
 CONDITIONS: dict[str, Callable[[Setup], bool]] = {
+    "engine": lambda job: job.role.name == "engine",
     "pairs": lambda job: job.stage in table()["pairs"],
     "rollouts": lambda job: job.stage in table()["rollouts"],
     "lora": lambda job: job.trainable.lora,
+    "trained_vocabulary": lambda job: not job.trainable.lora or job.trainable.saved > 0,
     "full": lambda job: not job.trainable.lora,
     "zero": lambda job: job.sharding.zero,
     "zero12": lambda job: job.sharding.scheme in ("zero1", "zero2"),
@@ -138,6 +140,8 @@ _SAID: dict[str, Callable[[Setup], str | None]] = {
 def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     """Whether this run may have such a tensor. Of what nobody says, an unknown release stands in the way of none; the rest must be shown
     by the traceback."""
+    if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
+        return False
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
         _allowed(tensor, name, words, job, event) for name, words in tensor.only
     )

@@ -23,8 +23,8 @@ ADAPTERS_AT_MOST = 0.3
 class Trainable:
     """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
 
-    `saved` counts those of whole modules trained beside adapters, which are part of `count`. `inputs` counts, for the wrapped
-    linears of one layer, how many read the hidden state, the attention output and the MLP product.
+    `saved` counts those of whole modules trained beside adapters, which are part of `count`. `kind`: which adapters, and `names`: the
+    linears of a layer that carry one; `inputs` counts how many of them read the hidden state, the attention output and the MLP product.
     """
 
     params: int | None
@@ -35,27 +35,44 @@ class Trainable:
     saved: int = 0
     inputs: tuple[int, int, int] = (0, 0, 0)
     unknown: tuple[str, ...] = ()
+    kind: str = ""
+    names: tuple[str, ...] = ()
 
 
 def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
     model = role.model
-    params = model.params if model else book.count("model.total_params") if role.name in ("train", "actor") else None
+    params = model.params if model else book.count("model.total_params") if role.policy else None
     if params is not None and model is not None and role.headless:
         params -= model.head_params
     if not role.trained:
         return Trainable(params, 0, False)
-    printed = book.count("model.trainable_params") if role.name in ("train", "actor") else None
-    if tuning(book, params) in ("lora", "oft"):
+    printed = book.count("model.trainable_params") if role.policy else None
+    method = tuning(book, params) or ""
+    if method in table()["prompts"]:
+        count = printed or (prompt_params(model, method) if model is not None else None)
+        return Trainable(params, count, True, kind=method)
+    if method in table()["adapters"]:
         return _adapters(book, model, params, printed)
     if printed and params and printed >= ADAPTERS_AT_MOST * params:
         return Trainable(params, min(printed, params), False)
-    layers = book.count("train.trainable_layers")
-    if book.word("train.finetuning") == "freeze" and printed is None and layers and model is not None:
-        return Trainable(params, layers * model.layer_params(), False)
-    if book.word("train.finetuning") == "freeze":
-        return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
+    if method in ("freeze", "lisa", "llama_pro"):
+        return _some_layers(book, model, params, method, printed)
     frozen = model.vision.params if model and model.vision and _tower_frozen(book, framework) else 0
     return Trainable(params, None if params is None else params - frozen, False)
+
+
+def _some_layers(book: FactBook, model: Model | None, params: int | None, method: str, printed: int | None) -> Trainable:
+    """A few layers learn: of the model's own, of those at a time beside embedding, head and last norm (LISA, arXiv 2403.17919), or new
+    ones between them (LLaMA Pro, arXiv 2401.02415)."""
+    layers = book.count("train.trainable_layers")
+    if model is None or not layers:
+        return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
+    count = (layers if method == "llama_pro" else min(layers, model.L)) * model.layer_params()
+    if method == "lisa":
+        count += model.embedding_params + model.head_params + model.norm_params
+    if method == "llama_pro" and params is not None:
+        params += count
+    return Trainable(params, printed or count, False)
 
 
 def tuning(book: FactBook, params: int | None) -> str | None:
@@ -81,13 +98,14 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     targets = book.word("lora.targets") or ""
     small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
     saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
-    inputs = _inputs(targets)
+    kind, names = book.word("lora.kind") or "lora", wrapped(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
-        count = adapter_params(model, rank or DEFAULT_RANK, targets)
+        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind)
         count += saved
     unknown = () if rank is not None or small else ("lora.rank",)
-    return Trainable(params, count, True, rank or DEFAULT_RANK, (book.ratio("lora.dropout") or 0) > 0, saved, inputs, unknown)
+    dropout = (book.ratio("lora.dropout") or 0) > 0
+    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _inputs(names), unknown, kind, names)
 
 
 def saved_params(model: Model, names: str) -> int:
@@ -122,15 +140,40 @@ def every_linear(targets: str) -> bool:
     return not _named(targets)
 
 
-def _inputs(targets: str) -> tuple[int, int, int]:
-    names = wrapped(targets)
+def _inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
     return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
 
 
-def adapter_params(model: Model, rank: int, targets: str) -> int:
-    """r*(in + out) over the wrapped linears of all layers; experts are counted one by one."""
+def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora") -> int:
+    """r*(in + out) over the wrapped linears of all layers; experts are counted one by one. DoRA adds a magnitude per output (PEFT
+    tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py)."""
     names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
-    return rank * sum((wide + out) * count for name, wide, out, count in _linears(model) if name in names)
+    found = [(wide, out, count) for name, wide, out, count in _linears(model) if name in names]
+    beside = {"dora": sum(out * count for _, out, count in found), "adalora": rank * sum(count for _, _, count in found)}
+    return rank * sum((wide + out) * count for wide, out, count in found) + beside.get(kind, 0)
+
+
+def prompt_params(model: Model, method: str) -> int:
+    """LLaMA-Adapter: a prompt and a gate per head in the layers that have one. In the second version a scale and a bias per output of every
+    linear, and the norms."""
+    entry = table()["prompts"][method]
+    count = max(0, model.L - entry["from"]) * (entry["length"] * model.h + model.a)
+    if entry["scales"]:
+        outputs = model.q + 2 * model.k + model.h + (2 if model.gated else 1) * model.f + model.h
+        vectors = model.norm_vectors * model.h
+        count += 2 * (model.L * outputs + model.V) + vectors * (model.L * model.norms + 1)
+    return int(count)
+
+
+def layers_without(kind: str) -> int:
+    """Layers at the beginning that keep nothing: nothing that learns stands before or in them."""
+    entry = table()["prompts"].get(kind)
+    return 0 if entry is None or entry["scales"] else int(entry["from"])
+
+
+def wrapped_params(model: Model, names: tuple[str, ...]) -> int:
+    """Parameters of the linears of these names in one layer, the mean of all."""
+    return sum(wide * out * count for name, wide, out, count in _linears(model) if name in names) // model.L
 
 
 def projected_sides(model: Model) -> tuple[int, int]:

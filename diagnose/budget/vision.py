@@ -15,7 +15,7 @@ def _patches(job: Setup) -> dict[str, Number] | None:
     """The letters of the vision tower with the patches of one row; None where there is none or the images are unknown."""
     tower = job.model.vision if job.model else None
     pixels = job.book.count("data.image_pixels")
-    if tower is None or pixels is None or not job.knows("B") or job.role.name not in ("train", "actor"):
+    if tower is None or pixels is None or not job.knows("B") or not job.role.policy:
         return None
     images = job.book.count("data.images_per_sample") or 1
     own: dict[str, Number] = {"n_v": pixels // tower.patch**2 * images, "h_v": tower.hidden, "f_v": tower.width, "L_v": tower.depth}
