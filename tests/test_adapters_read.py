@@ -266,6 +266,23 @@ def test_a_server_on_other_cards_is_not_the_trainers() -> None:
     assert value(read({"run.sh": apart.replace("2,3,4", "1,2")}), "rollout.placement") == "colocated"
 
 
+@pytest.mark.parametrize(
+    ("command", "engine"),
+    [
+        ("vllm serve a/b --max-model-len 512", "vllm"),
+        ("python3 -m sglang.launch_server --model-path a/b --tp 2", "sglang"),
+        ("lmdeploy serve api_server a/b --tp 2", "lmdeploy"),
+        ("docker run --gpus all ghcr.io/huggingface/text-generation-inference:3.0.1 --model-id a/b", "tgi"),
+        ("docker run --gpus all vllm/vllm-openai:latest python3 -m sglang.launch_server --model-path a/b", "sglang"),
+    ],
+)
+def test_a_server_alone_is_what_failed(command: str, engine: str) -> None:
+    told = read({"serve.sh": command + "\n"})
+    assert [value(told, name) for name in ("rollout.engine", "model.path", "log.role")] == [engine, "a/b", "engine"]
+    beside = read({"serve.sh": command + "\naccelerate launch t.py --per_device_train_batch_size 1\n"})
+    assert (value(beside, "rollout.engine"), value(beside, "log.role")) == (engine, None)
+
+
 def test_roles_of_a_ray_job_have_their_cards() -> None:
     told = read(
         {
@@ -293,6 +310,19 @@ def test_roles_of_a_ray_job_have_their_cards() -> None:
 )
 def test_the_kind_is_found_by_what_the_text_says(text: str, kind: str) -> None:
     assert read({"whatever": text}).inputs[0].kind == kind
+
+
+def test_blocks_of_the_same_names_make_no_file_of_another_framework() -> None:
+    """NeMo Automodel, too, has a model and an optimizer with a class for each: that does not give it torchtune's defaults."""
+    text = (
+        "step_scheduler: {global_batch_size: 64, local_batch_size: 8}\n"
+        "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, pretrained_model_name_or_path: google/gemma-2-9b}\n"
+        "distributed: {_target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager, tp_size: 1}\n"
+        "optimizer: {_target_: torch.optim.Adam, lr: 1.0e-5}\n"
+    )
+    told = read({"automodel.yaml": text})
+    assert told.inputs[0].kind == "unknown" and value(told, "train.framework") is None
+    assert value(told, "train.gradient_checkpointing") is None
 
 
 def test_a_forced_kind_is_taken_at_its_word() -> None:

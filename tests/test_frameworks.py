@@ -20,6 +20,7 @@ RESERVED = {
     "extends",
     "version",
     "trainer",
+    "serves",
     "rank",
     "unknown",
     "file_key",

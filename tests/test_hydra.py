@@ -261,7 +261,8 @@ def test_a_global_micro_batch_is_shared_out() -> None:
     ("lines", "meant"),
     [
         (("actor_rollout_ref.actor.use_kl_loss=False", "actor_rollout_ref.ref.fsdp_config.param_offload=True"), "none"),
-        (("actor_rollout_ref.actor.use_kl_loss=True",), "copy"),
+        (("actor_rollout_ref.actor.use_kl_loss=True",), "offload"),
+        (("actor_rollout_ref.actor.use_kl_loss=True", "actor_rollout_ref.actor.strategy=megatron"), "copy"),
         (("actor_rollout_ref.actor.use_kl_loss=True", "actor_rollout_ref.ref.fsdp_config.param_offload=True"), "offload"),
         (("algorithm.use_kl_in_reward=True", "actor_rollout_ref.model.lora_rank=16"), "adapter"),
     ],

@@ -71,6 +71,131 @@ def test_a_value_is_what_the_names_surely_stand_for(lines: str, expected: int | 
     assert expected is not None or origin(told, "train.micro_batch_size") is None
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("ds.map(lambda row: tok(row['text'], truncation=True, max_length=LIMIT))", 512),
+        ("ds.map(lambda row: tok(row['text'], truncation='only_first', max_length=LIMIT, padding='max_length'))", 512),
+        ("ids = tok.apply_chat_template(chat, tokenize=True, truncation=True, max_length=LIMIT)", 512),
+        ("tok(a, truncation=True, max_length=LIMIT)\ntok(b, truncation=True, max_length=512)", 512),
+        ("tok(a, truncation=True, max_length=LIMIT)\ntok(b, truncation=True, max_length=128)", None),
+        ("tok(a, truncation=False, max_length=LIMIT)", None),
+        ("tok(a, padding=True, max_length=LIMIT)", None),
+        ("model.generate(ids, max_length=LIMIT)", None),
+        ("tok = AutoTokenizer.from_pretrained('m', model_max_length=LIMIT)", 512),
+        ("tok = AutoTokenizer.from_pretrained('m', model_max_length=LIMIT)\ntok(a, truncation=True, max_length=tok.model_max_length)", 512),
+    ],
+)
+def test_the_length_is_what_the_script_cuts_its_texts_to(lines: str, expected: int | None) -> None:
+    """The Trainer has no limit of its own: without the tokenizer's call most scripts would have no length at all."""
+    told = script(f"LIMIT = 512\na = TrainingArguments(per_device_train_batch_size=2)\n{lines}")
+    assert value(told, "train.max_seq_len") == expected
+
+
+def test_trls_trainers_cut_by_themselves() -> None:
+    assert value(script("a = SFTConfig(max_length=1024)\ntok(b, truncation=True, max_length=64)"), "train.max_seq_len") == 1024
+
+
+@pytest.mark.parametrize(
+    ("lines", "stage", "head"),
+    [
+        ("m = AutoModelForCausalLM.from_pretrained('m')", "sft", None),
+        ("m = AutoModelForCausalLM.from_pretrained('m')\nclass Mine(Trainer):\n    def compute_loss(self): pass", None, None),
+        ("m = AutoModelForSequenceClassification.from_pretrained('m', num_labels=3)", None, "classes"),
+        ("m = transformers.LlamaForTokenClassification.from_pretrained('m')", None, "classes"),
+        ("m = AutoModel.from_pretrained('m')", None, "none"),
+        ("m = FastLanguageModel.from_pretrained('m')", None, None),
+    ],
+)
+def test_the_class_of_the_model_says_what_its_loss_works_on(lines: str, stage: str | None, head: str | None) -> None:
+    told = script(f"{lines}\na = TrainingArguments(per_device_train_batch_size=2)")
+    assert (value(told, "train.stage"), value(told, "model.head")) == (stage, head)
+
+
+LOOP = "m = LlamaForCausalLM.from_pretrained('meta-llama/Llama-2-7b-hf')\nd = DataLoader(rows, batch_size=4)\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "expected"),
+    [
+        ("o = torch.optim.AdamW(m.parameters(), lr=1e-5)", "train.optimizer", "adamw"),
+        ("o = bnb.optim.AdamW8bit(m.parameters())", "train.optimizer", "adamw_8bit"),
+        ("o = SGD(m.parameters(), lr=1)", "train.optimizer", None),
+        ("o = SGD(m.parameters(), lr=1, momentum=0.9)", "train.optimizer", "sgd"),
+        ("with torch.autocast('cuda', dtype=torch.bfloat16): pass", "train.precision", "bf16"),
+        ("with torch.cuda.amp.autocast(): pass", "train.precision", "fp16"),
+        ("with torch.cuda.amp.autocast(enabled=args.amp): pass", "train.precision", None),
+        ("", "train.finetuning", "full"),
+        ("for p in m.parameters(): p.requires_grad = False", "train.finetuning", None),
+        ("m.model.requires_grad_(False)", "train.finetuning", None),
+        ("m = get_peft_model(m, LoraConfig(r=4))", "train.finetuning", "lora"),
+        ("m = get_peft_model(m, config)", "train.finetuning", None),
+        ("", "train.gradient_checkpointing", "disabled"),
+        ("m.gradient_checkpointing_enable()", "train.gradient_checkpointing", "enabled"),
+        ("a = Accelerator(mixed_precision='bf16')", "train.precision", "bf16"),
+        ("a = Accelerator(mixed_precision='bf16')", "train.micro_batch_size", 4),
+    ],
+)
+def test_a_loop_of_ones_own_says_what_it_trains_with(lines: str, name: str, expected: Value) -> None:
+    """Without a trainer there are no defaults but those of torch and from_pretrained; what the script does itself stands in its calls."""
+    told = read({"t.py": f"import torch\n{LOOP}{lines}\n"})
+    assert value(told, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "framework"),
+    [
+        ("torchrun run_sft.py --model_name_or_path a/b --per_device_train_batch_size 1 --gradient_accumulation_steps 2", "transformers"),
+        ("uv run examples/run_sft.py --config sft.yaml policy.train_micro_batch_size=1", "nemo_rl"),
+        ("uv run run_sft.py", "nemo_rl"),
+    ],
+)
+def test_a_script_that_is_called_as_another_frameworks_is_known_by_its_options(command: str, framework: str) -> None:
+    assert value(read({"run.sh": f"{command}\n"}), "train.framework") == framework
+
+
+SWITCHED = """import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--lora", action="store_true")
+p.add_argument("--ckpt", type=bool, default=True)
+a = p.parse_args()
+m = AutoModelForCausalLM.from_pretrained("m")
+d = DataLoader(rows, batch_size=4)
+if a.lora:
+    m = get_peft_model(m, LoraConfig(r=4))
+if a.ckpt:
+    m.gradient_checkpointing_enable()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "tuning", "checkpointing"),
+    [
+        ("python t.py", "full", "enabled"),
+        ("python t.py --lora", "lora", "enabled"),
+        ("python t.py --ckpt false", "full", "disabled"),
+        ("python t.py --lora --ckpt $CKPT", "lora", None),
+        ("", None, None),
+    ],
+)
+def test_a_call_that_hangs_on_an_option_is_made_as_the_command_says(command: str, tuning: str | None, checkpointing: str | None) -> None:
+    """What stands under `if args.x:` happens only with it; without the command nobody knows."""
+    told = read({"t.py": SWITCHED, **({"run.sh": f"{command}\n"} if command else {})})
+    assert (value(told, "train.finetuning"), value(told, "train.gradient_checkpointing")) == (tuning, checkpointing)
+    assert (value(told, "lora.rank") is None) == (tuning == "full")
+
+
+def test_a_call_that_the_script_switches_off_is_not_made() -> None:
+    told = script("LORA = False\nif LORA:\n    m = get_peft_model(m, LoraConfig(r=4))\na = TrainingArguments(output_dir='o')")
+    assert value(told, "train.finetuning") == "full"
+
+
+def test_a_script_that_loads_nothing_has_no_defaults() -> None:
+    told = read({"t.py": "import torch\nm = Net()\nd = DataLoader(rows, batch_size=4)\n"})
+    assert value(told, "train.micro_batch_size") == 4
+    assert [value(told, name) for name in ("train.finetuning", "model.attention", "train.precision", "train.load_dtype")] == [None] * 4
+
+
 def test_a_mapping_from_elsewhere_leaves_every_default_open() -> None:
     told = script("a = SFTConfig(**yaml.safe_load(open('x')))", {"trl": "0.26.0"})
     assert value(told, "train.gradient_checkpointing") is None

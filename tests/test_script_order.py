@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose.adapters.python_file import Reader, Script
+from diagnose.adapters.python_file import Reader
+from diagnose.adapters.script_leaves import Script
 
 CLASSES = frozenset({"TrainingArguments", "SFTConfig"})
 LOAD = "AutoModelForCausalLM.from_pretrained"

@@ -14,7 +14,7 @@ from diagnose.adapters.dimensions import built
 from diagnose.adapters.effective import derived, ineffective
 from diagnose.adapters.leaf import Leaf, Unreadable
 from diagnose.adapters.opened import Opened, opened
-from diagnose.adapters.run import cut_off, run_facts, script_facts, too_late, unrecognised
+from diagnose.adapters.run import alone, cut_off, run_facts, script_facts, too_late, unrecognised
 from diagnose.adapters.settings import ConfigSource, Document, Settings
 from diagnose.adapters.spellings import Span
 from diagnose.adapters.started import Started, started
@@ -55,6 +55,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     lost, warnings = cut_off(begun)
     after, late = too_late(found)
     facts: list[Fact] = [*_frameworks(gathered, found), *run_facts(begun), *script_facts(found), *lost, *after, _given(gathered)]
+    facts += alone(begun, gathered, book)
     known = FactBook(book).learn(facts)
     spans = _spans(gathered, known)
     told = _translated(gathered, spans, known)
@@ -163,9 +164,9 @@ def _frameworks(gathered: Iterable[Part], found: Sequence[Opened]) -> list[Fact]
     return facts + models
 
 
-def _given(gathered: Iterable[Part]) -> Fact:
+def _given(gathered: Sequence[Part]) -> Fact:
     """Whether anything says how the trainer was configured; defaults alone contradict nobody."""
-    names = [part.name for part in gathered if part.table.trainer and part.leaves]
+    names = [part.name for part in parts.leading(gathered) if part.leaves]
     return Fact("config.given", bool(names), "derived", Witness("derived", text=f"settings in {names[0]}" if names else "no settings"))
 
 
@@ -231,12 +232,13 @@ def _presumed(
     missing: named.Missing,
 ) -> list[Fact]:
     """Files that a framework ships, then the defaults of the trainer, DeepSpeed's own, and what frameworks set whatever the config says."""
-    trainer = next((part.table for part in gathered if part.table.trainer), None)
+    leading = parts.leading(gathered)
+    trainer = next((part.table for part in leading), None)
     launchers = frozenset("spread" if start.launch.spread else start.launch.launcher for start in begun if start.trains)
-    merged = next((part.merged for part in gathered if part.table.trainer), None)
+    merged = next((part.merged for part in leading), None)
     if merged is None:
-        merged = {name_of(leaf.key): leaf for part in reversed(gathered) if part.table.trainer for leaf in part.leaves}
-    setting = Setting(known, spans, frozenset(part.form for part in gathered if part.table.trainer), launchers, model, merged)
+        merged = {name_of(leaf.key): leaf for part in reversed(leading) for leaf in part.leaves}
+    setting = Setting(known, spans, frozenset(part.form for part in leading), launchers, model, merged)
     facts: list[Fact] = []
     drives = trainer is None or integration(tables.table("deepspeed"), trainer.name) is not None
     sharded = any(part.table.name == "deepspeed" for part in gathered) or (drives and (known.count("zero.stage") or 0) > 0)
@@ -247,8 +249,8 @@ def _presumed(
     sharded = sharded or bool(facts)
     if missing.launcher:
         settled |= {"zero.stage", "fsdp.sharding"}
-    own = [part for part in gathered if part.table.trainer and part.form != "dump"]
-    whole = all(part.whole for part in own) if own else any(part.whole for part in gathered if part.table.trainer)
+    own = [part for part in leading if part.form != "dump"]
+    whole = all(part.whole for part in own) if own else any(part.whole for part in leading)
     if trainer is not None and whole and not missing.trainer:
         if "model.attention" not in settled and "model.attention" not in known:
             facts += unsaid_attention(trainer, setting)
@@ -259,8 +261,8 @@ def _presumed(
     named_by = trainer or (tables.table(hint) if hint in tables.names() else None)
     if named_by is not None:
         facts += defaults(named_by, setting, settled, only_always=True)
-    if any(start.is_server for start in begun):
-        facts += defaults(tables.table("vllm"), setting, settled)
+    for engine in dict.fromkeys(start.table.name for start in begun if start.table is not None and start.is_server):
+        facts += defaults(tables.table(engine), setting, settled)
     return facts
 
 

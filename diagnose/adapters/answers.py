@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from diagnose.adapters import tables
-from diagnose.adapters.leaf import Leaf
+from diagnose.adapters.leaf import YES, Leaf
 from diagnose.adapters.opened import Opened
 from diagnose.adapters.started import Started
 from diagnose.adapters.translate import Part, name_of
@@ -51,13 +51,16 @@ def _of_script(part: Part, begun: Sequence[Started]) -> Part:
     """A script that nobody is known to start leaves open what a parser fills."""
     starts = [start for start in begun if _base(start.launch.program) == _base(part.name)]
     if not starts:
-        return replace(part, whole=False) if part.asks else part
+        leaves = tuple(_unsure(leaf) if leaf.option and leaf.shape == "map" else leaf for leaf in part.leaves)
+        return replace(part, leaves=leaves, whole=part.whole and not part.asks)
     if not any(leaf.option for leaf in part.leaves):
         return part
     given = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
     places = {leaf.key: _place(*given[leaf.option]) for leaf in part.leaves if leaf.option in given}
     leaves = tuple(_given(leaf, given[leaf.option][0]) if leaf.option in given else leaf for leaf in part.leaves)
-    return replace(part, leaves=leaves, elsewhere=places)
+    left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch leaves out
+    made = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
+    return replace(part, leaves=made, elsewhere=places)
 
 
 def _base(path: str) -> str:
@@ -66,10 +69,18 @@ def _base(path: str) -> str:
 
 def _given(leaf: Leaf, flag: Flag) -> Leaf:
     if not flag.sure:
-        return replace(leaf, text=None, shape="unsure", items=(), option="")
+        return _unsure(leaf)
     if flag.value is None:  # a switch turns what its default is not
-        return replace(leaf, text="False" if leaf.text == "True" else "True", shape="scalar", items=(), option="")
+        return replace(
+            leaf, text="False" if leaf.text == "True" else "True", shape=leaf.shape if leaf.shape == "map" else "scalar", option=""
+        )
+    if leaf.shape == "map":
+        return replace(leaf, text=str(flag.value.lower() in YES), option="")
     return replace(leaf, text=flag.value, shape="list" if flag.items else "scalar", items=flag.items, option="")
+
+
+def _unsure(leaf: Leaf) -> Leaf:
+    return replace(leaf, text=None, shape="unsure", items=(), option="")
 
 
 def _place(flag: Flag, start: Started) -> Witness:

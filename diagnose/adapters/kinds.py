@@ -11,7 +11,7 @@ from diagnose.adapters.leaf import Leaf
 from diagnose.adapters.settings import Form
 
 if TYPE_CHECKING:
-    from diagnose.adapters.python_file import Script
+    from diagnose.adapters.script_leaves import Script
 
 #: What --config KIND=FILE may call a kind beside a framework's name.
 FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
@@ -71,7 +71,7 @@ def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Le
     for name in _of_files():
         tab = tables.table(name)
         known = [leaf for key, leaf in by_name.items() if key in tab.known] if not tables.by_signs_only(name) else []
-        turning = [leaf for leaf in known if tab.named(leaf.key)]
+        turning = [leaf for leaf in known if leaf.shape != "map" and tab.named(leaf.key)]  # a block of such a name says nothing yet
         if len(known) < max(score, 2) or 2 * len(known) <= sum("." not in key for key in by_name) or not turning:
             continue
         best = {**(best if len(known) == score else {}), name: turning[0]}
@@ -100,7 +100,9 @@ def _classes(framework: str, text: str) -> Iterable[str]:
     """The classes of a framework; those with names that others use as well only where the script imports it."""
     signs = tables.signs(framework)
     module = signs.get("imports", "")
-    return signs.get("classes", ()) if not module or re.search(rf"^\s*(?:from|import)\s+{module}\b", text, re.MULTILINE) else ()
+    if module and not re.search(rf"^[ \t]*(?:from[ \t]+|import[ \t](?:[^\n#]*,)?[ \t]*){module}\b", text, re.MULTILINE):
+        return ()
+    return signs.get("classes", ())  # type: ignore[no-any-return]
 
 
 def kind_of_classes(script: Script, text: str) -> str:

@@ -194,7 +194,8 @@ def _moved(launch: Launch, chars: Chars, outer: Command, env: dict[str, Word], s
 
 
 def _past_options(words: list[Word]) -> list[Word]:
-    """What follows the options of a launcher whose options we do not know: the first word that looks like a program."""
+    """What follows the options of a launcher whose options we do not know: the first word that looks like a program, else the
+    image of a container that starts one."""
     commands = shipped.table("programs")["commands"]
     for index, word in enumerate(words):
         name = word.text.rpartition("/")[2]
@@ -202,7 +203,8 @@ def _past_options(words: list[Word]) -> list[Word]:
             return words[index:]
         if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and words[index - 1].text in ("-e", "--env")):
             return words[index:]
-    return []
+    images = shipped.table("programs")["images"]
+    return next((words[i:] for i, word in enumerate(words) if word.text.rpartition("/")[2].partition(":")[0] in images), [])
 
 
 def _launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:
@@ -263,7 +265,7 @@ def _program(words: list[Word]) -> tuple[str, list[Word]]:
     head = words[0].text.rpartition("/")[2] if "/" in words[0].text and not words[0].text.endswith(".py") else words[0].text
     if head in shipped.table("programs")["commands"]:
         size = 1
-        while size < min(3, len(words)) and re.fullmatch(r"[a-z][a-z_-]*", words[size].text):
+        while size < min(3, len(words)) and re.fullmatch(r"[a-z][a-z_-]*(?:_v\d)?", words[size].text):
             size += 1
         return " ".join([head, *(word.text for word in words[1:size])]), words[size:]
     return words[0].text, words[1:]

@@ -19,7 +19,7 @@ from diagnose.record import field, record
 if TYPE_CHECKING:
     from diagnose.adapters import toml_file
     from diagnose.adapters.launch import Launch
-    from diagnose.adapters.python_file import Script
+    from diagnose.adapters.script_leaves import Script
 
 __all__ = ["Opened", "decoded", "kind_of_keys", "opened", "python_classes"]
 

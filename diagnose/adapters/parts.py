@@ -11,6 +11,9 @@ from diagnose.adapters.opened import Opened
 from diagnose.adapters.translate import Part, name_of, on
 from diagnose.record import replace
 
+#: The table of scripts without a trainer, and the libraries that run around a script's own model, optimizer and loader.
+PLAIN, AROUND = "pytorch", ("accelerate", "lightning")
+
 
 def of_file(found: Opened) -> Iterator[Part]:
     """The parts of a YAML, JSON or Python config."""
@@ -36,6 +39,8 @@ def of_file(found: Opened) -> Iterator[Part]:
     )
     yield made if found.script is None else replace(made, whole=not found.script.partial, asks=found.script.asks)
     if found.script is not None:
+        if found.kind in AROUND:
+            yield replace(made, table=tables.table(PLAIN))
         for key, literal in found.script.literals.items():
             holder = next(leaf for leaf in found.leaves if leaf.key == key)
             if key == "deepspeed":
@@ -44,6 +49,11 @@ def of_file(found: Opened) -> Iterator[Part]:
                 )
         if found.script.env:
             yield Part(found.source.name, tables.table("shell"), "python", found.text, tuple(found.script.env), own_keys=False)
+
+
+def leading(gathered: Sequence[Part]) -> list[Part]:
+    """The parts of the trainer; of a script that has none, what it says itself."""
+    return [part for part in gathered if part.table.trainer] or [part for part in gathered if part.table.name == PLAIN]
 
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
@@ -55,9 +65,9 @@ def in_order(parts: Iterable[Part]) -> list[Part]:
         role = (
             0
             if part.table.trainer
-            else {"accelerate_launch": 1, "torchrun": 1, "deepspeed_launch": 1, "deepspeed": 2, "accelerate": 3, "vllm": 4}.get(
-                part.table.name, 5
-            )
+            else 4
+            if part.table.serves
+            else {"accelerate_launch": 1, "torchrun": 1, "deepspeed_launch": 1, "deepspeed": 2, "accelerate": 3}.get(part.table.name, 5)
         )
         return role, forms[part.form]
 

@@ -3,73 +3,27 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Sequence
 
-from diagnose.adapters.leaf import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
-from diagnose.adapters.script_calls import called, late, literal, loads_model, parsed, scalar
+from diagnose.adapters.leaf import Leaf
+from diagnose.adapters.script_calls import NAMED, called, cuts, late, loads_model, parsed, scalar
 from diagnose.adapters.script_env import environment
+from diagnose.adapters.script_leaves import Leaves, Script
 from diagnose.adapters.script_models import Models, mapped
 from diagnose.adapters.script_names import PARSERS, Names
 from diagnose.adapters.script_order import Order
-from diagnose.phrases import phrase
-from diagnose.record import field, record, replace
 
-#: Calls whose keyword arguments keep their name; those of a trainer's own configuration are spelled bare.
-NAMED = frozenset({"LoraConfig", "BitsAndBytesConfig", "DataLoader", "get_peft_model", "prepare_model_for_kbit_training"})
-NAMED |= {"DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "gradient_checkpointing_enable"}
-NAMED |= {"DeepSpeedStrategy", "FSDPStrategy", "DDPStrategy", "ModelParallelStrategy", "BitsandbytesPrecision"}
 _TRAINER_SUFFIX = "Trainer"
 _FILES = frozenset({"parse_yaml_file", "parse_json_file"})
 _PLAIN_TRAINERS = frozenset({"Trainer", "Seq2SeqTrainer"})
-#: Bits of the longest number that means anything.
-LONGEST = 1024
 
 
-@record(frozen=False)
-class Script:
-    """What a script shows. `classes` are the trainer classes that it calls, with their places; `env` what it writes to os.environ
-    while that is still read, `too_late` what it writes there afterwards. `partial`: settings come from elsewhere as well, such as
-    a mapping that is not in the script; `asks`: a parser of the command line fills its settings."""
-
-    leaves: list[Leaf] = field(default_factory=list)
-    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    env: list[Leaf] = field(default_factory=list)
-    too_late: list[Leaf] = field(default_factory=list)
-    cuda_before_shard: bool | None = None
-    args_after_model: bool | None = None
-    model_in_init: bool | None = None
-    cuda_at: tuple[int, int] = (0, 0)
-    cuda_by: str = ""  # what moves it: to, cuda, device_map
-    model_at: tuple[int, int] = (0, 0)
-    literals: dict[str, object] = field(default_factory=dict)  # dict literals given as deepspeed=, fsdp_config=
-    partial: bool = False
-    asks: bool = False
-
-
-class Reader:
-    """Reads a script's calls in source order; names bound once to a literal are followed."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._lines = text.split("\n")
-        self._bytes = [len(line.encode()) == len(line) for line in self._lines]
-        self._offsets = [0]
-        for line in self._lines:
-            self._offsets.append(self._offsets[-1] + len(line) + 1)
-        self._names = Names()
-        self._place = Places(text)
-        self.script = Script()
-        self._columns: dict[int, list[int]] = {}  # of lines that are not ASCII: the character at each byte
-        self._keys: dict[str, int] = {}
-        self._left = MAX_LEAVES
+class Reader(Leaves):
+    """Reads a script's calls in source order."""
 
     def read(self, args_classes: frozenset[str]) -> Script:
         """The script's settings. Raises Unreadable where it is not Python."""
         tree = parsed(self.text)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > LONGEST:
-                node.value = math.inf  # it has more digits than Python prints
         self._names = Names.of(tree)
         calls = sorted(
             (late(node) for node in ast.walk(tree) if isinstance(node, ast.Call)),
@@ -81,11 +35,10 @@ class Reader:
         argued = trained = None
         for call in calls:
             name = called(call.func)
-            if name == "from_pretrained" and loads_model(call.func):
+            if name == "from_pretrained":
                 self._loads(call, models.loads, args_classes)
             elif name in NAMED:
-                self._keywords(call, f"{name}.")
-                self._whole(call, name)
+                self._named(call, name)
             elif name in PARSERS | _FILES:
                 self._filled(call, args_classes)
             elif not name.endswith(_TRAINER_SUFFIX) and (kind := self._kind(name, args_classes)):
@@ -98,6 +51,7 @@ class Reader:
                 trained = trained or call
             elif moved is None and models.is_moved(call):
                 moved = call
+        self._own_code(calls)
         self._set_later(args_classes)
         for leaf, effective in environment(tree, self._constant):
             (self.script.env if effective else self.script.too_late).append(leaf)
@@ -138,96 +92,23 @@ class Reader:
         owner = func.value.id if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) else called(func)
         return self._names.modules.get(owner, "transformers").startswith("transformers")
 
-    # -- places
-
-    def _offset(self, line: int, byte: int) -> int:
-        """ast counts columns in UTF-8 bytes."""
-        if self._bytes[line - 1]:
-            return self._offsets[line - 1] + byte
-        if line not in self._columns:
-            text = self._lines[line - 1]
-            self._columns[line] = [at for at, sign in enumerate(text) for _ in sign.encode()] + [len(text)]
-        columns = self._columns[line]
-        return self._offsets[line - 1] + columns[min(byte, len(columns) - 1)]
-
-    def _at(self, node: ast.expr) -> tuple[int, int]:
-        return self._place(self._offset(node.lineno, node.col_offset))
-
-    def _span(self, node: ast.expr) -> tuple[int, int]:
-        return self._offset(node.lineno, node.col_offset), self._offset(
-            node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        )
-
     # -- settings
 
-    def _keywords(self, call: ast.Call, prefix: str) -> None:
-        for keyword in call.keywords:
-            if keyword.arg is None:
-                self._spread(keyword.value, prefix)
-            else:
-                self._leaf(f"{prefix}{keyword.arg}", keyword.value, keyword)
-
-    def _spread(self, value: ast.expr, prefix: str) -> None:
-        """`**settings` where settings is a dict literal; any other mapping may hold every key."""
-        name = value.id if isinstance(value, ast.Name) else ""
-        value = self._names.followed(value)
-        if isinstance(value, ast.Dict):
-            for key, inner in zip(value.keys, value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self._leaf(f"{prefix}{key.value}", inner, None)
-                elif key is None:
-                    self._spread(inner, prefix)
-        elif isinstance(value, ast.Call) and called(value.func) == "dict":
-            self._keywords(value, prefix)
-        elif not prefix:
-            self.script.partial = True
-        self.script.partial = self.script.partial or (not prefix and name in self._names.refilled)
-
-    def _leaf(self, key: str, node: ast.expr, keyword: ast.keyword | None, *, again: bool = False, option: str = "") -> None:
-        self._left -= 1
-        if self._left < 0 or key.count(".") > MAX_DEPTH:  # names that hold each other unfold without end
-            raise Unreadable("too_large", phrase("adapters.too_large"))
-        start, end = self._span(node)
-        found = self._names.found(node)
-        value, option = found.node, found.option or option
-        line, column = (
-            self._at(value) if value is not node else self._place(self._offset(keyword.lineno, keyword.col_offset) if keyword else start)
-        )
-        leaf = Leaf(key, None, self.text[start:end], start, end, line, column, "unsure", option=option)
-        text = scalar(value)
-        if isinstance(value, ast.Constant) and value.value is None:
-            self._add(replace(leaf, shape="null"), again)
-        elif text is not None:
-            self._add(replace(leaf, text=text, shape="scalar"), again)
-        elif isinstance(value, (ast.List, ast.Tuple, ast.Set)):
-            items = tuple(item for item in (scalar(part) for part in value.elts) if item is not None)
-            self._add(replace(leaf, shape="list", items=items), again)
-        elif isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and called(value.func) == "dict"):
-            self._add(replace(leaf, shape="map"), again)
-            if (held := literal(value)) is not None:
-                self.script.literals[key] = held
-            self._spread(value, f"{key}.")
-        else:
-            self._add(leaf, again)
-
-    def _add(self, leaf: Leaf, again: bool = False) -> None:
-        """Of two models the first is the one trained; what a script sets again (`again`) is what holds."""
-        if leaf.key not in self._keys:
-            self._keys[leaf.key] = len(self.script.leaves)
-            self.script.leaves.append(leaf)
-        elif again:
-            self.script.leaves[self._keys[leaf.key]] = leaf
-
-    def _whole(self, call: ast.Call, key: str, *, call_inside: bool = False) -> None:
-        """The call itself: where a keyword can be added."""
-        start, end = self._span(call)
-        line, column = self._place(start)
-        if call_inside:
-            start, end = self._span(call.func)[1] + 1, end - 1
-        self._add(Leaf(key, "true", self.text[start:end], start, end, line, column, "map"))
+    def _named(self, call: ast.Call, name: str) -> None:
+        """A call that says something by itself, unless the script switches it off (`if args.use_lora:`)."""
+        switch = self._names.switch(call)
+        if switch is not None and not switch.option and scalar(switch.node) == "False":
+            return
+        self._keywords(call, f"{name}.")
+        self._whole(call, name, switch=switch)
 
     def _loads(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
-        """A model that is loaded: its arguments where it is the one trained; a loader of the framework's own names the framework."""
+        """A model that is loaded: its arguments where it is the one trained; a loader of the framework's own names the framework.
+        Of a tokenizer the limit that it is given."""
+        if not loads_model(call.func):
+            for limit in (word for word in call.keywords if word.arg == "model_max_length"):
+                self._leaf("tokenizer.model_max_length", limit.value, limit)
+            return
         if any(call is one for one in models):
             self._model(call)
         if isinstance(call.func, ast.Attribute) and (owner := called(call.func.value)) in args_classes:
@@ -240,6 +121,24 @@ class Reader:
             if keyword.arg == "pretrained_model_name_or_path":
                 self._leaf("from_pretrained.model", keyword.value, keyword)
         self._keywords(call, "from_pretrained.")
+        if isinstance(call.func, ast.Attribute):
+            (start, end), owner = self._span(call.func.value), called(call.func.value)
+            self._add(Leaf("from_pretrained", owner, self.text[start:end], start, end, *self._place(start), "scalar"))
+
+    def _own_code(self, calls: Sequence[ast.Call]) -> None:
+        """The length to which the script cuts its texts, unknown where its calls differ (a tokenizer's own limit says nothing), and
+        whether it has a loss of its own or freezes parameters itself."""
+        found = [limit for call in calls if (limit := cuts(call)) and not ast.unparse(limit.value).endswith(".model_max_length")]
+        for limit in found[:1]:
+            self._leaf("tokenizer.max_length", limit.value, limit)
+        if len({scalar(self._names.followed(limit.value)) for limit in found}) > 1:
+            self._open("tokenizer.max_length")
+        for own in self._names.methods("compute_loss")[:1]:
+            self._add(Leaf("compute_loss", "true", own.name, 0, 0, *self._place(self._offset(own.lineno, own.col_offset)), "scalar"))
+        for frozen in [change.value for change in self._names.changed if change.attribute == "requires_grad"][:1]:
+            self._leaf("requires_grad", frozen, None)
+        for frozen in [call for call in calls if called(call.func) == "requires_grad_"][:1]:
+            self._whole(frozen, "requires_grad")
 
     def _trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""
@@ -279,11 +178,4 @@ class Reader:
                 continue
             self._leaf(change.attribute, change.value, None, again=True)
             if not change.sure:
-                at = self._keys[change.attribute]
-                self.script.leaves[at] = replace(self.script.leaves[at], text=None, shape="unsure", items=())
-
-    def _constant(self, key: str, node: ast.expr) -> Leaf:
-        """A value that goes to os.environ."""
-        start, end = self._span(node)
-        text = scalar(self._names.followed(node))
-        return Leaf(key, text, self.text[start:end], start, end, *self._place(start), "scalar" if text is not None else "unsure")
+                self._open(change.attribute)

@@ -9,11 +9,12 @@ from diagnose.adapters import tables
 from diagnose.adapters.opened import Opened
 from diagnose.adapters.scheduled import scheduled
 from diagnose.adapters.started import Started
-from diagnose.facts import Fact, Notice, Witness
+from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.phrases import phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell_file import Word
+    from diagnose.adapters.translate import Part
 
 
 def run_facts(begun: Sequence[Started]) -> list[Fact]:
@@ -83,7 +84,12 @@ def cards_in(word: Word | None) -> int | None:
 
 def _of_server(server: Started, trainers: Sequence[Started]) -> Iterator[Fact]:
     """A server beside the trainer: on other cards, on the same, or unknown."""
-    yield Fact("rollout.engine", "vllm", server.origin, _at(server, server.launch.program_at, server.launch.program))
+    yield Fact(
+        "rollout.engine",
+        server.table.name if server.table else "vllm",
+        server.origin,
+        _at(server, server.launch.program_at, server.launch.program),
+    )
     mine = _cards(server)
     for trainer in trainers:
         theirs = _cards(trainer)
@@ -92,6 +98,16 @@ def _of_server(server: Started, trainers: Sequence[Started]) -> Iterator[Fact]:
             cards = server.launch.env["CUDA_VISIBLE_DEVICES"]
             yield Fact("rollout.placement", placement, server.origin, _at(server, cards.start, "CUDA_VISIBLE_DEVICES"))
             return
+
+
+def alone(begun: Sequence[Started], gathered: Iterable[Part], known: FactBook) -> list[Fact]:
+    """That it is the engine which failed, where everything given starts engines and no trainer, and the log names no role."""
+    server = next((start for start in begun if start.is_server), None)
+    trains = any(start.trains for start in begun) or any(part.table.trainer for part in gathered)
+    if server is None or trains or "log.role" in known or known.word("train.framework") or known.word("train.stage"):
+        return []
+    at = _at(server, server.launch.program_at, server.launch.program)
+    return [Fact("log.role", "engine", "derived", at)]
 
 
 def _cards(start: Started) -> set[str]:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import ast
+import math
+import re
 import warnings
 
 from diagnose.adapters.leaf import MAX_SCRIPT, Unreadable
 from diagnose.phrases import phrase
 
+#: Calls whose keyword arguments keep their name; those of a trainer's own configuration are spelled bare.
+NAMED = frozenset({"LoraConfig", "BitsAndBytesConfig", "DataLoader", "get_peft_model", "prepare_model_for_kbit_training"})
+NAMED |= {"AdamW", "Adam", "AdamW8bit", "Adam8bit", "PagedAdamW", "PagedAdamW32bit", "PagedAdamW8bit", "Lion", "Lion8bit", "Adafactor"}
+NAMED |= {"SGD", "RMSprop", "autocast"}
+NAMED |= {"DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "gradient_checkpointing_enable"}
+NAMED |= {"DeepSpeedStrategy", "FSDPStrategy", "DDPStrategy", "ModelParallelStrategy", "BitsandbytesPrecision"}
+#: How transformers names a model with a head: LlamaForCausalLM, Qwen2VLForConditionalGeneration.
+_HEAD = re.compile(r"[a-z0-9A-Z]For[A-Z]")
+#: Bits of the longest number that means anything.
+LONGEST = 1024
 #: What of torch.cuda starts CUDA, after which its variables are read no more.
 _STARTS = frozenset(
     {
@@ -34,7 +46,7 @@ def parsed(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            tree = ast.parse(text)
     except SyntaxError as error:
         raise Unreadable(
             "not_python",
@@ -44,6 +56,10 @@ def parsed(text: str) -> ast.Module:
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable("not_python", phrase("adapters.not_python", reason=type(error).__name__)) from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > LONGEST:
+            node.value = math.inf  # it has more digits than Python prints
+    return tree
 
 
 def called(func: ast.expr) -> str:
@@ -94,10 +110,18 @@ def literal(node: ast.expr) -> object:
 
 
 def loads_model(func: ast.expr) -> bool:
-    """AutoModelForCausalLM.from_pretrained and its like."""
+    """AutoModelForCausalLM.from_pretrained, LlamaForCausalLM.from_pretrained and their like."""
     owner = ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
     last = owner.rpartition(".")[2]
-    return "Model" in last and not last.endswith(("Tokenizer", "Processor")) and last != "PeftModel"
+    return ("Model" in last or _HEAD.search(last) is not None) and not last.endswith(("Tokenizer", "Processor")) and last != "PeftModel"
+
+
+def cuts(call: ast.Call) -> ast.keyword | None:
+    """The limit of a call that cuts texts to a length, as tokenizers do: `max_length` where `truncation` is on."""
+    words = {word.arg: word for word in call.keywords}
+    if "truncation" not in words or scalar(words["truncation"].value) in ("False", "do_not_truncate"):
+        return None
+    return words.get("max_length")
 
 
 def moves(call: ast.Call) -> bool:

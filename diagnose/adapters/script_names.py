@@ -48,6 +48,7 @@ class Names:
     changed: list[Changed] = field(default_factory=list)
     reset: set[tuple[str, str]] = field(default_factory=set)
     refilled: set[str] = field(default_factory=set)  # mappings that get more keys later
+    tests: dict[int, ast.expr] = field(default_factory=dict)  # of calls that are made only under a condition: the innermost
 
     @classmethod
     def of(cls, tree: ast.Module) -> Names:
@@ -56,6 +57,9 @@ class Names:
         for node in ast.walk(tree):
             names._learn(node, id(node) in branches)
         for node in ast.walk(tree):
+            if isinstance(node, ast.If):
+                inner = (each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call))
+                names.tests.update((id(each), node.test) for each in inner)
             if isinstance(node, ast.Call) and called(node.func) in _COMMANDS and _is_command(node, names):
                 names._command(tree, {called(arg) for arg in node.args})
         for node in ast.walk(tree):
@@ -165,6 +169,12 @@ class Names:
 
     # -- asking
 
+    def switch(self, call: ast.Call) -> Found | None:
+        """The switch that a call hangs on, with its default; None where it is made whatever happens, or under another condition."""
+        test = self.tests.get(id(call))
+        found = self.found(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
+        return found if found is not None and isinstance(found.node, ast.Constant) and isinstance(found.node.value, bool) else None
+
     def followed(self, node: ast.expr) -> ast.expr:
         """The expression that a name stands for."""
         return self.found(node).node
@@ -233,6 +243,10 @@ class Names:
                 yield target.id, plain
         for base in made.bases:
             yield from self.fields(called(base), depth + 1)
+
+    def methods(self, name: str) -> list[ast.FunctionDef]:
+        """Methods of this name that the script's own classes have."""
+        return [node for made in self.classes.values() for node in made.body if isinstance(node, ast.FunctionDef) and node.name == name]
 
     def bases(self, kind: str, depth: int = 0) -> Iterator[str]:
         """A class and what it derives from, as far as the script says; `transformers.TrainingArguments` by its last name."""

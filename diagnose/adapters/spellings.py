@@ -101,6 +101,7 @@ class Table:
     file_key: str  # the key that names the DeepSpeed file
     config_keys: frozenset[str]  # options that name the framework's own configuration, a file or one that it ships
     trainer: bool
+    serves: bool = False  # an inference engine: it runs beside a trainer, or alone
     positional: str = ""  # the key that an argument without a name sets
     interpolates: bool = False  # its files may refer to their own keys as ${key}
     resolvers: Mapping[str, str] | None = None  # what its own ${name:...} do with their arguments

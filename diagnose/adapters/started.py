@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
@@ -41,7 +41,7 @@ class Started:
 
     @property
     def is_server(self) -> bool:
-        return self.table is not None and self.table.name == "vllm"
+        return self.table is not None and self.table.serves
 
     @property
     def trains(self) -> bool:
@@ -69,13 +69,12 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     if launch.program and launch.program.split()[0] in shipped.table("programs")["others"] and launch.launcher != "ray":
         return None
     flags = {flag.name for flag in launch.flags}
-    server = tables.table("vllm")
-    if any(word in launch.program for word in server.detect["commands"]):
-        return server
+    for engine in tables.engines():
+        if any(word in launch.program for word in tables.signs(engine)["commands"]):
+            return tables.table(engine)
     trainers = [tables.table(name) for name in tables.names() if tables.table(name).trainer]
-    for tab in trainers:
-        if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
-            return tab
+    if (called := _by_program(launch, flags, trainers)) is not None:
+        return called
     if not launch.launcher and not launch.program.endswith((".py", ".sh")):
         return None
     script = launch.program.rpartition("/")[2]
@@ -85,6 +84,17 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     for tab in trainers:
         if any(all(flag in flags for flag in sought) for sought in tab.detect.get("flags", ())):
             return _hinted(tab, hint)
+    return None
+
+
+def _by_program(launch: Launch, flags: set[str], trainers: Sequence[Table]) -> Table | None:
+    """The framework whose program is called so. A script of one's own may be, too (`run_sft.py`): its options are another framework's."""
+    for tab in trainers:
+        if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
+            others = (sought for other in trainers if other is not tab for sought in other.detect.get("flags", ()))
+            foreign = any(all(flag in flags for flag in sought) for sought in others)
+            if not foreign or 2 * sum(flag in tab.known for flag in flags) >= len(flags):
+                return tab
     return None
 
 

@@ -26,7 +26,13 @@ def _made_index() -> dict[str, Any]:
     for name, raw in shipped.table("frameworks").items():
         own = raw.get("version", f"version.{name}")
         dated = sorted({entry.get("version", own) for knob, entries in raw.items() if "." in knob for entry in entries})
-        found[name] = {"rank": raw.get("rank", 1), "detect": raw.get("detect", {}), "releases": dated, "extends": raw.get("extends", "")}
+        found[name] = {
+            "rank": raw.get("rank", 1),
+            "detect": raw.get("detect", {}),
+            "releases": dated,
+            "extends": raw.get("extends", ""),
+            "serves": raw.get("serves", False),
+        }
     return found
 
 
@@ -52,6 +58,12 @@ def signs(name: str) -> Mapping[str, Any]:
 def by_signs_only(name: str) -> bool:
     """Rank 0: an engine or a library over another framework, whose keys are that one's too; no share of keys speaks for it."""
     return _index()[name]["rank"] == 0  # type: ignore[no-any-return]
+
+
+@cache
+def engines() -> tuple[str, ...]:
+    """The inference engines."""
+    return tuple(name for name in names() if _index()[name]["serves"])
 
 
 @cache
@@ -93,6 +105,7 @@ def table(name: str) -> Table:
         file_key=raw.get("file_key", base.file_key if base else ""),
         config_keys=frozenset(raw.get("config_keys", base.config_keys if base else ())),
         trainer=raw.get("trainer", False),
+        serves=raw.get("serves", False),
         positional=raw.get("positional", ""),
         interpolates=raw.get("interpolates", base.interpolates if base else False),
         resolvers=raw.get("resolvers", base.resolvers if base else None),

@@ -1,0 +1,1 @@
+text-generation-launcher --model-id=bigcode/starcoder --max-batch-total-tokens=32000 --quantize bitsandbytes
