@@ -55,12 +55,13 @@ class Parser:
         self._possible: list[int] = tables["possible"]
         self._terminals: list[str] = tables["terminals"]
         self._compiled: dict[int, re.Pattern[str]] = {}
+        self._sought: dict[int, re.Pattern[str]] = {}  # by state
 
     def parse(self, text: str) -> Node:
         """The tree of the whole text. Raises Unread."""
-        states, values = [self._start], list[Node]()
+        states, values, table = [self._start], list[Node](), self._states
         for token in self._tokens(text, states):
-            while (to := self._states[states[-1]].get(token.type, 0)) < 0:
+            while (to := table[states[-1]].get(token.type, 0)) < 0:
                 self._reduce(-to - 1, states, values)
                 if token.type == END and states[-1] == self._end:
                     return values[-1]
@@ -73,12 +74,13 @@ class Parser:
     def _tokens(self, text: str, states: list[int]) -> Iterator[Token]:
         """The tokens one by one: what is looked for depends on the state that the parser is in by then. Raises Unread."""
         at, line, last = 0, 1, 0
+        sought, ignored = self._sought, self._ignored
         while at < len(text):
-            found = self._looked_for(states[-1]).match(text, at)
+            found = (sought.get(states[-1]) or self._looked_for(states[-1])).match(text, at)
             if found is None:
                 raise Unread(text, at)
             kind, read = str(found.lastgroup), found[0]
-            if kind not in self._ignored:
+            if kind not in ignored:
                 last = at
                 yield Token(kind, read, at, found.end(), line)
             line += read.count("\n")
@@ -90,7 +92,7 @@ class Parser:
         number = self._possible[state]
         if number not in self._compiled:
             self._compiled[number] = re.compile(self._terminals[number])
-        return self._compiled[number]
+        return self._sought.setdefault(state, self._compiled[number])
 
     def _reduce(self, number: int, states: list[int], values: list[Node]) -> None:
         """What a rule has read becomes one node."""
@@ -100,7 +102,10 @@ class Parser:
         for index, opened in kept:
             node = values[first + index]
             if opened and isinstance(node, Tree):
-                children += node.children
+                if children:
+                    children += node.children
+                else:  # nobody else holds them, and a list that grows item by item is not copied for each
+                    children = node.children
             else:
                 children.append(node)
         del values[first:], states[len(states) - size :]

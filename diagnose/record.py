@@ -66,10 +66,9 @@ else:
 
     def replace(value, /, **changes):
         """The same record with other values in some fields. Raises TypeError for a field that it has not."""
-        for name in value.__record__:
-            if name not in changes:
-                changes[name] = getattr(value, name)
-        return value.__class__(**changes)
+        held = dict(zip(value.__record__, value._values(value), strict=True))  # noqa: SLF001 - a record is of this module
+        held.update(changes)
+        return value.__class__(**held)
 
     def is_record(value):
         """Whether this is a value of a record (or such a class)."""
@@ -109,7 +108,7 @@ def record(
         body["__record__"] = declared
         body["__dataclass_fields__"] = _AS_DATACLASS
         body["_keywords"] = kw_only
-        body["_values"] = attrgetter(*declared) if declared else None
+        body["_values"] = _getter(tuple(declared))
         return type(plain)(plain.__name__, plain.__bases__, body)
 
     return make if cls is None else make(cls)
@@ -176,6 +175,11 @@ def _init(cls: Any) -> Any:
     return scope["__init__"]
 
 
+def _getter(names: tuple[str, ...]) -> Any:
+    """What gives the values of a record, in order."""
+    return attrgetter(*names) if len(names) > 1 else staticmethod(lambda value: tuple(getattr(value, name) for name in names))
+
+
 def _equal(self: Any, other: Any) -> bool:
     return bool(self._values(self) == self._values(other)) if other.__class__ is self.__class__ else NotImplemented
 
@@ -185,5 +189,9 @@ def _hash(self: Any) -> int:
 
 
 def _show(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__record__)
-    return f"{self.__class__.__qualname__}({shown})"
+    cls = self.__class__
+    return f"{cls.__qualname__}({', '.join(map(_pair, cls.__record__, self._values(self)))})"
+
+
+def _pair(name: str, value: Any) -> str:
+    return f"{name}={value!r}"

@@ -132,7 +132,8 @@ class _Walk:
                 self._sample(fresh, view)
             number += 1
             last = self._buffer[self._held - 1]
-            self._let_go()
+            if self._base + self._held != self._expected:  # there is more to come
+                self._let_go()
         self._count_to(self._held)
         self.size, self.lines = self._base + self._held, self._ends + (last != 0x0A)
         self._end(view)

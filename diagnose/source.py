@@ -75,10 +75,6 @@ class Source:
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
-            if self.path is not None and self.path.is_dir():
-                raise complaint("is_a_folder", where=self.name, hint="name_a_file")
-            if self.path is not None and self.path.is_char_device():  # /dev/zero has no end
-                raise complaint("is_a_device", where=self.name, hint="check_the_path")
             opened = self._path(self.path) if self.path is not None else self.opener() if self.opener is not None else self.opened
             assert opened is not None, "a source has a text, a path or an open file"
             opened.readable()
@@ -90,7 +86,12 @@ class Source:
 
     def _path(self, path: Path) -> BinaryIO:
         """A file as it is; a named pipe once somebody writes into it."""
-        if not path.is_fifo():
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise complaint("is_a_folder", where=self.name, hint="name_a_file")
+        if stat.S_ISCHR(mode):  # /dev/zero has no end
+            raise complaint("is_a_device", where=self.name, hint="check_the_path")
+        if not stat.S_ISFIFO(mode):
             return cast("BinaryIO", path.open("rb", buffering=0))
         import select
 

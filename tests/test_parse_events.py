@@ -279,6 +279,15 @@ def test_a_box_of_rich_is_a_traceback() -> None:
         ),
         ([("vllm/device_allocator/cumem.py", "wake_up", "create_and_map(handle)")], "weight_sync"),
         ([("torch/_inductor/compile_fx.py", "compile_fx", "return inner_compile(")], "compile"),
+        (
+            [
+                ("torch/autograd/graph.py", "_engine_run_backward", "return Variable._execution_engine.run_backward("),
+                ("torch/_inductor/output_code.py", "__call__", "return self.current_callable(inputs)"),
+                ("torch/_inductor/utils.py", "run", "return model(new_inputs)"),
+                ("/tmp/torchinductor_root/bz/cbz3.py", "call", "buf7 = empty_strided_cuda((262208, 2560), (2560, 1), torch.float32)"),
+            ],
+            "backward",
+        ),
     ],
 )
 def test_the_phase_of_a_traceback(frames: list[tuple[str, str, str]], phase: str) -> None:

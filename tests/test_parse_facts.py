@@ -78,6 +78,7 @@ def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
         ("[INFO] [stage3.py:130:__init__] Reduce bucket size 500,000,000", "zero.reduce_bucket", 500_000_000),
         ("Process rank: 3, world size: 8, device: cuda:3, compute dtype: torch.bfloat16", "train.compute_dtype", "bf16"),
         ("Process rank: 3, world size: 8, device: cuda:3, compute dtype: torch.bfloat16", "parallel.world", 8),
+        ("        `--num_processes` was set to a value of `2`", "parallel.world", 2),
         ("Config mesh_device None world_size = 4", "parallel.world", 4),
         ("  Instantaneous batch size per device = 1,024", "train.micro_batch_size", 1024),
         ("Gradient checkpointing enabled.", "train.gradient_checkpointing", "enabled"),

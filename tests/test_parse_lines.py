@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
-from diagnose import parse, scan
+from diagnose import parse, scan, shipped
+from diagnose.parse.cleaned import clean, short
 from diagnose.parse.event import Event
-from diagnose.parse.lines import Page, clean
+from diagnose.parse.lines import Page
 from diagnose.source import Source
 from diagnose.windows import Excerpt
 
@@ -76,11 +78,44 @@ def test_who_wrote_a_line(line: str, rank: int | None, local_rank: int | None, p
         "tensor([1, 2, 3], device='cuda:0')",
         "torch==2.5.1",
         "train.py:12: UserWarning: lr_scheduler",
+        "[malloc_or_wait] Unable to allocate 5 bytes.",
     ],
 )
 def test_what_is_no_prefix_stays(line: str) -> None:
     """Nothing is taken from an ordinary line."""
     assert clean(line)[1].strip() == line.strip()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("[rank1]: step 7", "[rank9]: step 4"),  # who wrote it
+        ("node-1:57300:57307 [6] NCCL INFO x", "node-8:41900:57123 [1] NCCL INFO x"),
+        ("[2026-02-01 01:07:45,517] [INFO] [utils.py:782:f] MA 2.69 GB", "[2025-12-31 22:17:06,299] [INFO] [utils.py:311:f] MA 3.01 GB"),
+        ("<6>2 app 31 - - x", "<6>1 app 31 - - x"),  # only the second is syslog's
+        ("<34>0 2026-10-11T22:14:15Z gpu7 app 31 - - x", "<34>1 2026-10-11T22:14:15Z gpu7 app 31 - - x"),
+        ("[56mloss 1", "[36mloss 1"),  # only the second is a colour that lost its escape character
+        ("\x1b5x", "\x1b7x"),
+        ("a &#99; b", "a &#10; b"),
+        ('{"message": "x", "rank": 01}', '{"message": "x", "rank": 10}'),  # only the second is JSON
+        (" 10%|# | 1/10 [00:01<00:09]Traceback 1", " 20%|# | 2/10 [00:03<00:08]Traceback 2"),
+        ("3: x", "7: y"),
+        ('[rank1]:   File "/a.py", line 31, in f', '[rank5]:   File "/a.py", line 47, in f'),
+        ('2026-02-01 01:07:45.517,"a ""b"" 1"', '2026-02-01 01:07:45.993,"a ""b"" 2"'),
+    ],
+)
+def test_a_line_that_differs_in_digits_is_read_by_itself(first: str, second: str) -> None:
+    """What is remembered of lines that are alike but for their digits holds for each of them."""
+    for line in (first, second, first):
+        own = short(line.encode())
+        assert (own.prefix, own.text) == clean(line)
+
+
+def test_no_prefix_tells_digits_apart() -> None:
+    """But for the version of syslog, which counts as no digit of such a line: what is remembered of prefixes relies on it."""
+    for entry in shipped.table("prefixes"):
+        bare = re.sub(r"\\d|\{\d+(?:,\d*)?\}|0-9|>1 |\(\?!1 \)", "", entry["pattern"])
+        assert not re.search(r"\d", bare), entry["of"]
 
 
 def test_a_viewers_numbers_are_no_ranks() -> None:

@@ -15,7 +15,7 @@ from diagnose.record import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from diagnose.facts import Fact
+    from diagnose.facts import Fact, Value
     from diagnose.parse.event import Event
     from diagnose.parse.events import Seen
     from diagnose.scan import Scanned
@@ -57,11 +57,17 @@ def _with_step(reading: Reading) -> Reading:
 
 def _each_once(facts: Iterable[Fact]) -> Iterator[Fact]:
     """The facts without those that say the same of the same once more: a card's name stands in a report and in a table."""
-    told: set[tuple[str, str]] = set()
+    first: dict[str, Value] = {}  # most names are told once, and no value is written out
+    told: dict[str, set[str]] = {}
     for fact in facts:
-        if (fact.name, repr(fact.value)) not in told:
-            told.add((fact.name, repr(fact.value)))
-            yield fact
+        if fact.name in first:
+            known = told.setdefault(fact.name, {repr(first[fact.name])})
+            if (written := repr(fact.value)) in known:
+                continue
+            known.add(written)
+        else:
+            first[fact.name] = fact.value
+        yield fact
 
 
 def _facts(reading: Reading, failed: tuple[Event, Seen] | None, pages: Sequence[Page], looks: Sequence[Page]) -> Iterator[Fact]:

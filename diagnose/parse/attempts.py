@@ -58,7 +58,8 @@ class Attempts:
 
     def at(self, offset: int) -> Attempt:
         """The attempt that an offset belongs to."""
-        return next(one for one in reversed(self._all) if one.start <= offset)
+        last = self._all[-1]
+        return last if last.start <= offset else next(one for one in reversed(self._all) if one.start <= offset)
 
     def close(self) -> None:
         """There are no more failures: an attempt that was started after the last one prints none."""

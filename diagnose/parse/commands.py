@@ -22,8 +22,11 @@ LONGEST = 64  # lines that one command may be written over
 
 #: These are texts, compiled when a log holds the word of a launcher.
 _BEFORE = r"(?:export )?(?:\w+=\S* )*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
-#: `set -x`, a shell prompt (its names masked, perhaps), the DeepSpeed launcher's own echo.
-_ECHO = r"(?:\++ |(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
+#: `set -x`, a shell prompt (its names masked, perhaps), the DeepSpeed launcher's own echo, what bash says of a command that was killed.
+_ECHO = (
+    r"(?:\S{1,200}: line \d{1,9}: {1,8}\d{1,10} Killed {1,40}|\++ "
+    r"|(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
+)
 _PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
 _ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
 _NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"

@@ -50,8 +50,7 @@ def after(
         attempt = attempt_at(mark.source, mark.offset)
         if attempt not in causes or (mark.source == places[attempt][0] and mark.offset < places[attempt][1]):
             continue
-        index = mark.page.index(mark.offset)
-        last = (mark.page, mark.page.excerpt.offset + mark.page.bounds(index)[1])  # a line is one thing, whatever else it names
+        last = (mark.page, mark.page.line_end(mark.offset))  # a line is one thing, whatever else it names
         found.setdefault((attempt, mark.kind), []).append(mark)
     return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in found.items()]
 

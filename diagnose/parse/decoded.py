@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COLOUR = later(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[78=>]")
-#: The same with its first character written out, or lost by a copy through a terminal or a web page.
+#: The same with its first character written out, or lost by a copy through a terminal or a web page;
+#: a word in brackets that begins with an m is none.
 _LEFTOVER = later(
     r"(?:(?:\^\[|#033|#x1[bB]|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;?]{0,20}[A-Za-z]"
-    r"|\[(?:(?:\d|0\d|[2349]\d|10\d|38;[25](?:;\d{1,3}){1,3});){0,4}(?:[0-57-9]|0\d|[2349]\d|10\d|38;5;\d{1,3})?m(?! ?\d))"
+    r"|\[(?!m[a-z][\w.:]{0,60}\])(?:(?:\d|0\d|[2349]\d|10\d|38;[25](?:;\d{1,3}){1,3});){0,4}"
+    r"(?:[0-57-9]|0\d|[2349]\d|10\d|38;5;\d{1,3})?m(?! ?\d))"
 )
 _LOOKS_COLOURED = later(r"\[[0-9;?]{0,20}[mKAHJ]")
 
@@ -65,6 +67,11 @@ class Record(NamedTuple):
     said: dict[str, str]
     stream: str = ""
     open: bool = False
+
+
+def may_be_coloured(text: str) -> bool:
+    """Whether a text may hold terminal colours."""
+    return "\x1b" in text or ("[" in text and _LOOKS_COLOURED.search(text) is not None)
 
 
 def uncoloured(text: str) -> str:
@@ -149,6 +156,8 @@ def in_json(before: str) -> str | None:
 
     In an array of lines (a notebook's traceback) the items before are its lines.
     """
+    if '"' not in before:
+        return None
     array = _ARRAY.search(before)
     if array is not None:
         return unquoted(_BETWEEN.sub(r"\\n", before[array.end() :]))

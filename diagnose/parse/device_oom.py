@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose.parse import wording
@@ -52,12 +53,18 @@ _NEW_START = later(
 
 def goes_on(text: str, line: str) -> bool:
     """Whether the next line of the same process belongs to this message, which someone wrapped."""
-    if _ENDED.search(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
+    if _is_ended(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
         return False
     if "would exceed allowed" in text:
         return _ASYNC_LINE.match(line) is not None
     started = re.search(r"out of memory[.:]?\s*$", text, re.IGNORECASE) is None
     return started or re.match(r"\s*(?:Tried|GPU|\(|[\d.]+ [KMGT]iB)", line) is not None
+
+
+@lru_cache(maxsize=256)
+def _is_ended(text: str) -> bool:
+    """Whether a message is whole; of one it is asked for several lines."""
+    return _ENDED.search(text) is not None
 
 
 def read(text: str) -> Message | None:
@@ -76,6 +83,8 @@ def read(text: str) -> Message | None:
         message.facts["log.request_exact"] = True
     if message.family in _REWORDED and _OLD.search(text):
         message.facts["log.torch_before_2_1"] = True
+    if any(said.kind == "cached" for said in rest):
+        message.facts["log.torch_before_1_4"] = True
     for said in rest:
         _learn(message, said)
     _own_process(message)

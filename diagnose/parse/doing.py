@@ -1,9 +1,10 @@
 """What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
-(rules/phases.yaml, `doing` and `stage`)."""
+(rules/phases.yaml, `doing`, `moves_model` and `stage`)."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
@@ -17,15 +18,32 @@ if TYPE_CHECKING:
 
 def of_frames(frames: Sequence[Frame]) -> str:
     """A word of the fact log.doing; empty where no frame (innermost first) shows one."""
-    return _shown(frames, "doing")
+    return _shown(tuple(frames), "doing")
+
+
+def all_of_frames(frames: Sequence[Frame]) -> list[str]:
+    """Every activity that the frames show, the innermost first: one may run within another."""
+    shown = (_by("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return list(dict.fromkeys(filter(None, shown)))
+
+
+def moves_model(frames: Sequence[Frame]) -> bool:
+    """Whether the trainer itself was moving the whole model to the card."""
+    rule = shipped.table("phases")["moves_model"]
+    return any(
+        pattern.found(rule["caller"], outer.function) and pattern.found(rule["function"], inner.function)
+        for outer, inner in pairwise(frames)
+    )
 
 
 def stage_of_frames(frames: Sequence[Frame]) -> str:
     """The training method whose trainer the traceback runs through; empty where it runs through none."""
-    return _shown(frames, "stage")
+    return _shown(tuple(frames), "stage")
 
 
-def _shown(frames: Sequence[Frame], what: str) -> str:
+@lru_cache(maxsize=1024)
+def _shown(frames: tuple[Frame, ...], what: str) -> str:
+    """What the frames show; the same code fails in many jobs."""
     shown = (_by(what, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
     return next(filter(None, shown), "")
 

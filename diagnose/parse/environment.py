@@ -29,7 +29,7 @@ MOST = 64  # lines of each kind that are parsed
 
 _VERSIONED = later(
     rb"(?<![\w./-])`?(?:[Pp]y[Tt]orch|[Tt]orch|[Tt]ransformers|[Aa]ccelerate|[Dd]eep[Ss]peed|peft|PEFT|trl|TRL|llamafactory"
-    rb"|axolotl|openrlhf|OpenRLHF|vllm|vLLM|ray|bitsandbytes|[Ll]iger[-_][Kk]ernel|flash[-_]attn|verl|ms[-_]swift|swift)`?"
+    rb"|axolotl|openrlhf|OpenRLHF|vllm|vLLM|sglang|lmdeploy|ray|bitsandbytes|[Ll]iger[-_][Kk]ernel|flash[-_]attn|verl|ms[-_]swift|swift)`?"
     rb"(?: version[^:\n]{0,16}: ?|==| ?: ?| {1,40}| @ )v?\d{1,6}\.\d"
 )
 _CARD = later(
@@ -40,7 +40,7 @@ _CARD = later(
 _CONFIG = later(rb"Model config \w{1,80} \{")
 #: A word that stands in each text that is looked for, near its beginning; and what the words of libraries are followed by.
 _LIBRARIES = frozenset(
-    b"orch ransformers ccelerate eepspeed eepSpeed peft PEFT trl TRL llamafactory axolotl openrlhf OpenRLHF vllm vLLM ray"
+    b"orch ransformers ccelerate eepspeed eepSpeed peft PEFT trl TRL llamafactory axolotl openrlhf OpenRLHF vllm vLLM sglang lmdeploy ray"
     b" bitsandbytes iger flash verl swift".split()
 )
 _AFTER_NAME = b"` =:-_"

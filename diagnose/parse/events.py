@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from diagnose import shipped
 from diagnose.parse import host_oom, mixed, phase, scraps, traceback, wording, wrapped
 from diagnose.parse.attempts import ONLY, Attempt
+from diagnose.parse.cleaned import clean
 from diagnose.parse.event import Event
-from diagnose.parse.lines import Prefix, clean, same_stream
+from diagnose.parse.lines import Prefix, same_stream
 from diagnose.parse.message import Message
 from diagnose.parse.pattern import later
 from diagnose.record import field, fields, record, replace
@@ -239,7 +240,7 @@ def event(one: Seen) -> Event:
         host=message.host or prefix.host or trace.host or None,
         pid=one.pid or prefix.pid,
         gpu=message.gpu,
-        role=role(f"{prefix.actor} {trace.actor} {message.said}") or _role_of_frames(trace.frames),
+        role=role(f"{prefix.actor} {trace.actor} {trace.method} {message.said}") or _role_of_frames(trace.frames),
         phase=_phase(one),
         other_processes=message.processes,
         frames=trace.frames,
@@ -255,7 +256,7 @@ def event(one: Seen) -> Event:
 def _role_of_frames(frames: Sequence[Frame]) -> str | None:
     """The rollout engine, where the innermost frame outside torch is the engine's own code."""
     own = next((frame.file for frame in reversed(frames) if "/torch/" not in frame.file), "")
-    return "engine" if re.search(r"(?:^|/)(?:vllm|sglang)/", own) else None
+    return "engine" if re.search(r"(?:^|/)(?:vllm|vllm_ascend|sglang|lmdeploy|text_generation_server)/", own) else None
 
 
 def _phase(one: Seen) -> str:

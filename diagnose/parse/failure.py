@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact, Value, Witness
@@ -55,6 +56,13 @@ _EVALUATION = (b"Running Evaluation", b"Running Prediction")
 _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
+#: How vLLM and SGLang say that they capture graphs, and what they say next.
+_CAPTURES = later(rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)|Capture cuda graph begin")
+_CAPTURED = later(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
+#: Activities of an engine at its start whose failure is a check of its own (words of log.engine_check).
+_CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
+
+
 def facts(root: Event, one: Seen) -> Iterator[Fact]:
     """What the root event and the lines before it say, as facts."""
     place = root.evidence[0]
@@ -69,7 +77,13 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
         actor = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.head]) if one.trace.actor else place
         yield Fact("log.role", root.role, "log", actor)
     yield from circumstances(root)
-    yield fact("log.engine_check", one.message.check or _check_by_frames(root, one))
+    check = one.message.check or _check_by_frames(root, one)
+    yield fact("log.engine_check", check)
+    if check != "none":  # only an engine checks that
+        yield fact("log.role", "engine")
+    if root.phase == "dataset":  # a loader's worker and a process of the mapping die with the same signal
+        loader = "loader" in one.message.killed or any("torch/utils/data" in frame.file for frame in root.frames)
+        yield fact("log.mapping", not loader)
     yield from _attention(one)
     yield from _progress(one)
     yield from _after_evaluation(one)
@@ -95,6 +109,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
         activity = doing.of_frames(root.frames)
         if activity:
             yield Fact("log.doing", activity, "log", frame)
+        if doing.moves_model(root.frames):
+            yield Fact("log.trainer_moves_model", True, "log", frame)
         stage = doing.stage_of_frames(root.frames)
         if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
             yield Fact("train.stage", stage, "derived", frame)
@@ -112,10 +128,17 @@ def _printed(root: Event, value: Value) -> Witness:
     return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
 
 
+def _capturing(before: bytes) -> bool:
+    """Whether an engine had begun to capture its graphs, and not said that it was done."""
+    begun = [found.end() for found in _CAPTURES.finditer(before)]
+    return bool(begun) and _CAPTURED.search(before, begun[-1]) is None
+
+
 def _check_by_frames(root: Event, one: Seen) -> str:
-    """An engine's warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
-    activity = "capture_graphs" if "Capture cuda graph failed" in one.words else doing.of_frames(root.frames)
-    return {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture"}.get(activity, "none")
+    """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
+    captures = "Capture cuda graph failed" in one.words or (not root.frames and _capturing(one.bytes_before()))
+    activities = ["capture_graphs"] if captures else doing.all_of_frames(root.frames)
+    return next((_CHECKS[activity] for activity in activities if activity in _CHECKS), "none")
 
 
 def _processes(root: Event, place: Witness) -> Iterator[Fact]:
@@ -138,10 +161,7 @@ def _named(frames: Sequence[Frame]) -> str:
 def _attention(one: Seen) -> Iterator[Fact]:
     """The attention implementation, where a frame runs what only one of them has."""
     for frame, index in zip(reversed(one.trace.frames), reversed(one.trace.places), strict=True):
-        name = next(
-            (name for name, words in _ATTENTION if words.search(f"{frame.statement} {frame.function}") and "vision" not in frame.function),
-            None,
-        )
+        name = _implementation(frame.function, frame.statement)
         if name is not None and not _is_softmax_alone(frame):
             yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[index]))
             return
@@ -155,6 +175,12 @@ def _attention(one: Seen) -> Iterator[Fact]:
     )
     if caller is not None:
         yield Fact("model.attention", "eager", "log", one.page.witness(one.page.excerpt.offset + one.page.starts[caller[1]]))
+
+
+@lru_cache(maxsize=1024)
+def _implementation(function: str, statement: str) -> str | None:
+    """The attention implementation that alone runs such a frame; the same frames come again and again."""
+    return next((name for name, words in _ATTENTION if words.search(f"{statement} {function}") and "vision" not in function), None)
 
 
 def _is_softmax_alone(frame: Frame) -> bool:

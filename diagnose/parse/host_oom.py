@@ -53,10 +53,11 @@ _SAYS = {
     "worker_bus": Saying("dataloader_shm", "suspected", weight=4, phase="dataset"),
     "worker_killed": Saying("host_oom_killer", "suspected", weight=4, phase="dataset"),
     "worker_gone": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
+    "mapping": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
 }
 
 #: Raised in the process that failed, whose traceback stands above; all else is written by someone who watched.
-_RAISED = frozenset({"shm_file", "shm_disk", "segment", "worker_bus", "worker_killed", "worker_gone", "mapped", "shm"})
+_RAISED = frozenset({"shm_file", "shm_disk", "segment", "worker_bus", "worker_killed", "worker_gone", "mapping", "mapped", "shm"})
 
 #: Statements that print what was asked for.
 _REQUESTS = frozenset(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property, lru_cache
-from itertools import accumulate, count
-from operator import add
+from functools import cached_property
+from io import BytesIO
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Witness
 from diagnose.parse import decoded
+from diagnose.parse.cleaned import SHORT, cleaned, short
 from diagnose.parse.pattern import later
 from diagnose.parse.prefixes import NOBODY, Peeled, Prefix, peel, same_stream
 from diagnose.record import NamedTuple
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from diagnose.windows import Excerpt
 
-__all__ = ["BAR", "Line", "Page", "Prefix", "clean", "same_stream"]
+__all__ = ["Line", "Page", "Prefix", "same_stream"]
 
 REACH = 4096  # bytes of one line that are looked at, on either side of what is sought
 FRAMED = 40 << 10  # the same of a line that is one value: docker cuts records at 16 KiB, a notebook may be a single line
@@ -27,8 +28,6 @@ SHOWN = 500  # characters of a line that a witness shows
 PARTS = 64  # lines that a container runtime may have cut one into
 COUNTED = 40  # lines round one, that tell a viewer's line numbers from ranks
 
-#: One state of a progress bar, as tqdm ends it; what a process writes next follows on the same line.
-BAR = later(r"\d{1,12}/(?:\d{1,12}|\?) \[[^\]\n]{0,200}\]")
 #: torch 2.3 streams the device index as one raw byte: GPU 0 is a NUL, GPU 10 ends the line, GPU 13 is a carriage return.
 _RAW_DEVICE = later(rb"(GPU |device )([\x00-\x1f])(?:\([^)\n]{0,80}\) |\[[^\]\n]{0,80}\]: )?( has a total capac| would exceed)")
 #: Ray prints what many workers said once; the note behind it is none of their words.
@@ -63,6 +62,7 @@ class Page:
         self.source = source
         self.excerpt = excerpt
         self.writer = writer  # of the whole file, as its path says
+        self._is_signed = writer != NOBODY
         self._cleaned: dict[int, Line] = {}
         self._alone: dict[int, Peeled] = {}
         self._counted: dict[int, bool] = {}
@@ -71,8 +71,8 @@ class Page:
     @cached_property
     def starts(self) -> list[int]:
         """Where its lines start."""
-        lengths = accumulate(map(len, self.excerpt.raw.split(b"\n")))
-        return [0, *list(map(add, lengths, count(1)))[:-1]]
+        starts = list(accumulate(map(len, BytesIO(self.excerpt.raw)), initial=0))
+        return starts if not self.excerpt.raw or self.excerpt.raw.endswith(b"\n") else starts[:-1]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -96,6 +96,11 @@ class Page:
         end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.excerpt.raw)
         return self.starts[index], end
 
+    def line_end(self, offset: int) -> int:
+        """The offset at which the line of an offset ends."""
+        end = self.excerpt.raw.find(b"\n", offset - self.excerpt.offset)
+        return self.excerpt.offset + (end if end >= 0 else len(self.excerpt.raw))
+
     def line(self, index: int) -> Line:
         """A line, cleaned; of several states of a progress bar only the last.
 
@@ -104,14 +109,16 @@ class Page:
         held = self._cleaned.get(index)
         if held is None:
             own = self._own(index)
-            text = own.text
-            if own.stream and self._first_part(index) != index:
+            prefix, text, label, stream, is_open = own
+            if stream and self._first_part(index) != index:
                 text = ""
-            elif own.open:
+            elif is_open:
                 text = decoded.uncoloured("".join(part.text for part in (own, *self._parts_after(index))))
             if text.endswith("cluster]"):
                 text = _REPEATED.sub("", text)
-            held = self._cleaned[index] = Line(self.number(index), self._by(self._prefix(index, own)), text)
+            if label:
+                prefix = self._prefix(index, own)
+            held = self._cleaned[index] = Line(self.excerpt.line + index, self._by(prefix) if self._is_signed else prefix, text)
         return held
 
     def around(self, offset: int) -> tuple[Prefix, str, str]:
@@ -148,23 +155,24 @@ class Page:
         at = offset - self.excerpt.offset
         start, end = self.bounds(index)
         raw = self.excerpt.raw
-        framed = _CUT.match(raw, start) is not None
-        left = max(start, at - (FRAMED if framed else 4 * REACH))
+        left = start
+        if at - start > 4 * REACH:
+            left = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
         redrawn = raw.rfind(b"\r", left, at)
         if redrawn >= 0 and b'File "' in raw[left:redrawn]:
             redrawn = -1  # an old Mac's line ends
         before = _decoded(raw[max(left, redrawn + 1) : at])
         said = decoded.in_json(before)
         if said is not None:
-            own = _cleaned(said)
+            own = cleaned(said)
             prefix = own.prefix
             if prefix == NOBODY:  # another key of the record names it, or what stands before the record
                 prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoded.uncoloured(before)))
         else:
-            own = _cleaned(decoded.unescaped(before).replace("\r", "\n"))
+            own = cleaned(decoded.unescaped(before).replace("\r", "\n"))
             prefix = self._prefix(index, own)
         if (redrawn >= 0 or left > start) and prefix == NOBODY:
-            prefix = self._prefix(index, _cleaned(_decoded(raw[start : start + 200])))
+            prefix = self._prefix(index, cleaned(_decoded(raw[start : start + 200])))
         text, opened = own.text, False
         if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):
             first = self._first_part(index)
@@ -207,17 +215,21 @@ class Page:
         held = self._alone.get(index)
         if held is None:
             start, end = self.bounds(index)
-            long = end - start > REACH
-            reach = FRAMED if long and _CUT.match(self.excerpt.raw, start) else REACH
-            held = _cleaned(_decoded(self.excerpt.raw[max(start, end - reach) : end]))
-            if long and held.prefix == NOBODY:
-                held = held._replace(prefix=_cleaned(_decoded(self.excerpt.raw[start : start + 200])).prefix)
+            raw = self.excerpt.raw
+            if end - start < SHORT:
+                held = short(raw[start:end])
+            elif end - start <= REACH:
+                held = cleaned(_decoded(raw[start:end]))
+            else:
+                held = cleaned(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
+                if held.prefix == NOBODY:
+                    held = held._replace(prefix=cleaned(_decoded(raw[start : start + 200])).prefix)
             self._alone[index] = held
         return held
 
     def _by(self, prefix: Prefix) -> Prefix:
         """What a line does not say of its process, its file says."""
-        if self.writer == NOBODY:
+        if not self._is_signed:
             return prefix
         unsaid = {name: value for name, value in self.writer._asdict().items() if getattr(prefix, name) in (None, "")}
         return prefix._replace(**unsaid)
@@ -270,46 +282,6 @@ class Page:
             if self._own(after).stream == stream:
                 own = self._own(after)
                 yield own
-
-
-def clean(text: str) -> tuple[Prefix, str]:
-    """A line's prefix and the line without it; the last state of a progress bar and what follows that."""
-    own = _cleaned(text)
-    return own.prefix, own.text
-
-
-def _cleaned(text: str) -> Peeled:
-    """A line without its prefixes. Those of tracebacks and banners come again in every job of a kind."""
-    return _remembered(text) if len(text) < SHOWN else _clean(text)
-
-
-def _clean(text: str) -> Peeled:
-    # in JSON colours are escaped and quotation marks mean something: both are seen to behind it
-    text = decoded.uncoloured(text) if not decoded.may_be_json(text) else text
-    if "\r" not in text:
-        own = _peeled(text)
-    else:
-        states = list(decoded.states(text)) or [""]
-        own = _peeled(states[-1])
-        if len(states) > 1 and own.prefix == NOBODY:
-            own = own._replace(prefix=_peeled(states[0][:200]).prefix)
-    bars = list(BAR.finditer(own.text)) if "/" in own.text and "[" in own.text else []
-    if bars and own.text[bars[-1].end() :].strip():
-        inner = _peeled(own.text[bars[-1].end() :])
-        own = inner if inner.prefix != NOBODY else own._replace(text=inner.text)
-    return own
-
-
-_remembered = lru_cache(maxsize=8192)(_clean)
-
-
-def _peeled(text: str) -> Peeled:
-    if not decoded.may_be_json(text):
-        return peel(decoded.plain(text))
-    own = peel(bare := text.lstrip())
-    if own.text is bare:
-        return peel(decoded.plain(decoded.uncoloured(text)))
-    return own._replace(text=decoded.plain(decoded.uncoloured(own.text)))
 
 
 def _one_state(raw: bytes) -> bytes:

@@ -34,6 +34,7 @@ _ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){
 #: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
 _DAY = later(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
 _SINCE = 64 << 10
+_WITHIN = 46  # bytes of a line in which its year stands
 
 
 class Place(NamedTuple):
@@ -76,7 +77,8 @@ def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
             continue
         line = raw.find(b"\n", at)
         stop = line if line >= 0 else len(raw)
-        found = next((match for start in _upwards(raw, stop, max(0, at - _SINCE)) if (match := _DAY.match(raw, start, stop))), None)
+        starts = (start for start in _upwards(raw, stop, max(0, at - _SINCE)) if raw.find(b"20", start, min(start + _WITHIN, stop)) >= 0)
+        found = next((match for start in starts if (match := _DAY.match(raw, start, stop))), None)
         if found is not None:
             year, month, day = map(int, found.groups())
             yield Fact("log.day", Version(f"{year}.{month}.{day}"), "log", page.witness(page.excerpt.offset + found.start()))

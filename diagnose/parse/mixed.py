@@ -34,10 +34,10 @@ _ONCE = (
     "unalloc",
 )
 _NAMED = later(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: $|RuntimeError: $")  # the class before a message
-#: Where another process's words begin inside a sentence, or a number or its unit was torn.
-_TEAR = later(
-    r"\w{0,20}OutOf|\w{0,20}ryErr|\brror: |Traceback|\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]"  # noqa: E501
-)
+#: Where another process's words begin inside a sentence, and what stands in each of them; where a number or its unit was torn.
+_WORDS = later(r"\w{0,20}OutOf|\w{0,20}ryErr|\brror: |Traceback")
+_IN_WORDS = ("OutOf", "ryErr", "rror: ", "Traceback")
+_FIGURE = later(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]")
 
 
 def apart(before: str, text: str) -> str | None:
@@ -47,16 +47,28 @@ def apart(before: str, text: str) -> str | None:
     until what is left of the outer one stands in one piece too.
     """
     text = " ".join(text.split())
-    others = [found.start() for found in HEAD.finditer(text, 12)]
+    others = [found.start() for found in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
     own = text[: others[0]] if others else text  # what stands before the other one's first word is its own
-    tear = _TEAR.search(own, 12)
-    torn = _is_torn(before) or _is_mixed(own[: tear.start()] if tear else own)
-    if not (others or tear or torn):
+    tear = _tear(own)
+    torn = _is_torn(before) or _is_mixed(own[:tear])
+    if not (others or tear is not None or torn):
         return text
     whole = _WHOLE.match(text) or _without(text, others)
     if whole is not None:
         return whole[0]
-    return None if torn else own[: tear.start()] if tear else own
+    return None if torn else own[:tear]
+
+
+def _may_hold_others(text: str) -> bool:
+    """Whether the words of a head stand behind the text's own: quicker than to look for the head."""
+    return "out of memory" in text[12:].lower()
+
+
+def _tear(text: str) -> int | None:
+    """Where a text was torn, behind its first words."""
+    words = _WORDS.search(text, 12) if any(word in text for word in _IN_WORDS) else None
+    figure = _FIGURE.search(text, 12)
+    return min((found.start() for found in (words, figure) if found is not None), default=None)
 
 
 def _without(text: str, others: list[int]) -> re.Match[str] | None:
@@ -94,7 +106,7 @@ def single(name: str) -> str:
 
 def without_others(text: str) -> str:
     """A text without whole messages that stand inside it, behind its own first words."""
-    if not HEAD.search(text, 12):
+    if not _may_hold_others(text) or not HEAD.search(text, 12):
         return text
     for other in reversed(list(_WHOLE.finditer(text, 12))):
         named = _NAMED.search(text[: other.start()])

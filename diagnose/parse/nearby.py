@@ -58,12 +58,18 @@ def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
 
 def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
     """The hits of one input, and in order among them the messages that are looked for only in what was kept of it: how jobs end."""
-    finder = search.endings(grammars)
-    if not any(True for page in pages for _ in finder.find(memoryview(page.excerpt.raw))):
+    if not any(_may_end(page, grammars, bool(hits)) for page in pages):
         return sorted(hits, key=lambda hit: hit.offset)
     places = {(hit.grammar, hit.line) for hit in hits}
     found = [_hit(mark) for mark in _few([mark for mark in marks(pages) if mark.kind in grammars])]
     return sorted([*hits, *(hit for hit in found if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)
+
+
+def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
+    """Whether a page says how a job ended. In one that failed all words are looked for anyway."""
+    if failed:
+        return page.excerpt.spots.any(word for word, kind in search.nearby().items() if kind in grammars)
+    return any(True for _ in search.endings(grammars).find(memoryview(page.excerpt.raw)))
 
 
 def _few(marks: Sequence[Mark]) -> Iterator[Mark]:

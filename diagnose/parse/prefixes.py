@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from diagnose import shipped
 from diagnose.parse import decoded
@@ -12,6 +12,7 @@ from diagnose.record import NamedTuple
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
 HEAD = 200  # characters in which a prefix stands
+SHORT = 500  # characters of a line whose prefixes are remembered
 
 
 class Prefix(NamedTuple):
@@ -42,6 +43,19 @@ class Peeled(NamedTuple):
 
 def peel(text: str) -> Peeled:
     """A line without what launchers, loggers and viewers put before it."""
+    if is_alike(text):
+        return peel_alike(text, text.encode(errors="replace").translate(ZEROS))
+    found, text, record = _peeled(text)
+    if not found and record is None:
+        return Peeled(NOBODY, text)
+    prefix, label, stream, is_open = _named(tuple(found.items()))
+    if record is not None:
+        stream, is_open = stream or record.stream, is_open or record.open
+    return Peeled(prefix, text, label, stream, is_open)
+
+
+def _peeled(text: str) -> tuple[dict[str, str], str, decoded.Record | None]:
+    """What the prefixes of a line name, the text behind them, and the JSON value that it was."""
     found: dict[str, str] = {}
     record: decoded.Record | None = None
     for _ in range(MOST):
@@ -55,15 +69,56 @@ def peel(text: str) -> Peeled:
         text = text[match.end() :]
     if '""' in text or "quoted" in found:
         text = decoded.undoubled(text, whole="quoted" in found)
-    if not found and record is None:
-        return Peeled(NOBODY, text)
-    label = found.pop("label", None)
-    if label is not None and "rank" not in found:
-        found["rank"] = label
-    number = {name: int(found[name]) if name in found else None for name in ("rank", "local_rank", "pid")}
-    prefix = Prefix(number["rank"], number["local_rank"], number["pid"], found.get("actor", ""), found.get("host", ""))
-    stream = found.get("stream", "") or (record.stream if record is not None else "")
-    return Peeled(prefix, text, label is not None, stream, found.get("part") == "P" or (record is not None and record.open))
+    return found, text, record
+
+
+@lru_cache(maxsize=1024)
+def _named(found: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
+    """What the names in prefixes mean: the process, and label, stream and open of `Peeled`."""
+    said = dict(found)
+    label = said.pop("label", None)
+    if label is not None:
+        said.setdefault("rank", label)
+    number = {name: int(said[name]) if name in said else None for name in ("rank", "local_rank", "pid")}
+    prefix = Prefix(number["rank"], number["local_rank"], number["pid"], said.get("actor", ""), said.get("host", ""))
+    return prefix, label is not None, said.get("stream", ""), said.get("part") == "P"
+
+
+# -- lines that differ in digits only: loggers write thousands of them
+
+ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_VERSION = later(r">\d ")
+
+
+def is_alike(text: str) -> bool:
+    """Whether other digits would leave the prefixes of a text where they are: it is short, no JSON, no row of a CSV file, and not of
+    syslog, whose version is a prefix's only digit that counts. The same for all texts that differ in digits only."""
+    if len(text) >= SHORT or (">" in text and _VERSION.search(text)):
+        return False
+    return '"' not in text or ('""' not in text and ',"' not in text and text.rstrip().rstrip(",")[-1:] not in ("}", "]", '"'))
+
+
+def peel_alike(text: str, shape: bytes) -> Peeled:
+    """The same for such a text; `shape`: it as UTF-8 with all digits the same."""
+    end, places = _places(shape)
+    if not places:
+        return Peeled(NOBODY, text[end:])
+    prefix, label, stream, is_open = _named(tuple([(name, text[start:stop]) for name, start, stop in places]))
+    return Peeled(prefix, text[end:], label, stream, is_open)
+
+
+@lru_cache(maxsize=4096)
+def _places(shape: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
+    """Where the prefixes of a text end, and between which places they name something."""
+    text = shape.decode(errors="replace")
+    at, places = 0, list[tuple[str, int, int]]()
+    for _ in range(MOST):
+        match = _first(text[at:])
+        if match is None:
+            break
+        places += [(name, at + match.start(name), at + match.end(name)) for name, value in match.groupdict().items() if value]
+        at += match.end()
+    return at, tuple(places)
 
 
 def same_stream(one: Prefix, other: Prefix) -> bool:

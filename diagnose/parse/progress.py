@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from diagnose.parse.lines import clean
+from diagnose.parse.cleaned import clean
 from diagnose.parse.pattern import later
 from diagnose.record import NamedTuple
 

@@ -22,6 +22,8 @@ _SAYS = {
     "ascend_request": Saying("torch_npu", figures=("requested",)),
     "metal": Saying("torch_mps"),
     "metal_buffer": Saying("torch_mps", figures=("requested",)),
+    "mlx_buffer": Saying("torch_mps", figures=("requested",)),
+    "mlx": Saying("torch_mps", figures=("requested",)),
     "preempted": Saying("torch_cuda", figures=("requested", "allocated", "allowed", "capacity"), fatal=False, weight=-1),
     "nvml": Saying("torch_cuda"),
     "engine": Saying("cudnn", "suspected", reason="no_engine"),

@@ -29,7 +29,8 @@ SPARSE = 64 << 10  # bytes between two excerpts that are a gap
 _AROUND = 480  # bytes of a line that are looked at on either side of its literal
 
 #: What tells that training went on between two of DeepSpeed's lines; during set-up they stand between steps of the set-up.
-_TRAINS = rb"'loss'|it/s|s/it|\bstep=\d"
+_TRAINS = (b"s/it", b"it/s", b"'loss'")
+_STEPS = rb"\bstep=\d"
 #: A step counter beside a figure that has none of its own: explicit ones, then a progress bar.
 _COUNTED = rb"global_step/max_steps': '(\d{1,12})/|\bstep:(\d{1,12}) - |'(?:global_)?step': (\d{1,12})\b"
 _COUNTERS = (b"global_step/max_steps'", b"step:", b"step': ")  # one of these stands in each
@@ -38,12 +39,13 @@ _BAR = rb"%\|[^|\r\n]{0,300}\| {0,8}([\d,]{1,15})/[\d,]{1,15} \["
 
 @record
 class Point:
-    """One figure: where it stands, the step it belongs to, who printed it."""
+    """One figure: where it stands, the literal beside it and what was read round that, who printed it."""
 
     page: Page
     at: int
     size: Size
-    step: int | None
+    literal: int
+    read: re.Match[bytes]
     stream: tuple[Any, ...]
 
     @property
@@ -53,6 +55,21 @@ class Point:
     @property
     def witness(self) -> Witness:
         return self.page.witness(self.offset)
+
+    @property
+    def step(self) -> int | None:
+        """The step that it belongs to: its own, one beside it in its line, else that of the bar before it."""
+        if "step" in self.read.re.groupindex and self.read["step"]:
+            return int(self.read["step"])
+        raw, at = self.page.excerpt.raw, self.literal
+        if self.page.excerpt.spots.any(_COUNTERS):
+            line = max(raw.rfind(b"\n", max(0, at - 2000), at), at - 2000, 0)
+            end = raw.find(b"\n", at, at + 2000)
+            counted = _compiled(_COUNTED).search(raw, line, end if end >= 0 else at + 2000)
+            if counted is not None:
+                return int(next(filter(None, counted.groups())))
+        bars = list(_compiled(_BAR).finditer(raw, max(0, at - 1200), at))
+        return int(bars[-1][1].replace(b",", b"")) if bars else None
 
 
 @record
@@ -88,8 +105,11 @@ def _course(points: Sequence[Point]) -> Iterator[Fact]:
     """How memory went over the prints, with the figures of that."""
     from diagnose.parse.trend import trend  # few logs come this far
 
-    steps = _steps(points)
-    shape = trend([point.size for point in points], steps)
+    sizes = [point.size for point in points]
+    shape = trend(sizes)
+    steps = _steps(points) if shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
+    if steps is not None and shape.word == "linear_growth":
+        shape = trend(sizes, steps)
     last = points[-1].witness
     yield Fact("log.memory_trend", None if shape.word == "unknown" else shape.word, "log", last)
     yield Fact("log.memory_grows", shape.word == "linear_growth", "log", last)
@@ -194,26 +214,33 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 
 def _points(places: Sequence[_Place], row: dict[str, Any]) -> Iterator[Point]:
-    pattern = _compiled(row["pattern"].encode())
-    page, before, counts = None, 0, True
+    pattern, between_steps = _compiled(row["pattern"].encode()), row.get("between_steps", False)
+    page, before = None, 0
     for place in places:
         raw, at = place.page.excerpt.raw, place.at
         if place.page is not page:
             page, before = place.page, 0
-            counts = page.excerpt.spots.any(_COUNTERS)
         left = max(raw.rfind(b"\n", max(0, at - _AROUND), at) + 1, at - _AROUND, 0)
         match = pattern.search(raw, left, min(place.stop, at + _AROUND))
         size = _size(match, row) if match is not None else None
         if match is None or size is None or match.start("value") < before:
             continue
-        if not row.get("between_steps") or _compiled(_TRAINS).search(raw, before, match.start()):
-            yield Point(page, match.start("value"), size, _step(raw, match, at, counts), _stream(page, match))
+        if not between_steps or _trains(raw, before, match.start()):
+            yield Point(page, match.start("value"), size, at, match, _stream(page, match))
         before = match.end()
+
+
+def _trains(raw: bytes, start: int, end: int) -> bool:
+    """Whether training went on between two places. (Words are found ten times quicker than an expression that names them all.)"""
+    for words in _TRAINS:
+        if raw.find(words, start, end) >= 0:
+            return True
+    return raw.find(b"step=", start, end) >= 0 and _compiled(_STEPS).search(raw, start, end) is not None
 
 
 def _size(match: re.Match[bytes], row: dict[str, Any]) -> Size | None:
     digits = match["value"].decode()
-    unit = match["unit"].decode() if "unit" in match.re.groupindex and match["unit"] else row["unit"]
+    unit = row.get("unit") or match["unit"].decode()
     try:
         if row.get("decimal"):
             printed = Size.printed(digits, "B")
@@ -230,19 +257,6 @@ def _size(match: re.Match[bytes], row: dict[str, Any]) -> Size | None:
 def _printed(digits: str, unit: str) -> Size | None:
     """Most prints repeat the one before."""
     return Size.printed(digits, unit)
-
-
-def _step(raw: bytes, match: re.Match[bytes], at: int, counts: bool) -> int | None:
-    """The step that a figure belongs to: its own, one beside it in its line (where the page `counts`), else that of the bar before it."""
-    if "step" in match.re.groupindex and match["step"]:
-        return int(match["step"])
-    line = max(raw.rfind(b"\n", max(0, at - 2000), at), at - 2000, 0)
-    end = raw.find(b"\n", at, at + 2000)
-    counted = _compiled(_COUNTED).search(raw, line, end if end >= 0 else at + 2000) if counts else None
-    if counted is not None:
-        return int(next(filter(None, counted.groups())))
-    bars = list(_compiled(_BAR).finditer(raw, max(0, at - 1200), at))
-    return int(bars[-1][1].replace(b",", b"")) if bars else None
 
 
 def _stream(page: Page, match: re.Match[bytes]) -> tuple[Any, ...]:

@@ -55,6 +55,9 @@ _SAYS = {
     "host_short": _Says("cpu_allocator", "model_load"),
 }
 
+#: The engine that a family names; ports of vLLM print its messages.
+_ENGINES = {"vllm_kv": "vllm", "sglang_kv": "sglang"}
+
 #: What is raised in place of torch's own message, after that was printed.
 _RETOLD = frozenset({"warm_up", "tgi_prefill", "trt_executor"})
 
@@ -110,6 +113,8 @@ def read(text: str) -> Message | None:
     message = Message(says.family, says.status, phase=says.phase, check=says.check, retells=leading in _RETOLD, reason=says.reason)
     if says.no_cache is not None:
         message.facts["log.cache_none"] = says.no_cache
+    if says.family in _ENGINES:
+        message.facts["rollout.engine"] = _ENGINES[says.family]
     message.figures = {name: size for name, size in _figures(leading, all_said).items() if size is not None}
     message.facts |= {name: value for name, value in _facts(all_said).items() if value is not None}
     device = re.search(r"device (?:[a-z]{1,8}:)?(\d{1,4})\b", all_said[leading].words[0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose.parse import wording
+from diagnose.parse.cleaned import BAR, SHORT
 from diagnose.parse.event import Frame
-from diagnose.parse.lines import BAR, same_stream
+from diagnose.parse.lines import same_stream
 from diagnose.parse.pattern import later
 from diagnose.parse.prefixes import NOBODY, peel
 from diagnose.record import NamedTuple
@@ -35,7 +37,9 @@ _RICH_SOURCE = later(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
 _FRAME = later(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
 #: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
 _LINKED = later(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
-_RAY_TASK = later(r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)")
+_RAY_TASK = later(
+    r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)(?:\.(?P<method>\w+))?[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)"
+)
 
 
 class Traceback(NamedTuple):
@@ -47,6 +51,7 @@ class Traceback(NamedTuple):
     pid: int | None = None
     host: str = ""
     head: int = 0  # the line that names actor, pid and host
+    method: str = ""  # of the actor: a process that holds several models says by it whose turn it was
 
 
 def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
@@ -61,16 +66,16 @@ def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceb
     task: re.Match[str] | None = None
     for at in range(index - 1, max(-1, index - 1 - REACH), -1):
         line = page.line(at)
-        cut = _is_rest(page, at, prefix) if at > 0 else False
-        if not (cut or same_stream(line.prefix, prefix)) or not line.text.strip():
+        cut = at > 0 and not line.text[:2].isspace() and _is_rest(page, at, prefix)
+        if not (cut or line.prefix == prefix or same_stream(line.prefix, prefix)) or not line.text.strip():
             continue
         ended = False
-        for text in reversed([_GROUP.sub("", part) for part in _unlinked(line.text).split("\n")]):  # several, where a string held them
-            if _HEAD.search(text):
+        for text, is_head, is_place in _parts(line.text):
+            if is_head:
                 task, head, ended = _RAY_TASK.search(text), at, True
                 break
             lines.append((at, text))
-            if _PLACE.match(text) or (cut and not seen_frame and _BEGUN.match(page.line(at - 1).text)):
+            if is_place or (cut and not seen_frame and _BEGUN.match(page.line(at - 1).text)):
                 seen_frame, strange = True, 0
             elif not cut and not text.startswith((" ", "│", "\t", "|")) and not _ARROW.match(text):
                 strange += 1
@@ -84,7 +89,28 @@ def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceb
     frames, places = _frames(list(reversed(lines)))
     if task is None:
         return Traceback(frames, places)
-    return Traceback(frames, places, task["actor"], int(task["pid"]), task["host"], head)
+    return Traceback(frames, places, task["actor"], int(task["pid"]), task["host"], head, task["method"] or "")
+
+
+class _Part(NamedTuple):
+    """A line of a traceback: whether it is the head of one, and whether it names a place."""
+
+    text: str
+    is_head: bool
+    is_place: bool
+
+
+def _parts(line: str) -> tuple[_Part, ...]:
+    """What a line is to a traceback; of several lines, where a string held them, the last first."""
+    return _remembered(line) if len(line) < SHORT else _looked_at(line)
+
+
+def _looked_at(line: str) -> tuple[_Part, ...]:
+    texts = [_GROUP.sub("", part) for part in _unlinked(line).split("\n")]
+    return tuple(_Part(text, _HEAD.search(text) is not None, _PLACE.match(text) is not None) for text in reversed(texts))
+
+
+_remembered = lru_cache(maxsize=4096)(_looked_at)  # the same code fails in many jobs
 
 
 def _unlinked(text: str) -> str:
@@ -95,7 +121,7 @@ def _unlinked(text: str) -> str:
 def _is_rest(page: Page, index: int, prefix: Prefix) -> bool:
     """Whether a line is the rest of the one above, which a console cut at its width: traceback lines are indented, rests are not."""
     line = page.line(index)
-    if line.text[:2].isspace() or not line.text.strip() or line.prefix not in (NOBODY, prefix):
+    if not line.text.strip() or line.prefix not in (NOBODY, prefix):
         return False
     above = page.line(index - 1)
     if not same_stream(above.prefix, prefix):
@@ -111,17 +137,21 @@ def of_lines(lines: list[tuple[int, str]]) -> Traceback:
 
 
 def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
-    boxed = any(text.startswith("│") or text.endswith("│") for _, text in lines)
-    texts = [_unboxed(text) if boxed else text for _, text in lines]
+    texts = tuple(text for _, text in lines)
+    read = _read if sum(map(len, texts)) < wording.MUCH else _read.__wrapped__
+    found = read(texts)
+    return tuple(frame for frame, _ in found), tuple(lines[row][0] for _, row in found)
+
+
+@lru_cache(maxsize=256)
+def _read(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
+    """The frames in lines, each with the number of the line that it ends with."""
+    boxed = any(text.startswith("│") or text.endswith("│") for text in lines)
+    texts = [_unboxed(text) if boxed else text for text in lines]
     texts = _uncut(texts)
     texts = _of_notebook(texts) if any(_ARROW.match(text) for text in texts) else texts
-    frames, places = [], []
-    for said in wording.statements("traceback", "\n".join(texts)):
-        frame = _frame(said.words) if said.kind == "frame" else None
-        if frame is not None:
-            frames.append(frame)
-            places.append(lines[said.line - 1][0])
-    return tuple(frames), tuple(places)
+    found = [(_frame(said.words), said.line - 1) for said in wording.statements("traceback", "\n".join(texts)) if said.kind == "frame"]
+    return tuple((frame, row) for frame, row in found if frame is not None)
 
 
 def _frame(words: tuple[str, ...]) -> Frame | None:

@@ -154,7 +154,7 @@ def behind_class(page: Page, offset: int) -> Place | None:
 def joined(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> str:
     """The whole text of a message: its line and those that it was wrapped into."""
     text, *rest = text.split("\n")
-    text = _END.sub("", text) if _END.search(text) else text
+    text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
     count = blanks = 0
     for line in chain(rest, page.following(index, prefix)):
         if text.endswith(line.strip() or "\n"):
@@ -171,14 +171,15 @@ def joined(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> 
             break
         text += _seam(text, line, reader) + line
         count, blanks = count + 1, 0
-    number = _LAST_NUMBER.search(text)
+    number = _LAST_NUMBER.search(text[-26:])
     if number is not None and page.cut_off.endswith(number[0]):
-        text = text[: number.start()]  # its other digits, or its unit, may be missing
+        text = text[: number.start() - min(26, len(text))]  # its other digits, or its unit, may be missing
     return numbers(text[:LONGEST], getattr(reader, "PARTED_BYTES", False))
 
 
 _LAST_NUMBER = later(r"\d[\d.,]{0,24}$")
 _END = later(r"\s{2,}[|│┃]\s*$")
+_BORDERS = frozenset("|│┃")
 
 
 def _unboxed(line: str) -> str:
@@ -188,7 +189,7 @@ def _unboxed(line: str) -> str:
 
 def _tail(text: str) -> str:
     """The letters that a text ends with: the first half of a word, perhaps."""
-    found = re.search(r"[A-Za-z]{1,20}$", text)
+    found = re.search(r"[A-Za-z]{1,20}$", text[-21:])
     return found[0] if found else ""
 
 
