@@ -36,7 +36,7 @@ def text(diagnosis: Diagnosis, lang: Lang = "en") -> str:
         ("llamafactory-6800", "en", "(6.92 GiB is free or idle)"),
         ("llamafactory-6800-config-incomplete", "en", "The card is inferred from its printed capacity: V100-32GB"),
         ("llamafactory-6800-config-incomplete", "zh", "显卡型号由打印的容量推断：V100-32GB"),
-        ("axolotl-2143", "en", "7.11 GiB of 11.06 GiB at 2,048 tokens"),
+        ("axolotl-2143", "en", "7.11 GiB of 11.08 GiB at 2,048 tokens"),
         ("axolotl-2143", "en", "The request of 20.00 MiB names no tensor"),
         ("axolotl-2143", "zh", "20.00 MiB 的申请不能说明是哪个张量"),
         ("openrlhf-392", "en", "62.91 GiB of it weights, gradients and optimizer states"),

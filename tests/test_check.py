@@ -362,6 +362,17 @@ def test_a_dial_is_turned_to_what_fits_and_says_where() -> None:
     assert all(not way.dials for way in roomy.outlook.ways)
 
 
+@pytest.mark.parametrize("path", ["verl/grpo-with-fsdp-offload.sh", "openrlhf/ppo-with-a-critic-over-ray.sh"])
+def test_an_engine_is_said_to_set_no_limit_wherever_it_runs(path: str) -> None:
+    """verl's shares the cards of the policy, OpenRLHF's has its own."""
+    from diagnose.render import RENDERERS, View
+
+    text = RENDERERS["text"](check([CORPUS / path], gpu="H100-80GB"), "en", View())
+    said = " ".join(text.split())
+    assert "rollout engine does not limit the batch: it takes the same share of its card" in said
+    assert "its own cards" not in said
+
+
 def test_the_frontier_asks_for_few_ledgers() -> None:
     """Two hundred milliseconds are some hundreds of ledgers."""
     for path in ("swift/grpo-colocated.sh", "openrlhf/kto-with-lora.sh", "trl/reward-model.sh"):

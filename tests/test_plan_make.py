@@ -8,10 +8,12 @@ from functools import partial
 import pytest
 from workshop import GIB, TRAIN_YAML, book, cause, edit, job, judged, reprice
 
+from diagnose.budget.ledger import Ledger
 from diagnose.facts import FactBook
 from diagnose.judge.verdict import Judgement, Verdict
 from diagnose.plan import load, make
 from diagnose.plan.remedy import Outcome, Remedy
+from diagnose.record import replace
 
 BIG_ACTIVATIONS = cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len")
 BIG_LOGITS = cause("logits", "lower_seq_len", "liger_kernel", "chunked_loss")
@@ -84,6 +86,17 @@ def test_files_that_are_not_what_ran_give_no_peak() -> None:
     assert found.plan is not None and found.plan.predicted_peak is None and found.plan.fits == "unknown"
 
 
+def test_files_that_are_not_what_ran_do_not_lead_to_other_results() -> None:
+    """What a cause lists first and changes the results goes behind what keeps them; what no cause calls for is not sold by a ledger
+    that the log contradicts."""
+    listed = cause("activations", "lora", "gradient_checkpointing")
+    assert ids(outcome(job(), listed, complete=False))[0] == "lora"
+    assert ids(outcome(job(ledger__verdict="above"), listed))[:2] == ["gradient_checkpointing", "lora"]
+    nothing = cause("optimizer_states", "optimizer_8bit")
+    assert {"lora", "more_gpus"} <= set(ids(outcome(job(), nothing, given=False)))
+    assert not {"lora", "more_gpus"} & set(ids(outcome(job(ledger__verdict="above"), nothing, given=False)))
+
+
 # -- what is rejected
 
 
@@ -122,6 +135,26 @@ def test_a_host_kill_hears_nothing_of_the_card() -> None:
     )
     assert ids(found)[0] == "disable_offload"
     assert not {"gradient_checkpointing", "lower_micro_batch", "lower_seq_len", "expandable_segments"} & set(ids(found))
+
+
+def test_adapters_keep_less_on_the_host_at_the_price_of_other_results() -> None:
+    killed = job(log__on_card="disabled", log__family="host_oom_killer", zero__offload_optimizer="cpu", zero__offload_param="cpu")
+    found = outcome(killed, cause("host_ram", "disable_offload", "lora"))
+    assert ids(found)[:2] == ["disable_offload", "lora"] and remedy(found, "lora").price.results == "change"
+    assert "lora" not in ids(outcome(killed, cause("host_ram", "disable_offload")))
+
+
+@pytest.mark.parametrize(("length", "holds"), [("4096", True), ("100000", False)])
+def test_what_no_card_that_is_sold_holds_does_not_come_back_to_one(length: str, holds: bool) -> None:
+    """Nobody says which card it is: some card may hold 30 GiB, none holds 400."""
+    killed = job(log__on_card="disabled", log__family="host_oom_killer", zero__offload_optimizer="cpu", train__max_seq_len=length)
+
+    def price(facts: FactBook) -> tuple[Ledger, ...]:
+        return tuple(replace(ledger, capacity=None, usable=None) for ledger in reprice(facts))
+
+    found = make(killed, price(killed), judged(cause("host_ram", "disable_offload")), [TRAIN_YAML], reprice=price, edit=edit)
+    back = remedy(found, "disable_offload")
+    assert (back.fits, "no card that is sold" in back.why.en) == ("unknown" if holds else "no", not holds)
 
 
 @pytest.mark.parametrize("word", ["zero3", "zero2", "more_gpus"])

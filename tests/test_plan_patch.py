@@ -41,6 +41,10 @@ FILES = {
     "lightning.sh": "python main.py fit --config c.yaml --trainer.devices 4 --trainer.precision bf16-mixed\n",
     "litgpt.yaml": "checkpoint_dir: a/b # kept\nlora_r: 8\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 8\n",
     "litgpt.sh": "litgpt finetune_lora a/b --precision bf16-true --train.micro_batch_size 1 --devices 2\n",
+    "diffusers.sh": "accelerate launch train_text_to_image.py --pretrained_model_name_or_path a/b \\\n"
+    "  --resolution 512 --train_batch_size 2\n",
+    "kohya.toml": '# mine\nnetwork_module = "networks.lora"  # kept\nnetwork_dim = 8\ntrain_batch_size = 2\n',
+    "kohya.sh": "accelerate launch sdxl_train.py --max_bucket_reso 2048 \\\n  --train_batch_size 2\n",
     "axolotl.yaml": "# mine\nbase_model: x/y  # kept\ndatasets:\n  - path: d\n    type: t\nmicro_batch_size: 2\n"
     "sequence_len: 100\nplugins:\n  - a.b.C\n",
     "trl.yaml": "model_name_or_path: x/y\ndataset_name: d # kept\nlora_r: 4\nper_device_train_batch_size: 3",
@@ -75,6 +79,11 @@ FILES = {
     "nemo_rl.sh": "uv run examples/run_grpo.py \\\n  policy.train_micro_batch_size=2 \\\n  cluster.gpus_per_node=8\n",
     "vllm.yaml": "# mine\nmodel: a/b\ngpu-memory-utilization: 0.8 # kept\nmax-model-len: 512\n",
     "vllm.sh": "vllm serve a/b --max-model-len 512 \\\n  --tensor-parallel-size 2\n",
+    "sglang.yaml": "# mine\nmodel-path: a/b\nmem-fraction-static: 0.8 # kept\ncontext-length: 512\n",
+    "sglang.sh": "python3 -m sglang.launch_server --model-path a/b --mem-fraction-static 0.8 \\\n  --tp-size 2\n",
+    "lmdeploy.sh": "lmdeploy serve api_server a/b --session-len 512 \\\n  --tp 2\n",
+    "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
+    "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",
     "torchtune.yaml": "model:\n  _component_: torchtune.models.llama3.llama3_8b\n"
     "batch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n",
     "torchtune.sh": "tune run --nproc_per_node 2 lora_finetune_distributed --config a.yaml \\\n  batch_size=2 \\\n  dataset.packed=True\n",
@@ -200,6 +209,11 @@ def test_a_new_precision_switches_the_old_one_off() -> None:
     )
 
 
+def test_the_second_release_of_swift_takes_its_precision_from_dtype_alone() -> None:
+    script = "swift sft --model_id_or_path a/b --sft_type lora --batch_size 2 --dtype AUTO\n"
+    assert patched({"run.sh": script}, {"train.precision": "bf16"}) == script.replace("AUTO", "bf16")
+
+
 def test_offload_is_edited_in_the_given_file_else_another_stock_file_is_named() -> None:
     main = "stage: sft\nfinetuning_type: full\ndeepspeed: examples/ds_z3_config.json\n"
     given_, _ = edited(
@@ -223,6 +237,16 @@ def test_a_bucket_that_hugging_face_would_size_itself_becomes_auto() -> None:
 def test_options_follow_the_dialect_of_the_script() -> None:
     assert "--adam_offload \\\n" in patched({"r.sh": FILES["openrlhf.sh"]}, {"zero.offload_optimizer": "cpu"})
     assert " --ds.adam_offload" in patched({"r.sh": FILES["openrlhf-dotted.sh"]}, {"zero.offload_optimizer": "cpu"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["lmdeploy serve api_server a/b --tp 2", "python -m sglang.launch_server --tp 2 --port 1"],
+)
+def test_engines_get_dashes_where_no_option_shows_the_dialect(command: str) -> None:
+    """Their own parsers take nothing else, and an argument without a name is no option."""
+    written = patched({"run.sh": command + "\n"}, {"rollout.max_num_seqs": 8})
+    assert " --max-batch-size 8" in written or " --max-running-requests 8" in written
 
 
 def test_a_switch_is_taken_out_with_its_line_and_backslash() -> None:

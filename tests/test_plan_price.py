@@ -177,3 +177,13 @@ def test_a_length_never_goes_below_the_image_tokens() -> None:
     facts = job().changed({"model.shape": shape, "data.image_pixels": 589824, "data.images_per_sample": 2})
     choice = Choice("largest", step=512, least=512, most="50%")
     assert candidates("train.max_seq_len", choice, bench(facts)) == [2048, 1536]
+
+
+def test_the_refused_request_counts_even_where_another_moment_holds_more() -> None:
+    """A request that no card could meet, in a moment that otherwise holds less than the largest one: nothing fits that keeps it."""
+    facts = job(log__requested="300 GiB", log__allocated="4 GiB")
+    moments = (Moment("forward_end", (term("weights", 4),)), Moment("optimizer_step", (term("weights", 4), term("optimizer_states", 6))))
+    ledger = Ledger("train", 2, moments, size(20), size(20), "forward_end", size(4))
+    made = Bench(facts, (ledger,), lambda _: (ledger,))
+    assert made.peak is not None and made.peak.bytes == size(304).bytes
+    assert made.fits({}) == "no"

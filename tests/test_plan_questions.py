@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import diagnosed, folders, run, settings
+from cases import CORPUS, diagnosed, folders, run, settings
 
 from diagnose import explain
 from diagnose.facts import declared
@@ -14,7 +15,7 @@ from diagnose.report import Diagnosis
 
 #: Answers of each kind, the first of which changes the report: for a size one that is too small for what is asked about.
 ANSWERS = {
-    "count": ("4", "1", "200000"), "size": ("8 GiB", "4 TiB"), "switch": ("enabled", "disabled"), "version": ("4.40.0", "9.0.0"),
+    "count": ("4", "1", "200000"), "size": ("4 GiB", "4 TiB"), "switch": ("enabled", "disabled"), "version": ("4.40.0", "9.0.0"),
     "ratio": ("0.5", "0.95"), "text": ("x",), "word": ("x",),
 }  # fmt: skip
 #: What is answered by an option of its own.
@@ -74,7 +75,7 @@ def test_a_serving_engine_is_priced_as_one_and_not_as_a_training_run() -> None:
     )
     found = explain(f"GPU 0: NVIDIA H100 80GB HBM3\n{line}{ENGINE}")
     moments = [moment for ledger in found.ledgers for moment in ledger.moments]
-    assert [moment.name for moment in moments] == ["generate"]
+    assert [moment.name for moment in moments] == ["load", "generate"]
     assert [term.group for term in moments[0].terms] == ["weights"]
     assert abs(moments[0].total.bytes / 2**30 - 65.7) < 0.1
     assert not any(question.fact.startswith("model.") for question in found.outcome.questions)
@@ -83,12 +84,28 @@ def test_a_serving_engine_is_priced_as_one_and_not_as_a_training_run() -> None:
 def test_what_a_likely_cause_takes_for_granted_is_asked() -> None:
     """The question that settles the leading cause comes before those about others."""
     log = (
-        "RuntimeError: CUDA out of memory. Tried to allocate 4.64 GiB (GPU 0; 31.74 GiB total capacity; 20.00 GiB already allocated; "
-        "1.20 GiB free; 29.60 GiB reserved in total by PyTorch)\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 31.74 GiB of which "
+        "1.20 GiB is free. Including non-PyTorch memory, this process has 30.54 GiB memory in use. Of the allocated memory 20.00 GiB "
+        "is allocated by PyTorch, and 9.60 GiB is reserved by PyTorch but unallocated.\n"
     )
     found = explain(log)
     assert found.judgement.causes[0].outcome == "likely"
     assert "alloc.expandable_segments" in [question.fact for question in found.outcome.questions]
+
+
+@pytest.mark.parametrize(("devices", "asked"), [(1, "train.gradient_checkpointing"), (4, "zero.stage")])
+def test_a_job_on_one_card_is_not_asked_how_it_shards(devices: int, asked: str, tmp_path: Path) -> None:
+    """Of a config that needs more than was allocated: what nobody set and would explain most."""
+    script = (CORPUS / "configs" / "lightning" / "own-module.py").read_text().replace("devices=1", f"devices={devices}, strategy=mine")
+    (tmp_path / "train.py").write_text(script)
+    log = (
+        '  File "site-packages/transformers/loss/loss_utils.py", line 36, in ForCausalLMLoss\n    logits = logits.float()\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 44.42 GiB of which 3.10 GiB "
+        "is free. Including non-PyTorch memory, this process has 41.31 GiB memory in use. Of the allocated memory 40.35 GiB is allocated "
+        "by PyTorch, and 512.33 MiB is reserved by PyTorch but unallocated.\n"
+    )
+    found = explain(log, configs=[tmp_path / "train.py"])
+    assert found.outcome.questions[0].fact == asked
 
 
 @pytest.mark.parametrize("name", folders())

@@ -12,11 +12,14 @@ from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import check, explain
 from diagnose.adapters.settings import ConfigSource
+from diagnose.budget.ledger import Ledger, Moment, Term
 from diagnose.facts import FactBook
+from diagnose.phrases import same
 from diagnose.plan import make, patch
 from diagnose.plan.advise import job_of
 from diagnose.plan.remedy import Outcome, Plan
 from diagnose.report import Diagnosis
+from diagnose.units import Size
 
 FACTORY = (
     "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: {tuned}\nper_device_train_batch_size: {rows}\n"
@@ -177,16 +180,20 @@ def test_the_ladder_never_leaves_the_card_and_keeps_the_rows_of_a_step(room: flo
             assert isinstance(rung.to, int) and (int(rows) * 2) % rung.to == 0
 
 
-def test_a_batch_is_raised_by_any_factor_that_divides_the_accumulation() -> None:
-    """Six micro batches of one row can be two of three, not only one of two or four."""
+@pytest.mark.parametrize(("accumulation", "rows"), [(6, 3), (10**12, 2)])
+def test_a_batch_is_raised_by_any_factor_that_divides_the_accumulation(accumulation: int, rows: int) -> None:
+    """Six micro batches of one row can be two of three, not only one of two or four; and nobody tries every size up to 10**12."""
     facts = job(
-        train__micro_batch_size="1", train__gradient_accumulation="6", train__gradient_checkpointing="enabled", train__loss_kernel="liger"
+        train__micro_batch_size="1",
+        train__gradient_accumulation=str(accumulation),
+        train__gradient_checkpointing="enabled",
+        train__loss_kernel="liger",
     )
     planned = FactBook(fact for fact in facts if not fact.name.startswith("log."))
     plan = outcome(planned, room=11.3).plan
     assert plan is not None and plan.steps == ()
     first = plan.ladder[0]
-    assert (first.knob, first.frm, first.to) == ("train.micro_batch_size", 1, 3)
+    assert (first.knob, first.frm, first.to) == ("train.micro_batch_size", 1, rows)
 
 
 @pytest.mark.parametrize("word", ["lora", "qlora", "zero3"])
@@ -195,3 +202,31 @@ def test_a_card_that_somebody_else_fills_is_emptied_before_the_job_is_cut(word: 
     facts = job(log__foreign="12 GiB", log__requested="1 GiB", log__free="0.5 GiB", log__shortage="0.5 GiB")
     found = outcome(facts, cause("other_process", "kill_other_process"), room=20)
     assert found.plan is not None and found.plan.steps[0] == "kill_other_process" and word not in found.plan.steps
+
+
+def test_what_should_fit_and_keeps_the_results_goes_before_what_surely_fits_and_changes_them() -> None:
+    """One row may be enough and nothing of the data is cut; half the length surely is, and cuts it."""
+
+    def wide(facts: FactBook) -> tuple[Ledger, ...]:
+        rows, length = facts.count("train.micro_batch_size") or 1, facts.count("train.max_seq_len") or 1
+        held = rows * length / 1024
+        sure = length < 4096
+        total = Size(round(held * GIB), round((held if sure else held * 1.4) * GIB), round(held * GIB))
+        grown = Term("test.activations", same("activations"), "activations", total, "x", "x")
+        return (Ledger("train", 1, (Moment("forward_end", (grown,)),), Size.exactly(5 * GIB), Size.exactly(5 * GIB), "forward_end"),)
+
+    facts = job(train__micro_batch_size="2")
+    called = judged(cause("activations", "lower_micro_batch", "lower_seq_len"))
+    found = make(facts, wide(facts), called, [TRAIN_YAML], reprice=wide, edit=edit)
+    assert found.plan is not None and found.plan.steps == ("lower_micro_batch",) and found.plan.fits == "likely"
+    assert [remedy.id for remedy in found.remedies][:2] == ["lower_micro_batch", "lower_seq_len"]
+
+
+def test_what_cures_may_be_the_smaller_part_where_only_both_together_fit() -> None:
+    """Offloaded states save 6 GiB, fewer rows three times as much: the states are what the cause is about, the rows make room beside."""
+    facts = job(train__micro_batch_size="4")
+    price = partial(reprice, room=16)
+    called = judged(cause("optimizer_states", "zero_offload_optimizer"), cause("activations", "gradient_checkpointing", also_true=True))
+    found = make(facts, price(facts), called, [TRAIN_YAML], reprice=price, edit=edit)
+    assert found.plan is not None and found.plan.fits == "yes"
+    assert "zero_offload_optimizer" in found.plan.steps and len(found.plan.steps) == 2

@@ -78,6 +78,8 @@ def test_gradients_wait_whole_while_micro_batches_accumulate() -> None:
     assert waiting.high >= 14 * GIB
     none = said(fsdp(train__gradient_accumulation=1)).get("ledger.gradients_whole")
     assert none is None or (isinstance(none, Size) and none.bytes == 0)
+    alone = said(fsdp(train__gradient_accumulation=8, parallel__world=1)).get("ledger.gradients_whole")
+    assert alone is None or (isinstance(alone, Size) and alone.bytes == 0)
 
 
 @pytest.mark.parametrize(

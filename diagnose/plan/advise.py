@@ -43,7 +43,7 @@ def make(
     if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
     offers, refused, crashed = weighed(job)
-    offers = ranked(offers)
+    offers = ranked(offers, doubted=job.bench.trust == "over")
     draft = draft_of(offers, job)
     drawn = finished(draft, job) if draft is not None else None
     offers = arranged(offers, draft, job)

@@ -78,5 +78,7 @@ def spelled_key(document: Document, key: str) -> str:
     others = [entry.key for entry in document.entries]
     if others and not any(other.startswith("-") for other in others):
         return key
-    dashes = sum("-" in name.lstrip("-") for name in others) > sum("_" in name for name in others)
+    options = [name.lstrip("-") for name in others if name.startswith("-")]
+    joined, parted = sum("_" in name for name in options), sum("-" in name for name in options)
+    dashes = parted > joined or (not joined and tables.table(document.framework).serves)  # engines' own parsers take nothing else
     return f"--{key.replace('_', '-') if dashes else key}"

@@ -10,6 +10,7 @@ from diagnose.plan.job import Job
 from diagnose.plan.price import LONGEST, Changes
 from diagnose.plan.reach import furthest
 from diagnose.plan.remedy import Rung
+from diagnose.plan.track import MOST_ROWS
 from diagnose.plan.values import ACCUMULATION, LENGTH, MICRO
 from diagnose.plan.weigh import edits_of
 
@@ -58,7 +59,7 @@ def batch(held: Changes, job: Job) -> Step | None:
     if not isinstance(steps, int):
         return None  # with nothing to take off, a larger micro batch would change the effective batch
     choices: list[dict[str, Value]] = [
-        {MICRO: now * times, ACCUMULATION: steps // times} for times in range(2, steps + 1) if steps % times == 0
+        {MICRO: now * times, ACCUMULATION: steps // times} for times in range(2, min(steps, MOST_ROWS // now) + 1) if steps % times == 0
     ]
     return raised(MICRO, now, choices, held, job)
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from diagnose.budget.ledger import Ledger, Moment
 from diagnose.facts import FactBook, Value
-from diagnose.plan.fit import fits
+from diagnose.plan.fit import fits, worse
 from diagnose.plan.remedy import Fits
 from diagnose.plan.saving import Saving, difference, pick
 from diagnose.record import field, record
@@ -81,22 +81,23 @@ class Bench:
         return [moment for moment in every if moment.room is not None or (moment.name in ROLLOUT) == self.partial]
 
     def largest(self, ledger: Ledger | None) -> Moment | None:
-        """The moment that needs most of its room."""
+        """The moment that needs most of its room; the one that failed with the request that did not find any."""
         if ledger is None:
             return None
         usable = ledger.usable or ledger.capacity or Size.exactly(0)
-        return max(self.moments(ledger), key=lambda moment: moment.total.bytes - (moment.room or usable).bytes, default=None)
+        return max(self.moments(ledger), key=lambda moment: self._held(ledger, moment).bytes - (moment.room or usable).bytes, default=None)
 
     def room(self, ledger: Ledger | None) -> Size | None:
         largest = self.largest(ledger)
         return (largest.room if largest else None) or (ledger.usable or ledger.capacity if ledger else None)
 
     def need(self, ledger: Ledger | None) -> Size | None:
-        """What that moment holds; where it is the one that failed, with the request that did not find room."""
+        """What that moment holds."""
         largest = self.largest(ledger)
-        if ledger is None or largest is None:
-            return None
-        return largest.total + self._refused(largest) if largest.name == ledger.failing else largest.total
+        return None if ledger is None or largest is None else self._held(ledger, largest)
+
+    def _held(self, ledger: Ledger, moment: Moment) -> Size:
+        return moment.total + self._refused(moment) if moment.name == ledger.failing else moment.total
 
     def _refused(self, moment: Moment) -> Size:
         """The failed request under the changed facts: it grows and shrinks with the terms of its kind."""
@@ -211,15 +212,16 @@ class Bench:
         return Saving(Size(0, gone.high, gone.bytes), supposed=tuple(explanation.items()))
 
     def fits(self, changes: Changes) -> Fits:
-        """Whether the whole need fits after the changes."""
+        """Whether the whole need fits after the changes: the moment that failed with its request, and the largest of all."""
         after = self.after(changes)
         need = self.need(after)
         if after is None or need is None or not after.complete or self.trust in ("over", "none"):
             return "unknown"
         if self.trust == "short":
             return self._fits_however(changes)
-        room = self.room(after)
-        return fits(need, room)
+        room = after.usable or after.capacity or Size.exactly(0)
+        fullest = max(self.moments(after), key=lambda moment: moment.total.bytes - (moment.room or room).bytes)
+        return worse(fits(need, self.room(after)), fits(self._held(after, fullest), fullest.room or room))
 
     def _fits_however(self, changes: Changes) -> Fits:
         """Under a ledger that explains too little: likely where every explanation leaves wide room, else unknown."""

@@ -14,8 +14,8 @@ from diagnose.units import show
 
 MOST = 3
 
-#: What decides most of a ledger that needs more than was allocated, in this order.
-_DECIDES = ("zero.stage", "train.precision")
+#: What decides most of a ledger that needs more than was allocated, in this order; of a job on one card, which shards nothing.
+_DECIDES, _DECIDES_ALONE = ("zero.stage", "train.precision"), ("train.gradient_checkpointing", "train.precision")
 
 #: Phases in which no rows are on the card: their length explains nothing there.
 _BEFORE_ROWS = ("model_load", "init", "dataset", "optimizer_step", "checkpoint_save", "weight_sync")
@@ -49,7 +49,8 @@ def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tup
     if first is not None and first.outcome == "likely" and first.missing and askable(first.missing, job):
         yield first.missing, phrase("plan.ask_presumed", fact=called(first.missing), title=first.title)
     if trust == "over":
-        yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in _DECIDES if not job.bench.stated(fact))
+        deciding = _DECIDES_ALONE if job.book.count("parallel.world") == 1 else _DECIDES
+        yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in deciding if not job.bench.stated(fact))
     if trust == "short" and not rowless and not of_training("model.attention", job):
         yield from gap(job)
     if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
@@ -93,7 +94,7 @@ def gap(job: Job) -> Iterator[tuple[str, Text]]:
         name = called("data.longest_sample")
         why = phrase("plan.ask_longest", fact=name, gap=size, tokens=lengths[""]) if told else None
         yield "data.longest_sample", why or phrase("plan.ask_longest_plain", fact=name)
-    if not job.bench.stated("train.max_seq_len"):
+    if not job.bench.stated("train.max_seq_len") and not job.book.count("train.token_budget"):  # else tokens are limited, not rows
         yield "train.max_seq_len", phrase("plan.ask_limit", fact=called("train.max_seq_len"))
 
 
@@ -169,7 +170,7 @@ def host(offers: Sequence[Offer], job: Job) -> Iterator[tuple[str, Text]]:
     """Host memory, where a remedy takes much of it."""
     for offer in offers:
         takes = offer.remedy.price.host_memory
-        if takes is not None and takes.bytes > 8 * 2**30 and not job.bench.stated("host.ram"):
+        if takes is not None and takes.low > 8 * 2**30 and not job.bench.stated("host.ram"):  # else no node is known to be too small
             yield "host.ram", phrase("plan.ask_host", remedy=offer.remedy.title, host=show(takes.bytes))
 
 

@@ -14,12 +14,13 @@ SPEED = ("faster", "same", "slower", "much_slower")
 EFFORT = ("flag", "key", "file", "code", "hardware")
 
 
-def ranked(offers: Iterable[Offer]) -> list[Offer]:
-    """Best first, one for each word of the vocabulary: what names the change, and the line of it, before what only says what to do."""
+def ranked(offers: Iterable[Offer], *, doubted: bool = False) -> list[Offer]:
+    """Best first, one for each word of the vocabulary: what names the change, and the line of it, before what only says what to do.
+    `doubted`: the ledger is of a configuration that is probably not what ran."""
     best: dict[str, Offer] = {}
-    for offer in sorted(offers, key=lambda offer: (not offer.changes, bool(offer.changes and not told(offer)), place(offer))):
+    for offer in sorted(offers, key=lambda offer: (not offer.changes, bool(offer.changes and not told(offer)), place(offer, doubted))):
         best.setdefault(offer.id, offer)
-    return sorted(best.values(), key=place)
+    return sorted(best.values(), key=lambda offer: place(offer, doubted))
 
 
 def told(offer: Offer) -> bool:
@@ -27,11 +28,12 @@ def told(offer: Offer) -> bool:
     return bool(offer.remedy.edits or offer.remedy.env)
 
 
-def place(offer: Offer) -> tuple[int | str, ...]:
-    """What leading causes call for comes first, new hardware last. What fits is compared by what it does to the results; then, where
-    several causes lead, by its places in their lists (what answers two of them goes before what answers one); then what takes away
-    what the cause is about, then by how much it slows training down, and by its place in the list. What does not fit (or is not
-    known to) goes by the place of its cause, so that a free remedy for a lesser trouble never leads."""
+def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
+    """What leading causes call for comes first, new hardware last. What fits is compared by whether it changes the results, by how
+    surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers two of
+    them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
+    its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
+    trouble never leads; of one cause's, where the ledger is doubted, what leaves the results as they are goes first."""
     price = offer.remedy.price
     group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
     cure = offer.fits in ("yes", "likely")
@@ -40,7 +42,11 @@ def place(offer: Offer) -> tuple[int | str, ...]:
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
     standing = offer.call.standing if offer.call else 99
     joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
-    own = (fit, results, joint, offer.aside, slows, standing, speed, cause) if cure else (cause, fit, listed, results, speed)
+    own = (
+        (price.results == "change", fit, results, joint, offer.aside, slows, standing, speed, cause)
+        if cure
+        else (cause, doubted and price.results == "change", fit, listed, results, speed)
+    )
     return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from diagnose.catalogue import sizes_sold
 from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase
 from diagnose.plan.job import Job
@@ -37,7 +38,7 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
     if fact.value in wanted(rule, job):
         return phrase("plan.in_effect", **told(fact))
     lowering = rule.to.aim == "largest" or any(text.endswith("%") and float(text[:-1]) < 100 for text in rule.to.values)
-    floor = rule.to.least or 1
+    floor = rule.to.least or (0 if isinstance(fact.value, float) else 1)  # a share has no least step
     if lowering and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
         return phrase("plan.at_minimum", **told(fact))
     return None
@@ -64,9 +65,15 @@ def too_little_host(job: Job, host: Size | None) -> Text | None:
 
 
 def too_little_card(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
-    """Says so where what comes back from the host would not fit on the card."""
+    """Says so where what comes back from the host would not fit on the card; where nobody says which card it is, on none that is sold."""
     bench = job.bench
-    if rule.relieves != "host" or not changes or bench.fits(changes) != "no" or bench.fits({}) == "no":
+    if rule.relieves != "host" or not changes or bench.fits({}) == "no":
         return None
-    peak, usable = bench.need(bench.after(changes)), bench.usable
-    return phrase("plan.card_too_small", peak=show(peak.bytes), usable=show(usable.bytes)) if peak and usable else None
+    after = bench.after(changes)
+    peak = bench.need(after)
+    if peak is None or after is None or not after.complete:
+        return None
+    if bench.usable is None:
+        largest = sizes_sold()[-1][1]
+        return phrase("plan.no_card_holds", peak=show(peak.bytes)) if peak.low > largest.high else None
+    return phrase("plan.card_too_small", peak=show(peak.bytes), usable=show(bench.usable.bytes)) if bench.fits(changes) == "no" else None

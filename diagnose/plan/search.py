@@ -41,6 +41,9 @@ def draft_of(offers: Sequence[Offer], job: Job) -> Draft | None:
         first = offers[0]
         sure = job.bench.trust == "full" or not figures or (not first.rule.ledger and first.fits in ("yes", "likely"))
         draft = Draft((first,), first.changes, first.fits if sure else "unknown")
+        if known and draft.fits == "no":  # what the leading cause calls for is no term of the ledger, whose peak needs more than that
+            beside, _ = cheapest([offer for offer in pool(offers, job) if not is_hardware(offer)], False, job)
+            draft = draft if beside is None else priced((first, *beside.steps), job)
     draft = with_extras(draft, offers, job)
     return replace(draft, steps=tuple(sorted(draft.steps, key=lambda step: offers.index(step) if step in offers else len(offers))))
 
@@ -64,6 +67,8 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
     if dear and job.bench.trust == "full" and (more := unlocked(kept, job)):
         kept, able = [*kept, *more], [*able, *more]
         found, nearest = cheapest(kept, strict, job)
+    if found is None and strict:  # what the leading causes call for is too little alone: beside what else takes room it may do
+        found, _ = cheapest(kept, False, job, led=True)
     if found is None and (bought := [*(offer for offer in able if is_hardware(offer)), *card_beside(offers, job)]):
         able = [*kept, *bought]
         found, _ = cheapest(able, strict, job)
@@ -71,16 +76,28 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
     return found or nearest
 
 
-def cheapest(offers: Sequence[Offer], strict: bool, job: Job) -> tuple[Draft | None, Draft | None]:
-    """The first draft that fits, price by price; where none does, the one that comes nearest."""
+def cheapest(offers: Sequence[Offer], strict: bool, job: Job, led: bool = False) -> tuple[Draft | None, Draft | None]:
+    """The first draft that fits, price by price; where none does, the one that comes nearest. What should fit and leaves the results
+    as they are goes before what surely fits and changes them: it is the one to try first. `led`: only drafts with a step in them
+    that the leading causes call for and the ledger prices."""
     nearest: Draft | None = None
+    hopeful: Draft | None = None
     for within, new in prices(offers):
         for draft in drafts(within, new, strict, job):
-            read = as_read_again(draft, job) if fitting(draft, job) else draft
+            if led and not any(step.leads and step.by_ledger for step in draft.steps):
+                continue
+            promising = draft.fits in ("yes", "likely") and (hopeful is None or draft.fits == "yes")
+            read = as_read_again(draft, job) if promising else draft
             if fitting(read, job):
-                return read, None
+                return (hopeful if hopeful and changes_results(read) else read), None
+            if hopeful is None and read.fits == "likely" and not changes_results(read):
+                hopeful = read
             nearest = nearer(nearest, read, job)
     return None, nearest
+
+
+def changes_results(draft: Draft) -> bool:
+    return any(step.remedy.price.results == "change" for step in draft.steps)
 
 
 def card_beside(offers: Sequence[Offer], job: Job) -> list[Offer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnose.adapters import tables
 from diagnose.phrases import Text, phrase
 from diagnose.plan.job import Job
 from diagnose.plan.load import Rule
@@ -14,7 +15,7 @@ def serves(job: Job) -> bool:
     """Whether it is an engine by itself that ran out: nothing names a trainer, a training method or a card shared with one."""
     book = job.book
     engine = book.word("log.role") == "engine" or book.word("log.family") in _OF_ENGINES
-    trains = book.word("train.framework") not in (None, "vllm") or book.word("train.stage") is not None
+    trains = book.word("train.framework") not in (None, *tables.engines()) or book.word("train.stage") is not None
     return engine and not trains and book.word("rollout.placement") is None
 
 

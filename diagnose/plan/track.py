@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 
 from diagnose.budget.known import table
@@ -122,14 +122,23 @@ class Track:
         top = max(top, now or 0)
         if self.stand(self.at(changes, knob, now or step)).fits == "unknown":
             return None
-        start = near.likely + step if near else now or step
-        sure = _largest(lambda value: self.stand(self.at(changes, knob, value)).sure, start, now, step, top)
-        likely = _largest(lambda value: self.stand(self.at(changes, knob, value)).likely, sure + step, now, step, top)
+        first, then = (near.sure + step, near.likely + step) if near else (now or step, 0)
+        stood: dict[int, Stand] = {}
+
+        def surely(value: int) -> float:
+            stood[value] = self.stand(self.at(changes, knob, value))
+            return stood[value].sure
+
+        sure = _largest(surely, first, now, step, top)
+        known = {value // step: stand.likely for value, stand in stood.items() if value % step == 0}
+        likely = _largest(lambda value: self.stand(self.at(changes, knob, value)).likely, max(sure + step, then), now, step, top, known)
         return Reach(knob, now, sure, likely, step, ("model" if bounded else "search") if likely + step > top else "")
 
 
-def _largest(over: Callable[[int], float], start: int, now: int | None, step: int, top: int) -> int:
-    found = furthest(lambda n: over(n * step), start // step, top // step) * step
+def _largest(
+    over: Callable[[int], float], start: int, now: int | None, step: int, top: int, known: Mapping[int, float] | None = None
+) -> int:
+    found = furthest(lambda n: over(n * step), start // step, top // step, known) * step
     return now if now is not None and now > found and over(now) <= 0 else found
 
 
@@ -143,7 +152,7 @@ def _stand(ledgers: Sequence[Ledger]) -> Stand:
 
 
 def counted(ledgers: Sequence[Ledger]) -> Sequence[Ledger]:
-    """The roles that the batch matters to: an engine on cards of its own takes its share of them whatever it is given."""
+    """The roles that the batch matters to: an engine takes its share of a card whatever it is given."""
     return [ledger for ledger in ledgers if ledger.role != "engine"] or ledgers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from diagnose.adapters import tables
+from diagnose.adapters.parts import PLAIN
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan import environment, larger, rows, serving
@@ -40,7 +41,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     """What there is to say of this remedy for this job."""
     called = rule.remedy in job.calls
     where = job.true(rule.where)
-    if where is False or (not called and (where is None or not considered(rule, job))):
+    if where is False or (not called and (where is None or not considered(rule, job))) or of_another_trainer(rule, job):
         return None
     aloud = called or rule.popular
     reason = contraindicated(rule, job) or in_effect(rule, job)
@@ -63,7 +64,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
         return None  # whether it applies is not known, and what it would save neither
     if where is None or splits_unknown(weighed, job):  # it cannot be said to fit before it is known to apply
         weighed = replace(weighed, remedy=replace(weighed.remedy, fits="unknown"))
-    if called or unasked(weighed):
+    if called or unasked(weighed, job):
         return weighed
     return replace(weighed, spare=True) if helps(weighed) else None
 
@@ -73,10 +74,20 @@ def generic(job: Job) -> bool:
     return all(document.framework in GENERIC for document in job.documents)
 
 
+def written_by_hand(job: Job) -> bool:
+    """Whether a script of the user's own trains: it can do whatever torch can, key or no key."""
+    return generic(job) and "train.framework" not in job.book and any(document.framework == PLAIN for document in job.documents)
+
+
+def of_another_trainer(rule: Rule, job: Job) -> bool:
+    """Whether the remedy is one of a framework's options, while a script of the user's own trains."""
+    return any("train.framework" in line.names for line in rule.where) and written_by_hand(job)
+
+
 def settable(rule: Rule, job: Job) -> bool:
     """Whether the job's framework has a key for the knob. Without a config or a value to try there is nothing to refuse."""
     entry = declared(rule.turns) if rule.turns else None
-    if entry is None or not entry.is_knob or not job.documents or environment.is_ours(entry.name):
+    if entry is None or not entry.is_knob or not job.documents or environment.is_ours(entry.name) or written_by_hand(job):
         return True
     tried = candidates(entry.name, rule.to, job.bench)
     return not tried or any(
@@ -100,6 +111,8 @@ def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
     edits = job.edit(job.documents, job.book, rest)
     if edits is None and ACCUMULATION in rest and len(rest) > 1:
         return edits_of({name: value for name, value in rest.items() if name != ACCUMULATION}, job)
+    if edits is None and written_by_hand(job):
+        return ours
     return None if edits is None else (*edits, *ours)
 
 

@@ -24,9 +24,11 @@ def splits(changes: Mapping[str, Value], job: Job) -> bool:
     return not counted and any(name.startswith("parallel.") for name in changes)
 
 
-def unasked(offer: Offer) -> bool:
-    """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits."""
-    if not offer.rule.ledger:
+def unasked(offer: Offer, job: Job) -> bool:
+    """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits. Where the
+    configuration is probably not what ran, nobody pays with other results or new hardware for what its ledger says."""
+    dear = offer.remedy.price.results == "change" or offer.rule.effort == "hardware"
+    if not offer.rule.ledger or (dear and job.bench.trust == "over"):
         return False
     if offer.rule.effort == "hardware" and not offer.rule.popular:
         return False  # new hardware is said where a cause calls for it, or nothing less is enough
