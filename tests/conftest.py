@@ -1,4 +1,4 @@
-"""How the property tests run: without a clock, and in CI with the same examples each time."""
+"""How the property tests run: without a clock, and in CI with the same examples each time; what several modules of tests start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    import httpx
     from chatting import Kept
+    from serving import Server
 
 # A first example loads tables; a deadline would measure that, or the machine's other work.
 settings.register_profile("local", deadline=None)
@@ -27,3 +29,21 @@ def crew() -> Iterator[Kept]:
     held = Kept(workers=1, seconds=30, most=64)
     yield held
     held.end()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """`oomdoctor serve` with one worker and small requests, for a module."""
+    from serving import serving
+
+    with serving("--workers", "1", "--max-mib", "2") as held:
+        yield held
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[httpx.Client]:
+    """A client of it."""
+    import httpx
+
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as held:
+        yield held

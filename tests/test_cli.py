@@ -106,10 +106,44 @@ def test_errors_are_in_the_language_asked_for(oomdoctor: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("nonsense",), ("explain", "x", "--nonsense"), ("explain", "x", "--format", "yaml"), ("explain", "x", "--top", "many")]
+    ("line", "en", "zh"),
+    [
+        ("chek x", "`oomdoctor` has no command chek; did you mean check?", "`oomdoctor` 没有命令 chek；是否想写 check？"),
+        ("bot irc", "`oomdoctor bot` has no command irc; `oomdoctor bot --help` tells more", "没有命令 irc"),
+        ("explain x --gpu-count 8", "has no option --gpu-count; `oomdoctor explain --help` tells more", "没有选项 --gpu-count"),
+        ("explain x --no-redct", "`oomdoctor explain` has no option --no-redct; did you mean --no-redact?", "是否想写 --no-redact？"),
+        (
+            "explain x --format jsn",
+            "--format takes one of text, json, markdown, html, sarif, not 'jsn'; did you mean json?",
+            "--format 可取",
+        ),
+        ("explain x --top many", "--top takes a whole number, not 'many'", "--top 需要整数，而不是 'many'"),
+        ("serve --port 70000", "--port takes a number from 0 to 65535, not '70000'", "--port 需要 0 到 65535 之间的数"),
+        ("explain x --verbose=3", "--verbose is a switch and takes no value", "--verbose 是开关"),
+        ("explain --config", "--config needs a value", "--config 后面需要一个值"),
+        ("rules show", "`oomdoctor rules show` needs ID; `oomdoctor rules show --help` tells more", "`oomdoctor rules show` 需要 ID"),
+        ("schema x", "`oomdoctor schema` takes fewer arguments than that; `oomdoctor schema --help` tells more", "不接受这么多参数"),
+    ],
 )
-def test_what_the_command_line_cannot_mean_is_status_2(oomdoctor: Any, words: tuple[str, ...]) -> None:
-    assert oomdoctor(*words).status == 2
+def test_what_the_command_line_cannot_mean_is_one_sentence_and_status_2(
+    oomdoctor: Any, monkeypatch: pytest.MonkeyPatch, line: str, en: str, zh: str
+) -> None:
+    """Said like every other complaint, with what was probably meant, in both languages; nothing of typer's own wording is left."""
+    left = oomdoctor(*line.split())
+    assert (left.status, left.out, len(left.err.splitlines())) == (2, "", 1) and left.err.startswith("oomdoctor: ") and en in left.err
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert zh in oomdoctor(*line.split()).err
+
+
+def test_a_mistake_is_told_in_the_language_that_the_line_asks_for(oomdoctor: Any) -> None:
+    assert "没有选项 --nonsense" in oomdoctor("explain", "--nonsense", "--lang", "zh").err
+    assert "没有选项 --nonsense" in oomdoctor("explain", "--nonsense", "--lang=zh").err
+
+
+@pytest.mark.parametrize("line", ["", "rules", "bot"])
+def test_without_words_the_commands_are_listed(oomdoctor: Any, line: str) -> None:
+    left = oomdoctor(*line.split())
+    assert left.status == 2 and left.err.startswith(f"Usage: oomdoctor {line}".rstrip()) and "Commands:" in left.err
 
 
 def test_an_unusable_config_is_a_sentence_and_with_strict_an_error(oomdoctor: Any, told: Any, log: Path) -> None:

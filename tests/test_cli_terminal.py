@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from test_run_terminal import Terminal
 
 from diagnose.render import stream
 
@@ -132,6 +135,48 @@ def test_what_was_begun_is_completed(typed: str, offered: list[str]) -> None:
     """Commands, options and their words, cards and rules; of files the shell knows more than we do."""
     left = ran(_OOMDOCTOR_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=str(typed.count(" ")))
     assert left.returncode == 0 and left.stdout.split() == offered
+
+
+@pytest.mark.parametrize("typed", ["oomdoctor explan --top", "oomdoctor explain --top many --form", "oomdoctor bot irc --http"])
+def test_a_mistake_is_not_told_while_somebody_types(typed: str) -> None:
+    """A sentence would stand in the middle of the line."""
+    left = ran(_OOMDOCTOR_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=str(typed.count(" ")))
+    assert (left.returncode, left.stderr) == (0, "")
+
+
+#: How a shell is started without its user's own settings, and what makes it complete our command.
+SHELLS = {
+    "bash": (["bash", "--norc", "-i"], 'eval "$(_OOMDOCTOR_COMPLETE=source_bash oomdoctor)"'),
+    "zsh": (["zsh", "-f", "-i"], 'autoload -U compinit; compinit -u -D; eval "$(_OOMDOCTOR_COMPLETE=source_zsh oomdoctor)"'),
+    "fish": (["fish", "--no-config", "-i"], "_OOMDOCTOR_COMPLETE=source_fish oomdoctor | source"),
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("typed", "rest"), [("rules show logits-d", b"ominate"), ("explain trai", b"n.log")], ids=["rule", "file"])
+def test_the_key_completes_in_a_real_shell(shell: str, typed: str, rest: bytes, tmp_path: Path) -> None:
+    """What was typed is finished on the terminal, where that shell is installed; files by the shell itself."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    words, setup = SHELLS[shell]
+    (tmp_path / "train.log").touch()
+    (tmp_path / "oomdoctor").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{ENTRY}" "$@"\n')
+    (tmp_path / "oomdoctor").chmod(0o755)
+    pid, master = pty.fork()
+    if not pid:
+        os.chdir(tmp_path)
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        os.execvpe(words[0], words, {**os.environ, "HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "LC_ALL": "C.UTF-8"})
+    shown = Terminal(master, pid)
+    try:
+        os.write(master, f"{setup}; echo re''ady\n".encode())
+        shown.until(b"ready\r\n")
+        os.write(master, f"oomdoctor {typed}\t".encode())
+        shown.until(rest)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(master)
 
 
 # -- formats

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diagnose.explain import explain
+from diagnose.phrases import Lang
 from diagnose.render.terminal import render
 
 ASKED = "CUDA out of memory. Tried to allocate 1.00 GiB. GPU {gpu} has a total capacity of 79.25 GiB of which {free} GiB is free. "
@@ -84,3 +85,11 @@ def test_settings_without_a_failure_can_still_be_checked() -> None:
     asked = explain(f"# It runs out of memory\n```\n{command}\n```\nwhy?\n").verdict.headline
     assert "oomdoctor check" in asked.en and "oomdoctor check" in asked.zh
     assert "oomdoctor check" not in explain("epoch 1 done\n").verdict.headline.en
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "shows only this, which is not enough"), ("zh", "只能看出以下情况，尚不足以解释")])
+def test_what_is_only_also_true_is_told_where_nothing_leads(lang: Lang, said: str) -> None:
+    """Remedies follow from it, so that it cannot be said that the log tells nothing."""
+    idle = torch(free="0.20").replace("820.11 MiB", "4.00 GiB")
+    shown = render(explain(f"torch.OutOfMemoryError: {idle}"), lang)
+    assert said in shown and ("Fragmentation" in shown or "碎片" in shown)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -16,7 +18,7 @@ from cases import CORPUS
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
-from serving import CONFIGS, ENTRY, LOG, command, serving
+from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
 
 from diagnose.surfaces.crew import Crew
 from diagnose.surfaces.mcp_tools import server
@@ -256,6 +258,48 @@ def test_streamable_http() -> None:
         assert 400 <= foreign.status_code < 500, "a name that was rebound to this address is turned away"
         large = httpx.post(held.url, content=b"x" * (20 << 20), headers={"content-type": "application/json"}, trust_env=False)
         assert large.status_code == 413
+
+
+def soon(status: int, ask: Callable[[], httpx.Response]) -> httpx.Response:
+    """The first answer of this status, else the last: the server sees connections come and go in its own time."""
+    for _ in range(100):
+        answer = ask()
+        if answer.status_code == status:
+            break
+        time.sleep(0.1)
+    return answer
+
+
+def test_strangers_over_http() -> None:
+    """What is no JSON-RPC is refused in a sentence, nothing is held open, and one slow client leaves room for the others."""
+    wanted = "application/json, text/event-stream"
+    kind = {"content-type": "application/json", "accept": wanted}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    with serving("--http", command="mcp") as held, httpx.Client(trust_env=False, headers=kind, timeout=30) as client:
+        for body in (b"", b"\xff", b"{", b"1", b"[" * 100_000, b'{"a":' * 100_000, b"[{}]"):
+            told = client.post(held.url, content=body)
+            assert told.status_code == 400 and told.json()["error"]["code"] in (-32700, -32602) and "Traceback" not in told.text
+        for method in ("GET", "DELETE", "PUT"):
+            told = client.request(method, held.url)
+            assert is_problem(told, 405)["detail"] and told.headers["allow"] == "POST"
+        greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        assert {client.post(held.url, json=greeting).status_code for _ in range(50)} == {200}  # each a session that is forgotten
+        slow: list[socket.socket] = []
+
+        def crowded() -> httpx.Response:
+            """One more slow client (a place that was about to be free may have gone to nobody), then one of ours."""
+            slow.append(held.raw(post("/mcp", 1000, f"Accept: {wanted}\n"), b"{"))
+            return client.post(held.url, json=greeting)
+
+        try:
+            is_problem(soon(429, crowded), 429)
+            if sys.platform == "linux":  # which has many loopback addresses
+                with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9"), headers=kind, timeout=30) as other:
+                    assert other.post(held.url, json=greeting).status_code == 200
+        finally:
+            for connection in slow:
+                connection.close()
+        assert soon(200, lambda: client.post(held.url, json=greeting)).status_code == 200
 
 
 def test_without_the_extra_it_is_one_sentence_and_2() -> None:

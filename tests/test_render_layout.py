@@ -35,6 +35,19 @@ def test_chinese_breaks_between_characters_but_not_before_punctuation() -> None:
     assert not any(line[0] in NEVER_FIRST for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("不影响结果，速度变慢", ["不影响结果，速度", "变慢"]),
+        ("不影响结果，速度变慢。", ["不影响结果，速度", "变慢。"]),
+        ("不影响结果 speeds 慢", ["不影响结果 speeds", "慢"]),  # the word before it is no Chinese one
+        ("不影响结果速度（变慢", ["不影响结果速度（变", "慢"]),  # a bracket may not end a line
+    ],
+)
+def test_no_chinese_character_stands_alone_on_the_last_line(text: str, lines: list[str]) -> None:
+    assert wrap(text, 19) == lines
+
+
 def test_words_are_kept_whole_where_they_fit() -> None:
     assert wrap("reserved but unallocated", 14) == ["reserved but", "unallocated"]
 

@@ -77,6 +77,7 @@ def test_a_full_screen_leaves_out_what_explains_first() -> None:
     for each in (r"[\w.]+:\d+", r"\d+% of the card"):
         assert set(re.findall(each, narrow)) <= set(re.findall(each, wide)) and re.search(each, wide)
     assert len(squeezed(narrow)) < len(squeezed(wide)) and "error.log:84" in narrow
+    assert squeezed("(certain, 13.92 GiB, 44% of the card); Fragmentation (certain, 5.51 GiB, 17%).") in squeezed(narrow)
 
 
 def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
@@ -156,6 +157,19 @@ def test_what_torch_allocated_is_not_divided_where_the_ledger_is_contradicted() 
     above = replace(sample, facts=(*sample.facts, Fact("ledger.verdict", "above", "derived", Witness("derived"))))
     shown = card.of(above, "en")
     assert shown is not None and shown.parts[0].kind == "allocated"
+
+
+def test_rows_shorter_than_the_limit_take_less_of_the_bar_and_weights_do_not() -> None:
+    """What the ledger has too much is taken off what depends on the rows."""
+    folder = cases.CORPUS / "a-script-that-cuts-its-own-texts"
+    made = explain(folder / "error.log", configs=[folder / "finetune.py"])
+    ledger = made.ledgers[0]
+    moment, seen = ledger.moment(ledger.failing), card.of(made, "en")
+    assert moment is not None and ledger.observed is not None and seen is not None and moment.total.bytes > ledger.observed.bytes
+    parts = {part.kind: part.bytes for part in seen.parts}
+    assert parts["weights"] == moment.of("weights").bytes
+    assert parts["activations"] < moment.of("activations").bytes
+    assert sum(parts[kind] for kind in ("weights", "gradients", "optimizer", "activations", "logits")) <= ledger.observed.bytes
 
 
 @settings(max_examples=200)

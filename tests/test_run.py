@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+from diagnose.surfaces import keeping
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which "
@@ -266,6 +268,27 @@ def test_much_output(tmp_path: Path) -> None:
     assert (tmp_path / "kept.log").stat().st_size == 200_000_000
 
 
+def test_the_end_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ext4 writes a file out that is closed after a truncation: a new log is not truncated, one that is written over is closed while
+    it is empty."""
+    path, done = tmp_path / "kept.log", list[tuple[str, int]]()
+
+    def noted(name: str, call: Callable[..., None]) -> Callable[..., None]:
+        def noting(file: int, *more: int) -> None:
+            done.append((name, os.fstat(file).st_ino))
+            call(file, *more)
+
+        return noting
+
+    monkeypatch.setattr(os, "ftruncate", noted("truncated", os.ftruncate))
+    monkeypatch.setattr(os, "close", noted("closed", os.close))
+    keeping.Kept(str(path)).write(b"x")
+    assert done == []
+    keeping.Kept(str(path)).write(b"y")
+    same = path.stat().st_ino
+    assert done == [("truncated", same), ("closed", same)] and path.read_bytes() == b"y"
+
+
 # -- signals
 
 COUNTS = """
@@ -336,6 +359,9 @@ def test_one_rank_answers_at_length(tmp_path: Path) -> None:
         ]  # fmt: skip
         said = sorted((process.communicate()[1] for process in ranks), key=len)
         assert [text.count(b"\n") for text in said[:3]] == [1, 1, 1]
+        assert all(
+            b"4.64 GiB requested, 1.41 GiB free (its log: train.rank" in text for text in said[:3]
+        )  # the reasons stand in the long one
         assert b"OUT OF MEMORY" in said[3]
         assert {process.returncode for process in ranks} == {1}
     assert sorted(path.name for path in tmp_path.glob("*.log")) == [f"train.rank{rank}.log" for rank in range(4)]

@@ -13,24 +13,12 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import CONFIGS, LOG, PROBLEM, Server, is_problem, post, reply, serving
+from serving import CONFIGS, LOG, PROBLEM, Server, is_problem, post, reply
 
 from diagnose.explain import explain
 from diagnose.typed import Report
 
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving("--workers", "1", "--max-mib", "2") as held:
-        yield held
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as held:
-        yield held
 
 
 # -- the API

@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, chromium
-from serving import CASE, LOG, Server, serving
+from serving import CASE, LOG, Server
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving("--workers", "1") as held:
-        yield held
 
 
 @pytest.fixture
@@ -54,11 +48,11 @@ def test_paste_submit_read_copy_apply(server: Server, browser: Browser, tmp_path
 
 def test_a_file_that_is_too_large_is_said_on_the_page(server: Server, browser: Browser, tmp_path: Path) -> None:
     """Not as JSON, and not as a connection that broke."""
-    (tmp_path / "large.log").write_bytes(b"x" * (17 << 20))
+    (tmp_path / "large.log").write_bytes(b"x" * (3 << 20))
     browser.go(server.url + "/?lang=en")
     browser.choose("#log_file", tmp_path / "large.log")
     browser.press("button")
-    assert "16 MiB" in browser.value("document.querySelector('[role=alert]').innerText")
+    assert "2 MiB" in browser.value("document.querySelector('[role=alert]').innerText")
     assert browser.value("document.querySelector('textarea').value") == ""
 
 

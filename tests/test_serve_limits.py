@@ -18,19 +18,6 @@ import httpx
 import pytest
 from serving import LOG, SHORT, Server, command, is_problem, post, reply, serving
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving("--workers", "1", "--max-mib", "2") as held:
-        yield held
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as held:
-        yield held
-
-
 # -- limits of time and number
 
 

@@ -4,7 +4,6 @@ of those that it declares. Requests are made from the description that the runni
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -13,16 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openapi import conforms, invalid, valid
-from serving import serving
 
 OFTEN = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 OPERATIONS = [("post", "/api/explain"), ("post", "/api/check"), ("get", "/api/rules"), ("get", "/api/rules/{id}"), ("get", "/healthz")]
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[httpx.Client]:
-    with serving("--workers", "1", "--timeout", "20") as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

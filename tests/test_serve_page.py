@@ -6,26 +6,12 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from serving import CONFIGS, LOG, Server, is_problem, serving
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving("--workers", "1", "--max-mib", "2") as held:
-        yield held
-
-
-@pytest.fixture(scope="module")
-def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as held:
-        yield held
-
 
 # -- the page
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from diagnose.phrases import Lang
-from diagnose.render import card, words
+from diagnose.render import card
 from diagnose.render.layout import Page, cells
-from diagnose.render.words import word
 from diagnose.report import Diagnosis
 
 #: Black or white on a colour of its own: legible whatever the terminal's background.
@@ -31,16 +30,10 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     shown = card.of(diagnosis, lang)
     if shown is None:
         return
-    page.heading(heading(shown, lang))
+    page.heading(card.heading(shown, lang))
     page.row("  " + line(shown, page.width - 4, page.colour))
     for each in legend(shown, page.width - 2, lang):
         page.row("  " + each)
-
-
-def heading(shown: card.Card, lang: Lang) -> str:
-    """What the bar is of, and how much that holds."""
-    size = words.gib(shown.edge) if shown.edge else words.gib(shown.total)
-    return word("bar_heading", lang, title=shown.title, size=size)
 
 
 def line(shown: card.Card, width: int, colour: bool = False) -> str:

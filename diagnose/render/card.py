@@ -40,6 +40,9 @@ PART_OF = {
     "rollout_engine": "engine",
 }
 
+#: Parts that neither the rows nor the progress of a step change.
+STEADY = ("weights", "optimizer")
+
 #: Parts below this share of the card are left out: they would be a cell that says too much.
 SPECK = 0.0005
 
@@ -146,8 +149,11 @@ def divided(now: Moment, allocated: int) -> list[Part]:
     estimate = sum(sums.values())
     if not estimate:
         return []
-    if estimate > allocated:  # by no more than its own inaccuracy: the caller has looked
-        sums = {kind: count * allocated // estimate for kind, count in sums.items()}
+    if estimate > allocated:  # by rows shorter than the limit, or its own inaccuracy: the caller has looked
+        steady = sum(sums.get(kind, 0) for kind in STEADY)
+        if steady > allocated:
+            return []
+        sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
     sums["other"] = sums.get("other", 0) + allocated - sum(sums.values())
     return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
 
@@ -196,6 +202,11 @@ def kept(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     """The parts that can be seen; the request always."""
     least = max(int(capacity * SPECK), 1)
     return tuple(part for part in parts if part.bytes >= least or (part.kind == "request" and part.bytes > 0))
+
+
+def heading(shown: Card, lang: Lang) -> str:
+    """What the bar is of, and how much that holds."""
+    return word("bar_heading", lang, title=shown.title, size=words.gib(shown.edge or shown.total))
 
 
 def figure(part: Part) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 
 from diagnose.budget.ledger import Ledger, Moment
 from diagnose.phrases import Lang
-from diagnose.render import card, words
+from diagnose.render import card, ledgers, words
 from diagnose.render.markup import Html, el, inside
 from diagnose.render.words import word
 
@@ -49,11 +49,7 @@ def of_card(shown: card.Card, lang: Lang) -> Html:
         drawn.append(el("line", x1=at, x2=at, y1=-6, y2=50, class_="edge"))
     said = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in shown.parts)
     bar = el("svg", *drawn, class_="bar", width="100%", height=44, role="img", aria_label=said)
-    return el("figure", el("figcaption", title(shown, lang)), bar, legend(shown, lang))
-
-
-def title(shown: card.Card, lang: Lang) -> str:
-    return word("bar_heading", lang, title=shown.title, size=words.gib(shown.edge or shown.total))
+    return el("figure", el("figcaption", card.heading(shown, lang)), bar, legend(shown, lang))
 
 
 def legend(shown: card.Card, lang: Lang) -> Html:
@@ -77,13 +73,8 @@ def of_moments(ledger: Ledger, lang: Lang) -> Html:
     rows = [row(ledger, moment, most, room.bytes if room else 0, lang) for moment in ledger.moments]
     head = el("tr", el("th", word("moment_column", lang), scope="col"), el("th", word("usable_line", lang, size=words.amount(room, lang))
               if room else "", scope="col", class_="chart"), el("th", word("size", lang), scope="col", class_="figure"))  # fmt: skip
-    return el("table", el("caption", words.sentence(word("moments_caption", lang, who=who(ledger, lang)), lang)), el("thead", head),
-              el("tbody", *rows), class_="moments")  # fmt: skip
-
-
-def who(ledger: Ledger, lang: Lang) -> str:
-    role = words.name_of("role", ledger.role, lang)
-    return word("on_gpus_one", lang, role=role) if ledger.gpus == 1 else word("on_gpus", lang, role=role, gpus=ledger.gpus)
+    caption = words.sentence(word("moments_caption", lang, who=ledgers.on_gpus(ledger, lang)), lang)
+    return el("table", el("caption", caption), el("thead", head), el("tbody", *rows), class_="moments")
 
 
 def row(ledger: Ledger, moment: Moment, most: float, room: int, lang: Lang) -> Html:

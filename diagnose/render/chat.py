@@ -155,7 +155,7 @@ class _Talk:
         shown = card.of(self.of, self.lang)
         if shown is None:
             return ""
-        lines = [bar.heading(shown, self.lang), bar.line(shown, self.way.width), *bar.legend(shown, self.way.width, self.lang)]
+        lines = [card.heading(shown, self.lang), bar.line(shown, self.way.width), *bar.legend(shown, self.way.width, self.lang)]
         return self.way.block(lines)
 
     def plan(self) -> str:
@@ -191,11 +191,9 @@ class _Talk:
         return f"{self.way.shown(advice.target(change, self.of))}{colon(self.lang)}{self.way.span(advice.edit(change, self.lang))}"
 
     def why(self) -> str:
-        causes = [cause for cause in self.of.judgement.causes if not cause.also_true]
+        causes = [cause for cause in self.of.judgement.causes if not cause.also_true][:3]
         if causes:
-            said = words.semicolon(self.lang).join(
-                happened.in_short(cause, self.lang, words.places(cause.evidence, 2)) for cause in causes[:3]
-            )
+            said = happened.in_short(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
             return f"{self.way.strong(word('why', self.lang))}{colon(self.lang)}{self.way.shown(words.sentence(said, self.lang))}"
         asked = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
         return self.way.shown(happened.no_cause(self.of, self.lang)) if asked else ""
@@ -216,6 +214,4 @@ class _Talk:
 
     def notes(self) -> str:
         said = [notice for notice in self.of.notices if notice.level != "info"][:NOTES]
-        return "\n".join(
-            self.way.shown(f"{words.level(each, self.lang)}{colon(self.lang)}{words.notice(each, self.lang)}") for each in said
-        )
+        return "\n".join(self.way.shown(words.told_notice(each, self.lang)) for each in said)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import isfinite
 
 from diagnose import __version__
-from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term, total
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, Input, Notice, Value, Witness, declared
 from diagnose.judge.verdict import Verdict as Ruling
@@ -97,14 +97,8 @@ def of_witnesses(evidence: Iterable[Witness]) -> Json:
 
 
 def of_input(given: Input) -> Json:
-    return {
-        "name": given.name,
-        "kind": given.kind,
-        "bytes": given.bytes,
-        "lines": given.lines,
-        "encoding": given.encoding,
-        "notes": [*given.notes],
-    }
+    told: dict[str, Json] = {"name": given.name, "kind": given.kind, "bytes": given.bytes, "lines": given.lines}
+    return {**told, "encoding": given.encoding, "notes": [*given.notes]}
 
 
 def of_verdict(verdict: Verdict, lang: Lang) -> Json:
@@ -216,6 +210,7 @@ def of_ledger(ledger: Ledger, lang: Lang) -> Json:
         "fits": fit.sits(ledger),
         "unknown": [*ledger.unknown],
         "complete": ledger.complete,
+        "beside": [of_term(term, total([other.size for other in ledger.beside]), lang) for term in ledger.beside],
     }
 
 

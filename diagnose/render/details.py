@@ -35,17 +35,8 @@ def evidence(page: Page, cause: Ruling) -> None:
 
 def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every failure of the log, with what follows from what."""
-    for number, event in enumerate(diagnosis.events):
-        phase = "" if event.phase == "unknown" else words.phase(event.phase, lang)
-        parts = [event.exception or event.family, happened.who(event, lang), phase]
-        if number == diagnosis.verdict.event:
-            parts.append(word("root", lang))
-        if event.consequence_of is not None:
-            parts.append(word("event_consequence", lang, index=event.consequence_of + 1))
-        if event.count > 1:
-            parts.append(word("event_folded", lang, count=event.count))
-        parts.append(words.places(event.evidence))
-        page.say(f"{number + 1}. {comma(lang).join(filter(None, parts))}", "  ", "     ")
+    for number in range(len(diagnosis.events)):
+        page.say(f"{number + 1}. {happened.failure(diagnosis, number, lang)}", "  ", "     ")
 
 
 def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
@@ -53,6 +44,9 @@ def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     for ledger in diagnosis.ledgers:
         room = word("of_usable", lang, usable=words.amount(ledger.usable, lang)) if ledger.usable else ""
         page.say(ledgers.on_gpus(ledger, lang) + room, "  ", style="bold")
+        if ledger.beside:
+            others = Moment("beside", ledger.beside)
+            terms(page, f"{word('beside', lang)}{colon(lang)}{words.amount(others.total, lang)}", others, lang)
         for now in ledger.moments:
             marks = [word("moment_failing", lang)] if now.name == ledger.failing else []
             marks += [word("moment_peak", lang)] if now is ledger.peak else []

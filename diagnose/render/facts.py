@@ -42,7 +42,7 @@ def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
         if facts:
             page.heading(word(title, lang))
             (settings if title == "knobs" else table)(page, facts, lang, view.verbose)
-    notices(page, diagnosis, lang, view)
+    notices(page, diagnosis, lang, verbose=view.verbose)
     return page.text()
 
 
@@ -66,13 +66,15 @@ def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
 
     book = FactBook(diagnosis.facts)
     kept = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
-    knobs = [fact for fact in kept if (entry := declared(fact.name)) is not None and (entry.is_knob or _follows(fact, entry.by))]
-    return [("facts", [fact for fact in kept if fact not in knobs]), ("knobs", knobs)]
+    return [("facts", [fact for fact in kept if not _of_settings(fact)]), ("knobs", [fact for fact in kept if _of_settings(fact)])]
 
 
-def _follows(fact: Fact, by: str) -> bool:
-    """Quantities that follow from settings stand beside them."""
-    return fact.origin == "derived" and by == "adapters" and not fact.name.startswith("config.")
+def _of_settings(fact: Fact) -> bool:
+    """Settings, and quantities that follow from them."""
+    entry = declared(fact.name)
+    if entry is None:
+        return False
+    return entry.is_knob or (fact.origin == "derived" and entry.by == "adapters" and not fact.name.startswith("config."))
 
 
 def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:

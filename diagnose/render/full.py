@@ -8,31 +8,25 @@ from diagnose.facts import Notice
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.phrases import Lang
 from diagnose.plan.remedy import Edit, Remedy
-from diagnose.render import View, advice, bar, details, happened, ledgers, outlook, pointer, variables, words
+from diagnose.render import advice, bar, details, happened, ledgers, outlook, pointer, variables, words
 from diagnose.render.layout import Page, cells, pad
 from diagnose.render.words import colon, comma, word
 from diagnose.report import Diagnosis
 
-#: How much of a list is shown without --verbose.
-TERMS = 6
 
-#: Notices that say which of several runs is diagnosed.
-WHICH = ("attempts", "started_again", "older_runs")
-
-
-def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every part of the answer, in the order in which one wants to know."""
     do_this(page, diagnosis, lang)
     bar.append(page, diagnosis, lang)
-    memory(page, diagnosis, lang, view)
+    memory(page, diagnosis, lang)
     snapshot(page, diagnosis, lang, brief=False)
-    outlook.append(page, diagnosis, lang, edits=view.verbose)
-    causes(page, diagnosis, lang, view)
+    outlook.append(page, diagnosis, lang, edits=True)
+    causes(page, diagnosis, lang)
     other_remedies(page, diagnosis, lang)
     not_here(page, diagnosis, lang)
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)
-    notices(page, diagnosis, lang, view)
+    notices(page, diagnosis, lang, verbose=True)
 
 
 def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
@@ -71,18 +65,16 @@ def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
     return f"{advice.target(change, diagnosis)}{colon(lang)}{advice.edit(change, lang)}"
 
 
-def memory(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
     if happened.on_host(diagnosis):
         kept = ledgers.kept_on_host(diagnosis)
         if kept.terms:
             page.heading(word("memory_host", lang))
-            table(page, ledgers.rows(kept, lang, TERMS))
+            table(page, ledgers.rows(kept, lang, len(kept.terms)))
             page.say(word("memory_host_sum", lang, size=words.amount(kept.total, lang)), "  ", style="bold")
-        if not view.verbose:
-            return
     ledger, said = ledgers.leading(diagnosis), ledgers.printed(diagnosis, lang)
-    now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+    now = ledgers.told_of(ledger)
     if ledger is None or now is None or not now.terms:
         if said or diagnosis.verdict.status == "oom":
             page.heading(word("memory", lang))
@@ -92,7 +84,7 @@ def memory(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     role = word("memory_role", lang, role=words.name_of("role", ledger.role, lang)) if len(diagnosis.ledgers) > 1 else ""
     title = "memory_at" if ledger.failing else "memory_needed"
     page.heading(word(title, lang, moment=words.moment(now.name, lang)) + role)
-    table(page, ledgers.rows(now, lang, len(now.terms) if view.verbose else TERMS))
+    table(page, ledgers.rows(now, lang, len(now.terms)))
     page.say(ledgers.balance(ledger, now, lang), "  ", style="bold")
     page.say(ledgers.doubt(diagnosis, lang), "  ", style="note")
     for line in said:
@@ -123,7 +115,7 @@ def table(page: Page, rows: list[ledgers.Row]) -> None:
         page.row(f"  {pad(row.name, widest)}  {words.figure(row.size):>10}  {row.share:>4.0%}  {page.paint('block', bar)}")
 
 
-def causes(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     found = diagnosis.judgement.causes
     if not found and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
         return
@@ -131,11 +123,11 @@ def causes(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     if not found:
         page.say(happened.no_cause(diagnosis, lang), "  ")
     for number, cause in enumerate(found, 1):
-        one_cause(page, number, cause, diagnosis.verdict.headline.to(lang), lang, view)
+        one_cause(page, number, cause, lang)
 
 
-def one_cause(page: Page, number: int, cause: Ruling, headline: str, lang: Lang, view: View) -> None:
-    """Title, how sure, how much, where it is seen; then the explanation, unless the headline told it or it is only also true."""
+def one_cause(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
+    """Title, how sure, how much, where it is seen; then the explanation and the lines that it rests on."""
     notes = [happened.certainty(cause, lang)]
     if accounted := happened.accounted(cause, lang):
         notes.append(accounted)
@@ -143,11 +135,8 @@ def one_cause(page: Page, number: int, cause: Ruling, headline: str, lang: Lang,
         notes.append(where)
     title = cause.title.to(lang).rstrip(".。")
     page.say(f"{number}. {title}{words.bracketed(comma(lang).join(notes), lang)}", "  ", "     ", "bold" if number == 1 else "")
-    explanation = cause.explanation.to(lang)
-    if view.verbose or not (cause.also_true or happened.told(explanation, headline)):
-        page.say(words.sentence(explanation, lang), "     ")
-    if view.verbose:
-        details.evidence(page, cause)
+    page.say(words.sentence(cause.explanation.to(lang), lang), "     ")
+    details.evidence(page, cause)
 
 
 def other_remedies(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
@@ -204,9 +193,9 @@ def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         page.say(mine[0].how.to(lang), "    ", style="edit")
 
 
-def notices(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """What the reader should know beside; mere information only with --verbose, but always of which run this is."""
-    shown = [each for each in diagnosis.notices if view.verbose or each.level != "info" or each.code in WHICH]
+def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
+    """What the reader should know beside; with `verbose` mere information too."""
+    shown = diagnosis.notices if verbose else happened.weighty(diagnosis)
     if not shown:
         return
     page.heading(word("notices", lang))
@@ -217,11 +206,6 @@ def notices(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
 def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
     """A notice, with the line that it is about."""
     style = {"error": "error", "warning": "note"}.get(said.level, "")
-    page.say(told(said, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
+    page.say(words.told_notice(said, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
     for line in pointer.lines(said, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)
-
-
-def told(said: Notice, lang: Lang) -> str:
-    """A notice with its level in front."""
-    return f"{words.level(said, lang)}{colon(lang)}{words.notice(said, lang)}"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from diagnose.facts import Notice
 from diagnose.headline import HOST
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.parse.event import Event
 from diagnose.phrases import Lang, phrase
-from diagnose.render.words import amount, bracketed, comma, places, semicolon, word
+from diagnose.render.words import amount, bracketed, comma, phase, places, semicolon, word
 from diagnose.report import Diagnosis
 from diagnose.units import Size
+
+#: Notices that say which of several runs is diagnosed.
+WHICH = ("attempts", "started_again", "older_runs")
 
 #: What nobody owns on the card is not worth a word below this.
 NEGLIGIBLE = 2**28
@@ -33,13 +39,18 @@ def accounted(cause: Ruling, lang: Lang) -> str:
     )
 
 
-def in_short(cause: Ruling, lang: Lang, where: str = "", share: bool = True, size: bool = True) -> str:
-    """A cause by its name: how sure, how much of the card, `where` it is seen; of the figures as much as is asked for."""
-    bytes_ = "" if cause.accounts_for is None else amount(cause.accounts_for, lang)
-    part = "" if cause.share is None else f"{cause.share:.0%}"
-    much = word("much", lang, size=bytes_, share=part) if bytes_ and part and share else bytes_
-    notes = [certainty(cause, lang), much if size else "", where]
-    return name_of_cause(cause.cause, lang) + bracketed(comma(lang).join(filter(None, notes)), lang)
+def in_short(causes: Sequence[Ruling], lang: Lang, wheres: Sequence[str], share: bool = True, size: bool = True) -> str:
+    """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
+    said, of_what = [], False
+    for cause, where in zip(causes, wheres, strict=True):
+        much = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
+        if much and share and cause.share is not None:
+            part = f"{cause.share:.0%}"
+            much += comma(lang) + (part if of_what else word("of_the_card", lang, share=part))
+            of_what = True
+        notes = comma(lang).join(filter(None, [certainty(cause, lang), much, where]))
+        said.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
+    return semicolon(lang).join(said)
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:
@@ -51,13 +62,20 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What to say where no cause was found: what is missing, if it is the configuration."""
-    return word("no_cause_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else "no_cause", lang)
+    """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
+    alone = "_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else ""
+    beside = [cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes]
+    return word(f"no_leading_cause{alone}", lang, causes=semicolon(lang).join(beside)) if beside else word(f"no_cause{alone}", lang)
 
 
 def told(explanation: str, headline: str) -> bool:
     """Whether the headline says this already."""
     return explanation.strip(" .。").casefold() in headline.casefold()
+
+
+def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
+    """The notices that are told unasked: mere information only where it says which run this is."""
+    return tuple(each for each in diagnosis.notices if each.level != "info" or each.code in WHICH)
 
 
 def on_host(diagnosis: Diagnosis) -> bool:
@@ -76,6 +94,11 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
 
 
+def good(diagnosis: Diagnosis) -> bool:
+    """Whether the banner is good news: no failure of memory, or a job that fits."""
+    return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
+
+
 def seen_at(diagnosis: Diagnosis) -> str:
     """Where the failure is read: error.log:84; empty before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
@@ -88,6 +111,21 @@ def who(event: Event, lang: Lang) -> str:
     if event.gpu is not None:
         return word("event_of_gpu", lang, gpu=event.gpu)
     return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
+
+
+def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
+    """One of the log's failures in a line: what it is, whose, in which phase, what it follows from, how often, where it is read."""
+    event = diagnosis.events[number]
+    parts = [
+        event.exception or event.family,
+        who(event, lang),
+        "" if event.phase == "unknown" else phase(event.phase, lang),
+        word("root", lang) if number == diagnosis.verdict.event else "",
+        "" if event.consequence_of is None else word("event_consequence", lang, index=event.consequence_of + 1),
+        word("event_folded", lang, count=event.count) if event.count > 1 else "",
+        places(event.evidence),
+    ]
+    return comma(lang).join(filter(None, parts))
 
 
 def foreign(diagnosis: Diagnosis) -> Size | None:

@@ -12,7 +12,7 @@ from diagnose.plan.remedy import Edit, Remedy
 from diagnose.render import PLAIN, View, advice, card, chart, happened, ledgers, outlook, style, tables, variables, words
 from diagnose.render.excerpt import Line, excerpts
 from diagnose.render.layout import clip
-from diagnose.render.markup import SCHEMES, Child, Html, el, inside, link, prose
+from diagnose.render.markup import SCHEMES, Child, Html, document, el, inside, link, prose
 from diagnose.render.strings import changed, harmless, one_line
 from diagnose.render.words import colon, comma, word
 from diagnose.report import Diagnosis
@@ -20,17 +20,8 @@ from diagnose.report import Diagnosis
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
     """The whole answer as a page of its own."""
-    title = f"{happened.banner(changed(diagnosis, harmless), lang)} · oomdoctor"
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=style.policy()),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", title),
-        el("style", Html(style.SHEET)),
-    )
-    return "<!doctype html>\n" + el("html", head, el("body", body(diagnosis, lang)), lang="zh-CN" if lang == "zh" else "en") + "\n"
+    title = f"{happened.banner(diagnosis, lang)} · oomdoctor"
+    return document(title, lang, style.policy(), style.SHEET, body(diagnosis, lang))
 
 
 def body(diagnosis: Diagnosis, lang: Lang = "en") -> Html:
@@ -73,10 +64,9 @@ class _Page:
     # -- the answer
 
     def header(self) -> Html:
-        good = self.of.exit_status == 0 if self.of.asked == "check" else self.of.verdict.status in ("none", "lookalike")
         return el(
             "header",
-            el("span", happened.banner(self.of, self.lang), class_="banner good" if good else "banner"),
+            el("span", happened.banner(self.of, self.lang), class_="banner good" if happened.good(self.of) else "banner"),
             el("h1", prose(self.of.verdict.headline.to(self.lang))),
             [el("p", prose(line)) for line in outlook.room(self.of, self.lang)],
             el("p", comma(self.lang).join(one_line(given.name) for given in self.of.inputs), class_="dim"),
@@ -86,7 +76,7 @@ class _Page:
         """The card as a bar, with what the bar does not show."""
         shown = card.of(self.of, self.lang)
         ledger = ledgers.leading(self.of)
-        now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+        now = ledgers.told_of(ledger)
         said = [] if happened.on_host(self.of) else ledgers.printed(self.of, self.lang, "`")
         notes = [ledgers.doubt(self.of, self.lang)]
         if ledger is not None and now is not None and now.terms and not happened.on_host(self.of):

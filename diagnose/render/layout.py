@@ -14,9 +14,16 @@ NEVER_LAST = "（《「『【“‘([{"
 #: Where a word that is too long is cut.
 PARTING = "/|,;_=&"
 
+#: Chinese characters, without punctuation.
+HAN = r"\u4e00-\u9fff"
+
 #: A blank, a run of narrow characters without blanks, or one wide character.
 WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
 UNIT = re.compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
+
+#: The last character of a Chinese word, alone on a line; a line that has one to spare for it, and does not then end in a bracket.
+LONE = re.compile(rf"[{HAN}][{re.escape(NEVER_FIRST)}]*")
+COMPANY = re.compile(rf"[^\s{re.escape(NEVER_LAST)}][{HAN}]$")
 
 #: Nobody knows the terminal's background: letters have its own colour, or one on a colour of ours (tests/test_render_colour.py).
 STYLES = {
@@ -60,13 +67,14 @@ def clip(text: str, width: int) -> str:
 def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` columns: breaks at blanks and between Chinese characters, never before closing punctuation.
 
-    `first` and `rest` begin the first and the other lines (`rest` None: blanks as wide as `first`).
+    `first` and `rest` begin the first and the other lines (`rest` None: blanks as wide as `first`). Of a Chinese word no last
+    character stands alone on the last line.
     """
     rest = " " * cells(first) if rest is None else rest
     lines: list[str] = []
     for paragraph in text.split("\n"):
         lead = rest if lines else first
-        line, used, gap = lead, cells(lead), ""
+        line, used, gap, begun = lead, cells(lead), "", len(lines)
         for unit in _units(paragraph, max(width - max(cells(first), cells(rest)), 8)):
             if unit.isspace():
                 gap = " "
@@ -76,6 +84,9 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
                 line, used, gap, lead = rest, cells(rest), "", rest
             gap = gap if line != lead else ""
             line, used, gap = line + gap + unit, used + len(gap) + cells(unit), ""
+        if len(lines) > begun and LONE.fullmatch(line, len(rest)) and COMPANY.search(lines[-1]):
+            line = rest + lines[-1][-1] + line[len(rest) :]
+            lines[-1] = lines[-1][:-1]
         lines.append(line)
     return lines
 

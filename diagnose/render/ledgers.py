@@ -31,6 +31,11 @@ def leading(diagnosis: Diagnosis) -> Ledger | None:
     return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
+def told_of(ledger: Ledger | None) -> Moment | None:
+    """The moment of a ledger that is told of: the one that failed, else the largest."""
+    return None if ledger is None else ledger.moment(ledger.failing) or ledger.peak
+
+
 def kept_on_host(diagnosis: Diagnosis) -> Moment:
     """What all roles keep in the host memory of a node."""
     return Moment("init", tuple(term for ledger in diagnosis.ledgers for term in ledger.host.terms))

@@ -67,7 +67,7 @@ def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
     shown = card.of(diagnosis, lang)
     if shown is None:
         return ""
-    lines = [bar.heading(shown, lang), bar.line(shown, BAR), *bar.legend(shown, BAR, lang)]
+    lines = [card.heading(shown, lang), bar.line(shown, BAR), *bar.legend(shown, BAR, lang)]
     return fenced("text", lines)
 
 
@@ -109,14 +109,14 @@ def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
         kept = ledgers.kept_on_host(diagnosis)
         return "\n".join([*_table(word("memory_host", lang), kept, lang, TERMS)]) if kept.terms else ""
     ledger = ledgers.leading(diagnosis)
-    now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+    now = ledgers.told_of(ledger)
     said = ledgers.printed(diagnosis, lang, "`")
     if ledger is None or now is None or not now.terms:
         return "\n".join(map(escape, said))
     title = word("memory_at" if ledger.failing else "memory_needed", lang, moment=words.moment(now.name, lang))
     rows = _table(title, now, lang, len(now.terms) if view.verbose else TERMS)
     lines = [
-        ledgers.balance(ledger, now, lang),
+        words.sentence(ledgers.balance(ledger, now, lang), lang),
         ledgers.doubt(diagnosis, lang),
         *said,
         ledgers.peak(ledger, now, lang),

@@ -8,6 +8,8 @@ from functools import cache
 from html import escape
 from typing import TypeAlias
 
+from diagnose.phrases import Lang
+
 #: Elements without content.
 VOID = frozenset({"meta", "br", "hr", "rect", "line", "path", "col"})
 
@@ -60,6 +62,20 @@ def _name(key: str) -> str:
 
 def _text(text: str) -> str:
     return escape(text, quote=True) if ACTIVE.search(text) else text
+
+
+def document(title: str, lang: Lang, policy: str, sheet: str, *body: Child) -> str:
+    """A whole page: its content security policy and style sheet are its own, and it tells no address where its reader came from."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", title),
+        el("style", Html(sheet)),
+    )
+    return "<!doctype html>\n" + el("html", head, el("body", *body), lang="zh-CN" if lang == "zh" else "en") + "\n"
 
 
 def link(address: str, *children: Child) -> Html:

@@ -11,7 +11,7 @@ from diagnose.phrases import Lang
 from diagnose.plan.remedy import Remedy
 from diagnose.record import record
 from diagnose.render import PLAIN, View, advice, bar, full, happened, ledgers, outlook, words
-from diagnose.render.layout import Page, wrap
+from diagnose.render.layout import Page, cells, wrap
 from diagnose.render.words import colon, word
 from diagnose.report import Diagnosis
 
@@ -24,7 +24,7 @@ LINES, COLUMNS = 25, 80
 #: What a full screen does without, the least useful first.
 SPARED = (
     *("edits of others", "reasons of others", "how", "second place", "climb", "sums of the snapshot", "excerpts", "second note", "why ask"),
-    *("second edits", "shares", "last gap", "reasons of steps", "first gap", "question", "rest of notes", "figures of causes", "gaps"),
+    *("second edits", "last gap", "first gap", "shares", "reasons of steps", "question", "rest of notes", "figures of causes", "gaps"),
     *("places",),
 )  # fmt: skip
 
@@ -80,9 +80,7 @@ def why(screen: Screen) -> None:
     share, size = (name not in screen.spared for name in ("shares", "figures of causes"))
     failed = happened.seen_at(diagnosis)
     seen = [tuple(each for each in cause.evidence if words.place(each) != failed)[:most] for cause in leading]
-    said = words.semicolon(lang).join(
-        happened.in_short(cause, lang, words.places(where), share, size) for cause, where in zip(leading, seen, strict=True)
-    )
+    said = happened.in_short(leading, lang, [words.places(where) for where in seen], share, size)
     if said:
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(said, lang)}")
     elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
@@ -93,7 +91,7 @@ def caveats(screen: Screen) -> None:
     """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     ledger = ledgers.leading(diagnosis)
-    now = (ledger.moment(ledger.failing) or ledger.peak) if ledger is not None else None
+    now = ledgers.told_of(ledger)
     if ledger is None or now is None or happened.on_host(diagnosis):
         return
     doubt = ledgers.doubt(diagnosis, lang)
@@ -169,7 +167,12 @@ def asked(screen: Screen) -> None:
     if "question" in screen.spared:
         return
     if "why ask" in screen.spared:
-        page.say(f"{title}{words.meaning(first.fact, lang)}{colon(lang)}{first.set}", "", "  ")
+        short = f"{title}{words.meaning(first.fact, lang)}{colon(lang)}"
+        if cells(short + first.set) <= page.width:
+            page.say(short + first.set)
+        else:
+            page.say(short.rstrip(), "", "  ")
+            page.say(first.set, "  ", "    ", style="edit")
         return
     how = "" if "how" in screen.spared else first.how.to(lang)
     page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
@@ -185,7 +188,7 @@ def noted(screen: Screen) -> None:
         if notice.level == "error" or "rest of notes" not in screen.spared:
             full.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.spared)
         else:
-            page.say(wrap(full.told(notice, lang), page.width - 2)[0] + " …", style="note")
+            page.say(wrap(words.told_notice(notice, lang), page.width - 2)[0] + " …", style="note")
     if len(said) > most:
         page.say(word("more_notices", lang, count=len(said) - most), style="dim")
 
@@ -194,9 +197,10 @@ def notes(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
     """The notices that a screen is to show, the weightiest first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
-    said = [notice for notice in diagnosis.notices if notice.level != "info" or notice.code in full.WHICH]
     said = [
-        each for each in said if each.level == "error" or not (about(each, corrected) or happened.told(each.message.to(lang), headline))
+        each
+        for each in happened.weighty(diagnosis)
+        if each.level == "error" or not (about(each, corrected) or happened.told(each.message.to(lang), headline))
     ]
     return sorted(said, key=lambda notice: notice.level != "error")
 

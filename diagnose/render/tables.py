@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from diagnose.budget.ledger import Ledger, Moment
+from diagnose.facts import Fact
 from diagnose.phrases import Lang
-from diagnose.render import View, chart, details, facts, happened, words
+from diagnose.render import View, details, facts, happened, ledgers, words
 from diagnose.render.markup import Child, Html, el, inside
 from diagnose.render.strings import one_line, visible
-from diagnose.render.words import colon, comma, word
+from diagnose.render.words import colon, word
 from diagnose.report import Diagnosis
 
 
@@ -31,10 +32,11 @@ def plain(head: list[str], lines: list[list[str]]) -> Html:
 
 def full(diagnosis: Diagnosis, lang: Lang) -> Html:
     """What one opens to check: ledger, failures, settings, rules."""
+    held = dict(facts.sections(diagnosis, View()))
     parts = [
         folded(word("budget", lang), [of_ledger(ledger, lang) for ledger in diagnosis.ledgers]),
         folded(word("events", lang), failures(diagnosis, lang)),
-        *(folded(word(title, lang), known(diagnosis, title, lang)) for title in ("knobs", "facts")),
+        *(folded(word(title, lang), known(held[title], lang)) for title in ("knobs", "facts")),
     ]
     return el("section", el("h2", word("details", lang), id="details"), *parts, aria_labelledby="details") if any(parts) else Html("")
 
@@ -48,7 +50,7 @@ def of_ledger(ledger: Ledger, lang: Lang) -> Html:
     """Every term of every moment, with its formula in symbols and in numbers."""
     tables = [of_moment(moment, words.moment(moment.name, lang), lang) for moment in ledger.moments if moment.terms]
     tables += [of_moment(moment, title, lang) for title, moment in details.on_host(ledger, lang)]
-    return inside(el("h3", chart.who(ledger, lang)), *tables) if tables else Html("")
+    return inside(el("h3", ledgers.on_gpus(ledger, lang)), *tables) if tables else Html("")
 
 
 def of_moment(moment: Moment, name: str, lang: Lang) -> Html:
@@ -68,27 +70,14 @@ def failures(diagnosis: Diagnosis, lang: Lang) -> Html:
     """Every failure of the log with its innermost frames."""
     items = []
     for number, event in enumerate(diagnosis.events):
-        parts = [
-            event.exception or event.family,
-            happened.who(event, lang),
-            "" if event.phase == "unknown" else words.phase(event.phase, lang),
-        ]
-        if number == diagnosis.verdict.event:
-            parts.append(word("root", lang))
-        if event.consequence_of is not None:
-            parts.append(word("event_consequence", lang, index=event.consequence_of + 1))
-        if event.count > 1:
-            parts.append(word("event_folded", lang, count=event.count))
-        parts.append(words.places(event.evidence))
         frames = [f"{frame.file}:{frame.line} {frame.function}" for frame in event.frames[-8:]]
         trace = el("pre", el("code", "\n".join(map(one_line, frames)))) if frames else None
-        items.append(el("li", comma(lang).join(filter(None, parts)), trace))
+        items.append(el("li", happened.failure(diagnosis, number, lang), trace))
     return el("ol", *items) if items else Html("")
 
 
-def known(diagnosis: Diagnosis, title: str, lang: Lang) -> Html:
-    """Facts or settings: of each name the one that holds, and where it is from."""
-    held = dict(facts.sections(diagnosis, View()))[title]
+def known(held: list[Fact], lang: Lang) -> Html:
+    """Facts or settings: each with its value, and where it is from."""
     rows = [
         el("tr", el("td", el("code", fact.name)), el("td", words.value_text(fact.value, lang)), el("td", facts.origin(fact, lang)))
         for fact in held

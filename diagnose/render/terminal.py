@@ -16,7 +16,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     page = Page(view.width, view.colour)
     headline(page, diagnosis, lang)
     if view.verbose:
-        full.append(page, diagnosis, lang, view)
+        full.append(page, diagnosis, lang)
     else:
         screen.append(page, diagnosis, lang, view)
     details.append(page, diagnosis, lang, view)
@@ -24,10 +24,9 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    good = diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
     where = happened.seen_at(diagnosis)
     banner = happened.banner(diagnosis, lang) + (bracketed(where, lang) if where else "")
-    page.say(banner, style="good" if good else "bad")
+    page.say(banner, style="good" if happened.good(diagnosis) else "bad")
     page.say(diagnosis.verdict.headline.to(lang), style="bold")
     for number, line in enumerate(outlook.room(diagnosis, lang)):
         page.say(line, "  " if number and len(diagnosis.ledgers) > 1 else "")

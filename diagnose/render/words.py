@@ -203,5 +203,10 @@ def notice(said: Notice, lang: Lang) -> str:
     return f"{where}{colon(lang)}{text}" if where not in text else text
 
 
+def told_notice(said: Notice, lang: Lang) -> str:
+    """A notice with its level in front."""
+    return f"{level(said, lang)}{colon(lang)}{notice(said, lang)}"
+
+
 def level(notice: Notice, lang: Lang) -> str:
     return word(f"level_{notice.level}", lang)

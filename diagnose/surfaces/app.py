@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
+from diagnose.surfaces import usage
+from diagnose.surfaces.cli import WORDS
 from diagnose.surfaces.speak import guarded, help_text, language, say
-
-if TYPE_CHECKING:
-    from diagnose.phrases import Lang as TheLang
-
 
 #: What a shell may complete a beginning to; None: files.
 Complete: TypeAlias = Callable[[str], list[str]] | None
-
-
-class Format(StrEnum):
-    text = "text"
-    json = "json"
-    markdown = "markdown"
-    html = "html"
-    sarif = "sarif"
-
-
-class Engine(StrEnum):
-    local = "local"
-    ray = "ray"
-
-
-class Language(StrEnum):
-    en = "en"
-    zh = "zh"
 
 
 def cards(begun: str) -> list[str]:
@@ -62,11 +42,21 @@ def _argument(name: str, metavar: str, complete: Complete = None) -> typer.model
     return info
 
 
-def _option(
-    name: str, *flags: str, metavar: str | None = None, min: float | None = None, max: float | None = None, complete: Complete = None
-) -> typer.models.OptionInfo:
-    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar, min=min, max=max, autocompletion=complete)
+def _option(name: str, *flags: str, metavar: str | None = None, complete: Complete = None, **more: Any) -> typer.models.OptionInfo:
+    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar, autocompletion=complete, **more)
     return info
+
+
+def _number(name: str, flag: str, *flags: str, low: int | None = None, high: int | None = None) -> typer.models.OptionInfo:
+    metavar = "N" if low is None else f"{low}..{high}"
+    return _option(name, flag, *flags, metavar=metavar, parser=usage.number(flag, int, low, high))
+
+
+def _word(name: str, flag: str, words: Sequence[str]) -> typer.models.OptionInfo:
+    def begun(text: str) -> list[str]:
+        return [word for word in words if word.startswith(text)]
+
+    return _option(name, flag, metavar="|".join(words), complete=begun, parser=usage.one_of(flag, words))
 
 
 Logs = Annotated[list[str] | None, _argument("log", "LOG")]
@@ -77,11 +67,11 @@ Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
 Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
-Gpus = Annotated[int | None, _option("gpus", "--gpus", metavar="N")]
+Gpus = Annotated[int | None, _number("gpus", "--gpus")]
 Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
-Form = Annotated[Format, _option("format", "--format")]
-Lang = Annotated[Language | None, _option("lang", "--lang")]
-Top = Annotated[int, _option("top", "--top", metavar="N")]
+Form = Annotated[str, _word("format", "--format", WORDS["format"])]
+Lang = Annotated[str | None, _word("lang", "--lang", WORDS["language"])]
+Top = Annotated[int, _number("top", "--top")]
 Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
 All = Annotated[bool, _option("explain_all", "--explain-all")]
 Budget = Annotated[bool, _option("explain_budget", "--explain-budget")]
@@ -92,12 +82,12 @@ Redact = Annotated[bool | None, _option("redact", "--redact/--no-redact")]
 Strict = Annotated[bool, _option("strict", "--strict")]
 Snapshot = Annotated[str | None, _option("snapshot", "--snapshot", metavar="FILE")]
 Trial = Annotated[bool, _option("trial", "--trial")]
-Jobs = Annotated[int | None, _option("jobs", "--jobs", "-j", metavar="N")]
+Jobs = Annotated[int | None, _number("jobs", "--jobs", "-j")]
 Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
 Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
 Store = Annotated[str | None, _option("store", "--store", metavar="FILE")]
 Out = Annotated[str | None, _option("out", "--out", metavar="FILE")]
-Engines = Annotated[Engine, _option("engine", "--engine")]
+Engine = Annotated[str, _word("engine", "--engine", ("local", "ray"))]
 RayAddress = Annotated[str | None, _option("ray_address", "--ray-address", metavar="ADDRESS")]
 Watch = Annotated[bool, _option("watch", "--watch")]
 Notify = Annotated[str | None, _option("notify", "--notify", metavar="URL")]
@@ -106,30 +96,30 @@ GroupBy = Annotated[str, _option("group_by", "--group-by", metavar="WHAT", compl
 FailOn = Annotated[list[str] | None, _option("fail_on", "--fail-on", metavar="CONDITION")]
 Pattern = Annotated[str | None, _option("job_pattern", "--job-pattern", metavar="PATTERN")]
 Host = Annotated[str, _option("host", "--host", metavar="NAME")]
-Port = Annotated[int, _option("port", "--port", metavar="N", min=0, max=65535)]
-Workers = Annotated[int | None, _option("workers", "--workers", metavar="N", min=1, max=256)]
-Size = Annotated[int, _option("max_mib", "--max-mib", metavar="N", min=1, max=1024)]
-Seconds = Annotated[float, _option("timeout", "--timeout", metavar="SECONDS", min=0.1, max=3600)]
-Queue = Annotated[int, _option("queue", "--queue", metavar="N", min=1, max=100_000)]
-PerClient = Annotated[int, _option("per_client", "--per-client", metavar="N", min=1, max=100_000)]
+Port = Annotated[int, _number("port", "--port", low=0, high=65535)]
+Workers = Annotated[int | None, _number("workers", "--workers", low=1, high=256)]
+Size = Annotated[int, _number("max_mib", "--max-mib", low=1, high=1024)]
+Seconds = Annotated[float, _option("timeout", "--timeout", metavar="SECONDS", parser=usage.number("--timeout", float, 0.1, 3600))]
+Queue = Annotated[int, _number("queue", "--queue", low=1, high=100_000)]
+PerClient = Annotated[int, _number("per_client", "--per-client", low=1, high=100_000)]
 Masked = Annotated[bool, _option("masked", "--redact/--no-redact")]
 Command = Annotated[list[str], _argument("run_command", "CMD...")]
 Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
 Http = Annotated[bool, _option("http", "--http")]
 Hooks = Annotated[bool, _option("webhooks", "--http")]
-Attached = Annotated[int, _option("bot_mib", "--max-mib", metavar="N", min=1, max=256)]
+Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
 
-app = typer.Typer(help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-rules_app = typer.Typer(help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=usage.Commands, help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+rules_app = typer.Typer(cls=usage.Commands, help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rules_app, name="rules")
-bot_app = typer.Typer(help=help_text("bot"), no_args_is_help=True, rich_markup_mode=None)
+bot_app = typer.Typer(cls=usage.Commands, help=help_text("bot"), no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bot_app, name="bot")
 
 
 @app.command(help=help_text("explain"))
 def explain(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
-    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
     budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
     strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
@@ -142,7 +132,7 @@ def explain(
 @app.command(help=help_text("check"))
 def check(
     file: Files = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
-    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
     budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
     strict: Strict = False,
 ) -> None:  # fmt: skip
@@ -155,7 +145,7 @@ def check(
 @app.command(help=help_text("facts"))
 def facts(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
-    format: Form = Format.text, lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
+    format: Form = "text", lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
     from diagnose.surfaces import answer
 
@@ -166,7 +156,7 @@ def facts(
 @app.command(help=help_text("run"), context_settings={"allow_interspersed_args": False})
 def run(
     command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
-    format: Form = Format.text, lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
     budget: Budget = False, rules: Rules = None, redact: Redact = None, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
     options = plain({name: value for name, value in locals().items() if name != "command"})
@@ -178,13 +168,18 @@ def run(
 @app.command(help=help_text("triage"))
 def triage(
     path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
-    format: Form = Format.text, lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
-    jobs: Jobs = None, export: Export = None, store: Store = None, out: Out = None, engine: Engines = Engine.local,
+    format: Form = "text", lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
+    jobs: Jobs = None, export: Export = None, store: Store = None, out: Out = None, engine: Engine = "local",
     ray_address: RayAddress = None, watch: Watch = False, notify: Notify = None, since: Since = None, group_by: GroupBy = "fingerprint",
     fail_on: FailOn = None, job_pattern: Pattern = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
+    from diagnose import workers
+    from diagnose.cluster import PRELOADED
     from diagnose.record import fields
+
+    if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
+        workers.warm(PRELOADED)  # while the modules are loaded that find them
     from diagnose.surfaces import answer
     from diagnose.surfaces.triage import How, triage
 
@@ -246,28 +241,28 @@ def schema() -> None:
 def rules_list(folder: Rules = None, lang: Lang = None) -> None:
     from diagnose.surfaces.rulebook import listing
 
-    _end(lang, lambda: listing(folder or (), _lang(lang)))
+    _end(lang, lambda: listing(folder or (), language(lang)))
 
 
 @rules_app.command("show", help=help_text("rules_show"))
 def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
     from diagnose.surfaces.rulebook import show
 
-    _end(lang, lambda: show(name, folder or (), _lang(lang)))
+    _end(lang, lambda: show(name, folder or (), language(lang)))
 
 
 @rules_app.command("check", help=help_text("rules_check"))
 def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
     from diagnose.surfaces.rulebook import check
 
-    _end(lang, lambda: check([*(folder or ()), *(rules or ())], _lang(lang)))
+    _end(lang, lambda: check([*(folder or ()), *(rules or ())], language(lang)))
 
 
 @rules_app.command("docs", help=help_text("rules_docs"))
 def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
     from diagnose.surfaces.rulebook import docs
 
-    _end(lang, lambda: docs(output, folder or (), _lang(lang)))
+    _end(lang, lambda: docs(output, folder or (), language(lang)))
 
 
 @app.callback(invoke_without_command=True)
@@ -279,16 +274,10 @@ def _version(version: Annotated[bool, _option("version", "--version")] = False) 
 
 
 def plain(options: dict[str, Any]) -> dict[str, Any]:
-    """Options as the commands take them: words for enumerations, the language of the locale where none was asked for."""
-    words = {name: value.value if isinstance(value, StrEnum) else value for name, value in options.items()}
-    told = words.get("lang")
-    return {**words, "lang": language(told if isinstance(told, str) else None)}
+    """Options as the commands take them: in the language of the locale where none was asked for."""
+    return {**options, "lang": language(options.get("lang"))}
 
 
-def _lang(asked: Language | None) -> TheLang:
-    return language(asked.value if asked else None)
-
-
-def _end(lang: Language | None, work: Callable[[], int | None]) -> NoReturn:
+def _end(lang: str | None, work: Callable[[], int | None]) -> NoReturn:
     """Do the work of a command and leave with its exit status."""
-    raise typer.Exit(guarded(language(lang.value if lang else None), work))
+    raise typer.Exit(guarded(language(lang), work))

@@ -70,9 +70,10 @@ def main() -> None:
 
         sys.exit(run(*read))
     if read is None:
+        from diagnose.surfaces import usage
         from diagnose.surfaces.app import app
 
-        app(prog_name="oomdoctor")
+        sys.exit(usage.answered(app))
     else:
         sys.exit(guarded(language(str(read[1]["lang"]) if "lang" in read[1] else None), task(words[0], *read)))
 

@@ -95,11 +95,21 @@ def opened(path: str, asked: bool) -> int:
             except OSError as error:
                 if isinstance(error, FileExistsError):
                     raise
-        os.ftruncate(file, 0)
+        if place.st_size:
+            empty(file, path)
     except OSError:
         os.close(file)
         raise
     return file
+
+
+def empty(file: int, path: str) -> None:
+    """Empty an open file. ext4 writes a file that was truncated to the disk when it is next closed (auto_da_alloc in ext4(5)): here,
+    while there is nothing to write, not when the command has ended and somebody waits for its status.
+    """
+    os.ftruncate(file, 0)
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
 
 def numbered(path: str, number: int | None) -> str:

@@ -15,6 +15,7 @@ from diagnose.surfaces import remote, speak
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from diagnose.surfaces.crew import Crew
 
@@ -55,12 +56,31 @@ def speak_mcp(asked: Spoken) -> int:
 
 
 def over_http(made: MCPServer, crew: Crew, asked: Spoken) -> None:
-    """The same on an address, behind the limits of the web page."""
+    """The same on an address, behind the limits of the web page; one client may take half of the queue."""
     from diagnose.surfaces import serve
     from diagnose.surfaces.serve_limits import Gate, Limits
 
-    limits = Limits(most=crew.most, of_one=crew.most, seconds=asked.timeout)
+    limits = Limits(most=crew.most, of_one=crew.most // 2, seconds=asked.timeout)
     with serve.listening(asked.host, asked.port) as at:
         app = made.streamable_http_app(json_response=True, stateless_http=True, max_request_body_size=limits.size, host=asked.host)
         speak.warn(phrase("remote.listening", address=serve.address(at, "/mcp")).to(asked.lang))
-        serve.run(Gate(app, limits), at)
+        serve.run(Gate(posted(app, asked.lang), limits), at)
+
+
+def posted(app: ASGIApp, lang: Lang) -> ASGIApp:
+    """The app without its streams: who keeps no sessions has nothing to send unasked, and an open stream would hold a connection for
+    ever. The protocol lets a server answer GET with 405.
+    """
+    from starlette.responses import JSONResponse
+
+    from diagnose.surfaces.serve_limits import PROBLEM, problem
+
+    async def only(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] == "POST":
+            await app(scope, receive, send)
+            return
+        detail = phrase("remote.no_such_method", method=scope["method"]).to(lang)
+        refusal = JSONResponse(problem(405, detail), 405, {"allow": "POST"}, PROBLEM)
+        await refusal(scope, receive, send)
+
+    return only

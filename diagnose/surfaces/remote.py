@@ -172,7 +172,7 @@ def article(name: str, lang: Lang) -> dict[str, Any]:
     if name not in _spoken():  # asked first, so that only what exists is kept
         shown = label(name, "?")
         near = difflib.get_close_matches(shown, _spoken(), 1)
-        raise trouble("no_such_rule", hint="near_rules" if near else "", name=repr(shown), near="".join(near))
+        raise trouble("no_such_rule", hint="did_you_mean" if near else "", name=repr(shown), near="".join(near))
     return _article(name, lang)
 
 

@@ -33,7 +33,7 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     blocks = manual.article(name, lang, paths)
     if not blocks:
         near = difflib.get_close_matches(name, manual.shelf(paths).names(), 1)
-        raise inputs.trouble("no_such_rule", hint="near_rules" if near else "list_rules", name=repr(name), near="".join(near))
+        raise inputs.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = speak.view()
     speak.say(printed(blocks, view.width, view.colour))
     return 0

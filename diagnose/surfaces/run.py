@@ -110,10 +110,12 @@ def answer(command: Sequence[str], log: keeping.Kept, number: int | None, option
     if diagnosis.verdict.status not in ("oom", "suspected"):
         return
     path = log.path or ""
+    from diagnose.render import RENDERERS, stream, words
+
     if number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
-        tell("run_rank_too", lang, rank=number, headline=diagnosis.verdict.headline.to(lang), path=path)
+        first, _, _ = diagnosis.verdict.headline.to(lang).partition(words.stop(lang))
+        tell("run_rank_too", lang, rank=number, headline=first.rstrip(".。"), path=path)
         return
-    from diagnose.render import RENDERERS, stream
 
     error = sys.stderr
     view = stream.view(error, shown.top, shown.verbose, shown.budget, shown.every_rule)

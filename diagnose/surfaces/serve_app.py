@@ -22,7 +22,7 @@ from diagnose.surfaces import remote
 from diagnose.surfaces.crew import Crew, Lost, Overloaded, Stopped
 from diagnose.surfaces.remote import Answer, Question
 from diagnose.surfaces.serve_asked import ToCheck, ToExplain, understood
-from diagnose.surfaces.serve_limits import RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
+from diagnose.surfaces.serve_limits import PROBLEM, RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
 from diagnose.surfaces.serve_page import add_page, empty
 from diagnose.surfaces.typed_answers import Article, Rule
 from diagnose.typed import Report
@@ -30,7 +30,6 @@ from diagnose.typed import Report
 if TYPE_CHECKING:
     from diagnose.phrases import Lang
 
-PROBLEM = "application/problem+json"
 REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
 
 #: What the statuses of a question mean, for the description.

@@ -27,6 +27,9 @@ REST = 10.0
 #: Seconds after which whoever was turned away may try again.
 RETRY = 5
 
+#: The media type of a refusal (RFC 9457).
+PROBLEM = "application/problem+json"
+
 #: A page of ours: no script, no frame, nothing from elsewhere. `serve_page.py` adds the styles of a report, by their hash.
 POLICY = "default-src 'none'; style-src 'self'{styles}; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -131,7 +134,7 @@ class Gate:
         except Refused as refusal:
             lang = language_of(headers.get(b"accept-language", ""))
             hears = refusal.status in (400, 408) or b"expect" in headers  # it is gone, or waits for our word before it sends
-            kind, detail = "application/problem+json", refusal.detail(lang)
+            kind, detail = PROBLEM, refusal.detail(lang)
             body = json.dumps(problem(refusal.status, detail), ensure_ascii=False)
             if self.form is not None and scope["path"] == "/":
                 kind, body = "text/html; charset=utf-8", self.form(detail, lang)

@@ -11,8 +11,8 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, TextIO
 
+from diagnose.cluster.task import Asked as Question
 from diagnose.cluster.triage import Engine, Plan, Run
-from diagnose.cluster.work import Asked as Question
 from diagnose.complaints import Complaint
 from diagnose.given import as_config
 from diagnose.phrases import Lang, Text, phrase
