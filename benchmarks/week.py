@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -63,4 +63,6 @@ def lay(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(lay(Path(sys.argv[1])))
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("folder", type=Path, metavar="FOLDER", help="a folder that is new or empty")
+    print(lay(asked.parse_args().folder))

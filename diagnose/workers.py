@@ -9,7 +9,9 @@ import contextlib
 import gc
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 from typing import Any
 
@@ -37,6 +39,28 @@ def context(preload: Sequence[str]) -> BaseContext:
     return held
 
 
+def warm(preload: Sequence[str]) -> None:
+    """Start the process that workers are forked from; it loads what they need while its starter goes on with other things."""
+    if context(preload).get_start_method() == "forkserver":
+        with uninterrupted():
+            forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C in a terminal reaches all processes. What is started here is spared it, from its first moment: it means the starter, who
+    ends the others."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let the signal through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Worker:
     """One process, and the pipe to it. `life(pipe, *arguments)` is what it does; it begins by sending "ready"."""
 
@@ -44,7 +68,8 @@ class Worker:
         self.pipe, theirs = multiprocessing.Pipe()
         make: Any = getattr(context(preload), "Process")  # noqa: B009 - typeshed's common base of contexts has none
         self.process = make(target=life, args=(theirs, *arguments), daemon=True, name="oomdoctor worker")
-        self.process.start()
+        with uninterrupted():
+            self.process.start()
         theirs.close()
         try:
             ready = self.pipe.poll(START) and self.pipe.recv() == "ready"
@@ -75,8 +100,6 @@ class Worker:
 def confine(memory: int) -> None:
     """In a worker: no memory without end (bytes of address space), no word on standard output (which may carry a protocol), no signal
     that is meant for whoever started it."""
-    import signal
-
     os.dup2(2, 1)
     for name in ("SIGINT", "SIGTERM"):  # whoever interrupts means the one who started us, and lets us finish
         signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -21,7 +21,7 @@ from diagnose.cluster.engine import Brought, Shared, local
 from diagnose.cluster.job import About, Job
 from diagnose.cluster.minder import Limits
 from diagnose.cluster.result import Result
-from diagnose.cluster.work import Asked, Task
+from diagnose.cluster.task import Asked, Task
 from diagnose.complaints import Complaint
 from diagnose.phrases import Text
 from diagnose.record import replace
@@ -133,18 +133,17 @@ def test_a_file_that_a_config_names_makes_a_difference(tmp_path: Path) -> None:
 # -- what was read before
 
 
-def test_an_unchanged_job_is_not_read_and_a_touched_one_not_diagnosed(tmp_path: Path) -> None:
+def test_a_job_that_was_only_touched_is_not_diagnosed(tmp_path: Path) -> None:
     log = tmp_path / "error.log"
     log.write_text(failure(1))
     job = Job(str(log), (str(log),))
     first = work.work(Task(job), Asked())
-    again = work.work(Task(job, first.stamp, first.content), Asked())
     os.utime(log, (5, 5))
-    touched = work.work(Task(job, first.stamp, first.content), Asked())
+    touched = work.work(Task(job, first.content), Asked())
     log.write_text(failure(2))
-    changed = work.work(Task(job, first.stamp, first.content), Asked())
-    assert (again.reused, touched.reused, changed.reused) == (True, True, False)
-    assert again.stamp == first.stamp != touched.stamp and changed.status == "oom" and changed.content != first.content
+    changed = work.work(Task(job, first.content), Asked())
+    assert touched.reused and not changed.reused
+    assert first.stamp != touched.stamp and changed.status == "oom" and changed.content != first.content
 
 
 def test_what_the_scheduler_says_anew_is_taken_up(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_what_the_scheduler_says_anew_is_taken_up(tmp_path: Path) -> None:
     job = Job("1", (str(log),), about=About("slurm", "1", state="RUNNING", elapsed=10.0))
     first = work.work(Task(job), Asked())
     ended = replace(job, about=About("slurm", "1", state="FAILED", elapsed=99.0))
-    assert not work.work(Task(ended, first.stamp, first.content), Asked()).reused
+    assert not work.work(Task(ended, first.content), Asked()).reused
 
 
 # -- processes that die
@@ -277,7 +276,7 @@ def test_a_result_survives_as_a_row(tmp_path: Path) -> None:
     top = lay(tmp_path, 2)
     (top / "job001" / "second.log").write_text("x")
     job = Job("7", (str(top / "job001" / "error.log"),), ("c.yaml",), About("slurm", "7", user="用户", gpus=8, elapsed=3.5), "name")
-    assert rows.to_task(rows.of_task(Task(job, "s", "c"))) == Task(job, "s", "c")
+    assert rows.to_task(rows.of_task(Task(job, "c"))) == Task(job, "c")
     for each in (work.work(Task(replace(job, configs=())), Asked()), work.work(Task(job), Asked())):
         row = rows.of_result(each)
         assert rows.to_result(row) == each and set(row) == set(rows.COLUMNS)

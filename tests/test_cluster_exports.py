@@ -18,9 +18,12 @@ from diagnose.cluster import said
 from diagnose.cluster.finding import find
 from diagnose.cluster.job import About, Job, Unfound
 from diagnose.cluster.listed import Listed, Shelf
-from diagnose.cluster.opening import materials, stamp
+from diagnose.cluster.marks import stamp
+from diagnose.cluster.opening import materials
 from diagnose.cluster.slurm import is_header, rows
+from diagnose.cluster.task import Asked, Task
 from diagnose.cluster.values import values
+from diagnose.cluster.work import work
 from diagnose.complaints import Complaint
 from diagnose.explain import explain
 
@@ -144,7 +147,52 @@ def test_a_job_that_its_scheduler_ended_for_memory_needs_no_words_in_its_log(tmp
         assert diagnosis.verdict.status == "oom" and diagnosis.verdict.family == "slurm_oom"
         event = diagnosis.events[0]
         assert event.evidence[0].source == "slurm:4711" and event.capacity is not None and event.capacity.bytes == 500 << 30
+        assert diagnosis.judgement.causes[0].cause == "host_ram" and diagnosis.outcome.plan is not None
+        assert [remedy.rule for remedy in diagnosis.outcome.remedies][:1] == ["raise-the-memory-limit"]
     assert stamp(with_log) != stamp(without) != ""
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "status", "said"),
+    [
+        ("TIMEOUT", "0:0", "lookalike", "time limit"),
+        ("PREEMPTED", "0:0", "lookalike", "took the job's place"),
+        ("NODE_FAIL", "1:0", "lookalike", "lost the node"),
+        ("FAILED", "137:0", "suspected", "was killed"),
+        ("FAILED", "0:9", "suspected", "was killed"),
+        ("FAILED", "1:0", "none", "No memory failure"),
+        ("CANCELLED by 1000", "0:9", "none", "No memory failure"),
+        ("COMPLETED", "0:0", "none", "No memory failure"),
+    ],
+)
+def test_what_ended_a_job_is_said_as_what_it_is(tmp_path: Path, state: str, code: str, status: str, said: str) -> None:
+    """Its log just ends: whoever killed it, and whether that was for memory, the scheduler alone knows."""
+    put(tmp_path / "sacct.txt", f"JobID|State|ExitCode|AllocTRES\n77|{state}|{code}|gres/gpu=8\n")
+    put(tmp_path / "logs/slurm-77.out", QUIET)
+    found = work(Task(job(by_id(tmp_path / "sacct.txt", tmp_path / "logs")["slurm:77"])), Asked())
+    assert found.status == status and said in found.headline.en
+
+
+@pytest.mark.parametrize("state", ["TIMEOUT", "PREEMPTED", "NODE_FAIL"])
+def test_a_kill_is_the_schedulers_doing_and_a_cards_failure_is_not(tmp_path: Path, state: str) -> None:
+    """A rank runs out of memory, and the others wait until time is up."""
+    put(tmp_path / "sacct.txt", f"JobID|State|ExitCode\n77|{state}|0:0\n78|{state}|0:0\n")
+    put(tmp_path / "logs/slurm-77.out", QUIET + "/bin/bash: line 1: 12345 Killed   python train.py\n")
+    put(tmp_path / "logs/slurm-78.out", OOM)
+    found = by_id(tmp_path / "sacct.txt", tmp_path / "logs")
+    assert [work(Task(job(found[f"slurm:{number}"])), Asked()).status for number in (77, 78)] == ["lookalike", "oom"]
+
+
+def test_a_pod_that_its_node_ended_was_not_killed_for_memory(tmp_path: Path) -> None:
+    """Exit status 137 alone is a kill; a message says whose."""
+    for message, status in (("", "suspected"), ("Pod was active on the node longer than the specified deadline", "none")):
+        ended = {"terminated": {"reason": "Error", "exitCode": 137, "finishedAt": "2026-01-01T00:00:00Z"}}
+        told = {"phase": "Failed", "message": message, "containerStatuses": [{"name": "main", "state": ended}]}
+        pod = {"kind": "Pod", "metadata": {"name": "sft-0"}, "spec": {"containers": [{"name": "main"}]}, "status": told}
+        put(tmp_path / "pods.json", json.dumps(pod))
+        put(tmp_path / "sft-0.log", QUIET)
+        [found] = [job(one) for one in by_id(tmp_path / "pods.json", tmp_path / "sft-0.log").values()]
+        assert work(Task(found), Asked()).status == status
 
 
 def test_the_cards_failure_in_the_log_stays_the_verdict_where_slurm_says_nothing_of_memory(tmp_path: Path) -> None:

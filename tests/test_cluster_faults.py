@@ -18,13 +18,14 @@ import pytest
 from many import QUIET, failure, lay, rows, still  # noqa: F401
 from test_cli import oomdoctor  # noqa: F401
 
-from diagnose import triage
+from diagnose import triage, workers
 from diagnose.cluster import content, work
 from diagnose.cluster import triage as story
 from diagnose.cluster.job import Job
+from diagnose.cluster.refused import refusals
 from diagnose.cluster.result import Result
 from diagnose.cluster.store import Store
-from diagnose.cluster.work import Asked, Task
+from diagnose.cluster.task import Asked, Task
 from diagnose.complaints import Complaint
 from diagnose.phrases import Text
 
@@ -96,7 +97,29 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     assert found.status == "oom" and [each.fault for each in found.troubles] == ["shrunk"]
     monkeypatch.undo()
     log.write_text(QUIET)
-    assert work.work(Task(Job("x", (str(log),)), found.stamp, found.content), Asked()).status == "none"  # it is read again
+    assert work.work(Task(Job("x", (str(log),)), found.content), Asked()).status == "none"  # it is read again
+
+
+def masked(pipe: Any) -> None:
+    """The life of a worker that tells whether Ctrl-C reaches it."""
+    pipe.send("ready")
+    pipe.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+def test_ctrl_c_reaches_no_process_that_is_started() -> None:
+    """Not even one that is still loading what it needs, and would die of it with a traceback."""
+    worker = workers.Worker(masked)
+    try:
+        assert worker.hear(60) is True
+    finally:
+        worker.end()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize("said", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")])
+def test_ctrl_c_while_the_database_answers_is_ctrl_c(said: Exception) -> None:
+    with pytest.raises(KeyboardInterrupt), refusals(Path("t.duckdb")):
+        raise said
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path) -> None:
@@ -105,7 +128,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path) -> Non
     first = read(log)
     with log.open("a") as file:
         file.write(failure(1))
-    assert work.work(Task(Job("x", (str(log),)), first.stamp, first.content), Asked()).status == "oom"
+    assert work.work(Task(Job("x", (str(log),)), first.content), Asked()).status == "oom"
 
 
 def test_a_config_that_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from diagnose.cluster.finding import find
 from diagnose.cluster.folders import stem
 from diagnose.cluster.job import Job, Unfound
 from diagnose.cluster.listed import Shelf
-from diagnose.cluster.opening import materials, modified, stamp
+from diagnose.cluster.marks import modified, stamp
+from diagnose.cluster.opening import materials
 from diagnose.complaints import Complaint
 from diagnose.explain import explain
 
@@ -481,29 +482,6 @@ def test_a_prefix_of_a_store_is_a_folder(bucket: object, tmp_path: Path) -> None
     assert len(jobs("memory://b/logs/*/*.log*")) == 2
     (tmp_path / "l.txt").write_text("memory://b/logs/a/error.log\n")
     assert [len(job.configs) for job in jobs(tmp_path / "l.txt")] == [1]
-
-
-@pytest.mark.filterwarnings("default")  # of the server's and the client's own
-def test_a_bucket_is_read_as_s3_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where s3fs and moto are installed: a server at this machine."""
-    s3fs, moto = pytest.importorskip("s3fs"), pytest.importorskip("moto.server")
-    for name, value in {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": "us-east-1"}.items():
-        monkeypatch.setenv(name, value)
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
-        store = s3fs.S3FileSystem(skip_instance_cache=True)
-        store.mkdir("bucket")
-        for name, data in {"a/error.log": OOM.encode(), "a/train.yaml": b"stage: sft\n", "b.log.gz": gzip.compress(OOM.encode())}.items():
-            store.pipe_file(f"bucket/logs/{name}", data)
-        found = jobs("s3://bucket/logs")
-        assert {job.id: len(job.configs) for job in found} == {"s3://bucket/logs/b.log.gz": 0, "s3://bucket/logs/a": 1}
-        assert all(stamp(job) and modified(job) and explain(materials(job)[0]).verdict.status == "oom" for job in found)
-        (gone,) = find(["s3://bucket/nothing"])
-        assert isinstance(gone, Unfound) and gone.fault == "vanished"
-    finally:
-        server.stop()
 
 
 def test_what_a_store_was_listed_as_before_is_asked_again(bucket: object, monkeypatch: pytest.MonkeyPatch) -> None:

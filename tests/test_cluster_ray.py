@@ -11,8 +11,8 @@ import pytest
 from many import failure, lay, still, told  # noqa: F401
 
 from diagnose.cluster.store import Store
+from diagnose.cluster.task import Asked
 from diagnose.cluster.triage import Plan, Run
-from diagnose.cluster.work import Asked
 from diagnose.complaints import Complaint
 
 ray = pytest.importorskip("ray", reason="there is no wheel of ray for this Python or system")
@@ -58,7 +58,8 @@ def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> Non
     assert run(there, top, engine="ray", export=str(out)) == run(here, top, workers=1)
     with duckdb.connect() as held:
         read = held.execute("select status, reused from read_parquet(?)", [str(out / "results" / "00002" / "*" / "*.parquet")]).fetchall()
-    assert len(read) == 50 and sum(reused for _, reused in read) == 38 and {status for status, _ in read} >= {"oom", "none", "unread"}
+    assert len(read) == 12 and not any(reused for _, reused in read)  # what is as it was never reaches the cluster
+    assert {status for status, _ in read} >= {"oom", "none"}
 
 
 def test_without_partitions_results_come_straight_to_the_database(cluster: Any, tmp_path: Path) -> None:

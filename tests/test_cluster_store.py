@@ -18,17 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from many import QUIET, failure, lay, rows, still, told  # noqa: F401
 
-from diagnose import triage
+from diagnose import triage, workers
 from diagnose.cluster import schema, tables
 from diagnose.cluster import store as module
 from diagnose.cluster import triage as story
+from diagnose.cluster.engine import Brought
 from diagnose.cluster.export import export
 from diagnose.cluster.job import About, Job
 from diagnose.cluster.perhaps import Perhaps
 from diagnose.cluster.result import Happened, Result, Trouble
 from diagnose.cluster.store import Store
+from diagnose.cluster.task import Asked
 from diagnose.cluster.triage import settled
-from diagnose.cluster.work import Asked
 from diagnose.complaints import Complaint
 from diagnose.phrases import Text
 
@@ -185,6 +186,29 @@ def test_a_second_run_reads_what_is_new_or_has_changed(tmp_path: Path) -> None:
     fresh = tmp_path / "fresh.duckdb"
     list(triage([top], store=fresh, workers=1))
     assert told(path) == told(fresh)
+
+
+def test_a_run_without_anything_new_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker takes longer to start than a thousand jobs to be looked at."""
+    top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
+    list(triage([top], store=path, workers=1))
+    monkeypatch.setattr(workers, "Worker", None)
+    assert list(triage([top], store=path, workers=1)) == []
+    assert rows(path, "select reused from runs where run = 2") == [(4,)]
+
+
+def test_only_a_diagnosis_that_may_be_there_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every failed job asks whether there is one: a query for each takes as long as to store it."""
+    for run in (1, 2):
+        held = Store.open(tmp_path / "t.duckdb")
+        held.begin("rules", "local", {})
+        assert (held.brought("k") is None) == (run == 1)
+        held.add([result()])
+        assert held.brought("k") == Brought(Text("h", "题"), "1:f")
+        with monkeypatch.context() as patch:
+            patch.setattr(held, "_cursor", None)
+            assert held.brought("another") is None
+        held.close()
 
 
 def test_other_rules_are_another_diagnosis(tmp_path: Path) -> None:

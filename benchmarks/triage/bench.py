@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from logs import parse_size, single
-from triage import measured, tree
+from triage import measured, probes, tree
 
 from diagnose import shipped
 
@@ -34,54 +34,6 @@ WORKERS = 2
 LONG = 256 << 20  # bytes of a log whose reading costs by size, not by job
 SMALL = 40 << 10  # bytes of a job's logs in the trees of the curve
 MIB = 1 << 20
-
-#: Finds and reads every job as triage does, on its pool; every diagnosis is said to be there already, so that none is made.
-READ = """
-import sys
-from diagnose.cluster import engine
-from diagnose.cluster.finding import find
-from diagnose.cluster.work import Asked, Task
-from diagnose.phrases import Text
-
-if __name__ == "__main__":
-    known = engine.Brought(Text("", ""), "1:0")
-    tasks = (Task(job) for job in find([sys.argv[1]]))
-    print(sum(1 for _ in engine.local(tasks, Asked(), int(sys.argv[2]), known=lambda same: known)))
-"""
-
-#: Processor time of one job after another in one process: reading, and the diagnosis, by what the jobs hold.
-COST = """
-import json, sys, time
-from pathlib import Path
-from diagnose.cluster.work import Asked, Task, work
-from diagnose.cluster.finding import find
-from statistics import mean, median
-
-asked, failed = Asked(), {True: [], False: []}
-jobs = list(find([sys.argv[1]]))[: int(sys.argv[2])]
-for number, job in enumerate(jobs):
-    start = time.process_time()
-    read = work(Task(job), asked, lambda same: False)
-    between = time.process_time()
-    whole = work(Task(job), asked)
-    end = time.process_time()
-    if number >= len(jobs) // 4:  # a worker process is warm for most of its life
-        failed[bool(whole.digest)].append((between - start, (end - between) - (between - start)))
-print(json.dumps({name: {"jobs": len(rows), "read": mean(row[0] for row in rows), "diagnosis": mean(row[1] for row in rows)}
-                  for name, rows in (("failed", failed[True]), ("healthy", failed[False])) if rows}))
-"""
-
-LONG_COST = """
-import sys, time
-from diagnose.cluster.finding import find
-from diagnose.cluster.work import Asked, Task, work
-
-(job,) = find([sys.argv[1]])
-work(Task(job), Asked())
-start = time.process_time()
-work(Task(job), Asked())
-print(time.process_time() - start)
-"""
 
 
 class Bar(NamedTuple):
@@ -134,7 +86,7 @@ def bench(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     figures |= reading(top, literals, options.runs)
     figures["cost"] = cost(folder, top)
     figures["gib"] = long(folder)
-    figures["start"] = start(folder)
+    figures["start"], figures["start_known"] = start(folder)
     figures["whole"] = whole = triage(top, folder)
     figures["again"] = again = triage(top, folder, anew=False)
     again["reused"] = reused(folder / "triage.duckdb")
@@ -178,7 +130,7 @@ def show(bars: list[Bar]) -> None:
 def reading(top: Path, literals: Path, runs: int) -> dict[str, Any]:
     """rg, and finding and parsing alone, in turn."""
     script = literals.with_name("read.py")
-    script.write_text(READ)  # worker processes import the program that starts them
+    script.write_text(probes.READ)  # worker processes import the program that starts them
     commands = {
         "rg": ["rg", f"-j{WORKERS}", "-a", "-F", "-c", "-f", str(literals), str(top / "jobs")],
         "read": [sys.executable, str(script), str(top / "jobs"), str(WORKERS)],
@@ -201,7 +153,7 @@ def cost(folder: Path, top: Path) -> dict[str, Any]:
     configured = folder / "configured"
     tree.tree(configured, 160, 160 * SMALL, configs=1.0)
     script = folder / "cost.py"
-    script.write_text(COST)
+    script.write_text(probes.COST)
     rows = {}
     for name, where, count in (("plain", top, 800), ("configured", configured, 160)):
         run = measured.run([sys.executable, str(script), str(where / "jobs"), str(count)])
@@ -220,7 +172,7 @@ def long(folder: Path) -> float:
     single(where, LONG, "none")
     where.with_name("job.log.truth.json").unlink()
     script = folder / "long.py"
-    script.write_text(LONG_COST)
+    script.write_text(probes.LONG_COST)
     run = measured.run([sys.executable, str(script), str(where)])
     shutil.rmtree(where.parent)
     if run.status:
@@ -236,12 +188,15 @@ def per_job(rows: dict[str, Any]) -> Iterator[Bar]:
     yield Bar("diagnosis of a job that did not fail", max(0.0, rows["plain"]["healthy"]["diagnosis"] * 1e3), 1.0, "ms")
 
 
-def start(folder: Path) -> float:
-    """Processor seconds of a run over a single job: what starting costs."""
+def start(folder: Path) -> tuple[float, float]:
+    """Processor seconds of a run over a single job, and of one more when it is known (which starts no worker): what starting costs."""
     tree.tree(folder / "single", 1, SMALL)
-    made = triage(folder / "single", folder, lambda _: None)
-    print(f"{'a single job, with what starting costs':48} {made['wall']:9.2f} s wall {made['cpu']:9.2f} s of processors")
-    return float(made["cpu"])
+    spent = []
+    for what, anew in (("a single job, with what starting costs", True), ("the same, nothing new", False)):
+        made = triage(folder / "single", folder, lambda _: None, anew)
+        print(f"{what:48} {made['wall']:9.2f} s wall {made['cpu']:9.2f} s of processors")
+        spent.append(float(made["cpu"]))
+    return spent[0], spent[1]
 
 
 def triage(top: Path, folder: Path, say: Callable[..., None] = print, anew: bool = True) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def costs(figures: dict[str, Any]) -> Costs:
         configured=figures["cost"]["configured"]["failed"]["diagnosis"],
         gib=figures["gib"],
         stored=max(0.0, (whole["cpu"] - figures["start"]) / jobs - read - failed * plain["failed"]["diagnosis"]),
-        known=max(0.0, figures["again"]["cpu"] - figures["start"]) / jobs,
+        known=max(0.0, figures["again"]["cpu"] - figures["start_known"]) / jobs,
         row=whole["store"] / jobs,
         peak=whole["peak"],
         worker=whole["peak"] / 4,  # two workers, the process that forks them, and the one that stores

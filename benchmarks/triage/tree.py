@@ -163,17 +163,29 @@ def job(number: int, known: list[Mistake], mean: int, configs: float, seed: int)
             hand.log.fill(hand.log.at + 4096, hand.log.timeout)
         files[place] = hand.made.getvalue()
         if configured:
-            chosen = mistake.dice("config")
-            words = {"tuning": chosen.choice(("lora", "full")), "length": chosen.choice((2048, 4096)), "batch": chosen.choice((1, 2, 8))}
-            files[f"{name}/train.yaml"] = CONFIG.format(**words).encode()
+            files[f"{name}/train.yaml"] = _config(mistake)
         elif packed:
             files[f"{place}.gz"] = gzip.compress(files.pop(place), 6, mtime=0)
             named += ".gz"
             if root:
                 root["log"] += ".gz"
+    about = _about(number, mistake, named, files, fails, dice)
+    truth = {"job": named, "logs": about["logs"], "mistake": mistake.number if fails else None, "root": root}
+    return Made(files, truth, about)
+
+
+def _config(mistake: Mistake) -> bytes:
+    """The config of all who make a mistake."""
+    chosen = mistake.dice("config")
+    words = {"tuning": chosen.choice(("lora", "full")), "length": chosen.choice((2048, 4096)), "batch": chosen.choice((1, 2, 8))}
+    return CONFIG.format(**words).encode()
+
+
+def _about(number: int, mistake: Mistake, named: str, files: dict[str, bytes], fails: bool, dice: random.Random) -> dict[str, Any]:
+    """The job's row of the manifest."""
     begun = BEGUN + number * 60 + dice.randrange(3600)
     elapsed = 600 + int(dice.random() ** 3 * 90_000)
-    about = {
+    return {
         "id": named,
         "logs": [one for one in files if not one.endswith(".yaml")],
         "configs": [one for one in files if one.endswith(".yaml")],
@@ -186,8 +198,6 @@ def job(number: int, known: list[Mistake], mean: int, configs: float, seed: int)
         "ended": begun + elapsed,
         "elapsed": elapsed,
     }
-    truth = {"job": named, "logs": about["logs"], "mistake": mistake.number if fails else None, "root": root}
-    return Made(files, truth, about)
 
 
 def _size(dice: random.Random, mean: int) -> int:

@@ -13,7 +13,7 @@ from diagnose import workers
 from diagnose.cluster.minder import LIMITS, Limits, Minder
 from diagnose.cluster.refused import trouble
 from diagnose.cluster.result import Result
-from diagnose.cluster.work import Asked, Task
+from diagnose.cluster.task import Asked, Task
 from diagnose.phrases import Text
 from diagnose.record import NamedTuple, replace
 

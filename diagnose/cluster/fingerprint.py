@@ -22,7 +22,7 @@ from diagnose.report import Diagnosis
 UNNAMED = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")
 
 #: Code that was typed into a notebook, whose number is another in every session.
-NOTEBOOK = re.compile(r"<ipython-input|\b(?:Cell|Input) In\b|ipykernel")
+NOTEBOOK = re.compile(r"<ipython-input|\b(?:Cell|Input) In\b|^In ?\[|ipykernel")
 
 #: Numbers and hashes in a file's name: of a run, a process, a day.
 PASSING = re.compile(r"[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
@@ -129,10 +129,11 @@ def knobs(diagnosis: Diagnosis) -> str:
 
 
 def _word(value: object) -> str:
-    """A knob's value as a word; an offset, a model or a size is none."""
+    """A knob's value as a word; an offset, a model or a size is none. What is not in use is as if nobody had named it: a job whose config
+    was found made no other mistake than one whose config was not."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return str(value) if isinstance(value, (str, int)) else ""
+    return str(value) if isinstance(value, (str, int)) and value != "none" else ""
 
 
 # -- the place in user code

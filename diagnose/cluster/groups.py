@@ -50,7 +50,7 @@ class Period:
 
 @record
 class Named:
-    """A user, a project or a framework, and in how many jobs."""
+    """A user, a project, a framework or a state, and in how many jobs."""
 
     name: str
     jobs: int
@@ -193,11 +193,13 @@ class Unread:
 
 @record
 class Summary:
-    """All of it. `total` counts the groups, of which `groups` holds the largest."""
+    """All of it. `total` counts the groups, of which `groups` holds the largest; `states` are those in which the jobs ended that did
+    not fail of memory, as their scheduler spells them."""
 
     by: str
     since: float | None
     counts: Counts
+    states: tuple[Named, ...]
     cost: Cost
     period: Period
     groups: tuple[Group, ...]
@@ -237,6 +239,7 @@ def summary(
         by=by,
         since=since,
         counts=tallies.counts(store, since),
+        states=tallies.states(store, since),
         cost=tallies.cost(store),
         period=tallies.period(store),
         groups=found,

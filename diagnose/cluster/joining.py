@@ -10,7 +10,7 @@ from typing import TypeAlias
 from diagnose.cluster import address, folders, lists, stores
 from diagnose.cluster.job import Job, Unfound
 from diagnose.cluster.listed import Listed, Shelf, failed
-from diagnose.cluster.opening import modified
+from diagnose.cluster.marks import modified
 from diagnose.cluster.spoken import of_memory
 from diagnose.cluster.words import home_of, refused, where_of
 from diagnose.complaints import Complaint

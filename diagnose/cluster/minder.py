@@ -9,8 +9,9 @@ from multiprocessing.connection import Connection
 from time import monotonic
 
 from diagnose import workers
-from diagnose.cluster.result import Result
-from diagnose.cluster.work import Asked, Task, unread, work
+from diagnose.cluster import PRELOADED
+from diagnose.cluster.result import Result, unread
+from diagnose.cluster.task import Asked, Task
 from diagnose.phrases import phrase
 from diagnose.record import NamedTuple, record
 
@@ -18,9 +19,6 @@ from diagnose.record import NamedTuple, record
 LIFE = 5000
 #: Results that travel together, and the seconds that the first of them waits for the others.
 TOGETHER, WAIT = 32, 0.05
-
-#: What every process needs, loaded once where processes are forked from one that has it.
-PRELOADED = [__name__, "diagnose.cluster.digest", "diagnose.explain", "diagnose.plan.make"]
 
 
 @record
@@ -122,8 +120,9 @@ class Minder:
 
 def life(pipe: Connection, asked: Asked, limits: Limits) -> None:
     """The life of a worker: tasks in, results out, until the other end is gone."""
+    from diagnose.cluster import practised  # noqa: F401 - before time is taken
+
     workers.confine(limits.memory)
-    practise()
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
@@ -131,15 +130,9 @@ def life(pipe: Connection, asked: Asked, limits: Limits) -> None:
             pipe.send(Done(_held()))
 
 
-def practise() -> None:
-    """Load what a diagnosis needs, before time is taken."""
-    from diagnose.cluster.digest import digest
-    from diagnose.explain import explain
-
-    digest(explain(workers.PRACTICE))
-
-
 def _answer(pipe: Connection, tasks: Sequence[Task], asked: Asked) -> None:
+    from diagnose.cluster.work import work
+
     ready: list[Result] = []
     sent = monotonic()
 

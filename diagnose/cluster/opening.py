@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from diagnose import packed
 from diagnose.adapters.settings import LARGEST, ConfigSource
 from diagnose.cluster import address, stores
-from diagnose.cluster.spoken import spoken
+from diagnose.cluster.marks import mark
+from diagnose.cluster.spoken import ended, spoken
 from diagnose.complaints import Complaint
 from diagnose.packed.limits import LARGEST as EXPANDED
 from diagnose.source import Source, notes_of
@@ -24,13 +23,16 @@ METADATA = "wandb-metadata.json"
 
 
 def materials(job: Job) -> tuple[list[Source], list[ConfigSource | Source]]:
-    """The logs and configs of a job, as `explain` takes them; what its scheduler says of memory is the last of the logs.
+    """The logs and configs of a job, as `explain` takes them. What its scheduler says is the last of the logs; where the scheduler ended
+    it, the first: what was killed was killed after that.
 
     What cannot be read says so when its turn comes: such a config stays a Source.
     """
     logs = [source(log) for log in job.logs]
     told = spoken(job.about)
-    return [*logs, *([told] if told else [])], [config(each) for each in job.configs]
+    if told is not None:
+        logs.insert(0 if ended(job.about) else len(logs), told)
+    return logs, [config(each) for each in job.configs]
 
 
 def source(where: str) -> Source:
@@ -63,48 +65,6 @@ def _stored(url: str) -> BinaryIO:
         raise OSError(0, trouble.what.to("en")) from trouble
 
 
-# -- whether anything changed
-
-
-def stamp(job: Job) -> str:
-    """What changes when a job's logs or configs do, or what its scheduler says of it: sizes and times as they are, never compared by
-    order. Empty where none of them can be looked at."""
-    marks = [_marks(where) for where in _files((*job.logs, *job.configs))]
-    told = spoken(job.about)
-    if not any(marks) and told is None:
-        return ""
-    text = "\n".join((*job.logs, *job.configs, *marks, *((told.data or b"").decode() if told else "").splitlines()))
-    return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
-
-
-def modified(job: Job) -> float | None:
-    """When the last of a job's logs was written, in seconds since 1970; None where nothing says."""
-    times = [stores.changed(where) if address.is_stored(where) else _changed(where) for where in _files(job.logs)]
-    return max((time for time in times if time is not None), default=None)
-
-
-def _files(logs: Sequence[str]) -> list[str]:
-    """The files and objects that logs lie in."""
-    return list(dict.fromkeys(address.parted(log)[0] for log in logs))
-
-
-def _changed(where: str) -> float | None:
-    try:
-        return os.stat(address.path_of(where)).st_mtime  # noqa: PTH116
-    except (OSError, ValueError):
-        return None
-
-
-def _marks(where: str) -> str:
-    if address.is_stored(where):
-        return stores.marks(where)
-    try:
-        about = os.stat(address.path_of(where))  # noqa: PTH116 - a tenth of the time that Path takes, and there are millions
-    except (OSError, ValueError):
-        return ""
-    return f"{about.st_size} {about.st_mtime_ns}"
-
-
 # -- members of archives
 
 
@@ -119,7 +79,7 @@ class _Reading:
     the other reads it once; one that lies further back begins again."""
 
     def __init__(self, archive: str) -> None:
-        self.archive, self.marks = archive, _marks(archive)
+        self.archive, self.mark = archive, mark(archive)
         self._allowance = packed.Allowance()
         self._pieces = packed.contents(source(archive), self._allowance)
         self._passed: set[str] = set()
@@ -165,7 +125,7 @@ _open: list[_Reading] = []  # the archive that was read last, in this process
 def _member(archive: str, place: str) -> BinaryIO:
     """A file of an archive, at its start. Raises OSError where it is not there (any more)."""
     try:
-        if _open and _open[0].archive == archive and _open[0].marks == _marks(archive):
+        if _open and _open[0].archive == archive and _open[0].mark == mark(archive):
             found = _open[0].member(place)
             if found is not None:
                 return found

@@ -12,7 +12,7 @@ from diagnose.cluster.engine import CHUNK, Known, Shared
 from diagnose.cluster.minder import LIMITS, Limits, Minder
 from diagnose.cluster.refused import trouble
 from diagnose.cluster.result import Result
-from diagnose.cluster.work import Asked, Task
+from diagnose.cluster.task import Asked, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,11 +25,15 @@ def trouble(key: str, where: str = "", hint: str = "", **values: object) -> Comp
 
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """What the database refuses, as a sentence about this file."""
+    """What the database refuses, as a sentence about this file. Ctrl-C is Ctrl-C: the database tells it in two ways of its own."""
     import duckdb
 
     try:
         yield
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         raise refusal(path, str(error)) from error
 

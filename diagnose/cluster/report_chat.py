@@ -1,55 +1,31 @@
-"""What a chat is told: of a new group in one message, of all of them in another; within each platform's limit (rules/chats.yaml)."""
+"""What a chat is told of a new group: one message within its platform's limit (rules/chats.yaml)."""
 
 from __future__ import annotations
 
 from diagnose.cluster import report_words as told
-from diagnose.cluster.groups import Group, Summary
+from diagnose.cluster.groups import Group
 from diagnose.cluster.report_words import say
 from diagnose.phrases import Lang
 from diagnose.render.chat import Dialect, Message, Platform, dialect
 from diagnose.render.markdown import diff
 from diagnose.render.strings import changed, harmless
-from diagnose.render.words import bracketed, colon, semicolon, word
+from diagnose.render.words import colon, semicolon, word
 
-#: Groups in one message, variants of a plan, and lines of one variant.
-GROUPS, VARIANTS, LINES = 8, 2, 6
-
-
-def of_summary(summary: Summary, platform: Platform, lang: Lang = "en") -> Message:
-    """The answer, what to change, and the largest groups in a line each."""
-    if platform == "github":
-        from diagnose.cluster.report_text import markdown
-
-        return Message(markdown(summary, lang))
-    summary = changed(summary, harmless)
-    way = dialect(platform)
-    head = (
-        f"{way.strong(told.lead(summary, lang))} {way.shown(told.costs(summary, lang))}".rstrip()
-        + "\n"
-        + way.shown(told.counted(summary, lang))
-    )
-    if not summary.groups:
-        return Message(head)
-    lines = [way.shown(f"{group.number}. {_line(group, summary.by, lang)}") for group in summary.groups[:GROUPS]]
-    return _within(way, [head, *_change(way, summary.groups[0], lang), "\n".join(lines)], lang)
+#: Variants of a plan, and lines of one variant.
+VARIANTS, LINES = 2, 6
 
 
-def of_group(group: Group, platform: Platform, lang: Lang = "en", by: str = "fingerprint") -> Message:
-    """One group: what it is, what it cost, what to change, an example."""
+def of_group(group: Group, platform: Platform, lang: Lang = "en") -> Message:
+    """What it is, what it cost, what to change, an example."""
     group = changed(group, harmless)
-    way = dialect("slack" if platform == "github" else platform)
-    head = f"{way.strong(told.title(group, by, lang))}\n{way.shown(_line(group, by, lang, bare=True))}"
+    way = dialect(platform)
+    paid = told.hours(group.cost, lang) if group.cost.known else ""
+    counted = semicolon(lang).join(filter(None, (told.count(group.jobs, lang), paid, told.seen(group.period, lang))))
+    head = f"{way.strong(told.title(group, 'fingerprint', lang))}\n{way.shown(counted)}"
     where = [way.shown(where)] if (where := told.where(group, lang)) else []
     named, said = way.span(group.example.name), way.shown(group.example.headline.to(lang))
     example = f"{way.shown(say('example', lang))}{colon(lang)}{named}{colon(lang)}{said}"
     return _within(way, [head, *where, *_change(way, group, lang), example], lang)
-
-
-def _line(group: Group, by: str, lang: Lang, bare: bool = False) -> str:
-    """Title, jobs, what they cost, when."""
-    parts = [told.count(group.jobs, lang), told.hours(group.cost, lang) if group.cost.known else "", told.seen(group.period, lang)]
-    said = semicolon(lang).join(filter(None, parts))
-    return said if bare else told.title(group, by, lang) + bracketed(said, lang)
 
 
 def _change(way: Dialect, group: Group, lang: Lang) -> list[str]:

@@ -30,6 +30,7 @@ def data(summary: Summary, lang: Lang = "en", _: View = PLAIN) -> str:
             "lookalike": of.lookalike,
             "none": of.none,
             "unread": of.unread,
+            "states": _named(summary.states),
         },
         "cost": _cost(summary.cost),
         "first": summary.period.first,

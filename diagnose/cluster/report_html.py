@@ -14,6 +14,7 @@ from diagnose.cluster.report_charts import badge
 from diagnose.cluster.report_tables import Listed, groups, jobs, left_out, steps, variant
 from diagnose.cluster.report_words import say
 from diagnose.phrases import Lang
+from diagnose.render import markup
 from diagnose.render.markup import Child, Html, el
 from diagnose.render.strings import one_line
 
@@ -45,17 +46,7 @@ def page(summary: Summary, listed: Iterable[Listed], addresses: dict[int, str], 
 
 def document(title: str, lang: Lang, body: Sequence[Child]) -> str:
     """A whole page that may load nothing and run nothing but its own script."""
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=style.policy()),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", title),
-        el("style", Html(style.SHEET)),
-    )
-    script = el("script", Html(style.SCRIPT))
-    return "<!doctype html>\n" + el("html", head, el("body", *body, script), lang="zh-CN" if lang == "zh" else "en") + "\n"
+    return markup.document(title, lang, style.policy(), style.SHEET, *body, el("script", Html(style.SCRIPT)))
 
 
 # -- the answer
@@ -107,7 +98,9 @@ def stats(summary: Summary, lang: Lang) -> Html:
     lost = max(of.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
     notes = {
-        "read": say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang),
+        "read": " · ".join(filter(None, (
+            say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang),
+            say("figure_states", lang, states=states) if (states := told.states(summary, lang)) else ""))),
         "failed": " · ".join(filter(None, (
             say("figure_share", lang, share=told.percent(of.failed, of.jobs)) if of.jobs else "",
             say("figure_suspected", lang, count=told.number(of.suspected)) if of.suspected else ""))),

@@ -59,6 +59,8 @@ def lead(summary: Summary, lang: Lang) -> str:
     told = {"count": number(first.jobs), "failed": number(failed)}
     if failed == 1:
         return say("lead_single", lang)
+    if summary.by != "fingerprint" and first.jobs == 1:
+        return say("lead_by_apart", lang, failed=told["failed"], by=say(f"by_{summary.by}", lang))
     if summary.by != "fingerprint":
         return say("lead_by", lang, **told, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
     if first.jobs == 1:
@@ -80,14 +82,22 @@ def costs(summary: Summary, lang: Lang) -> str:
 
 
 def counted(summary: Summary, lang: Lang) -> str:
-    """How many jobs were read, and what became of them."""
+    """How many jobs were read, and what became of them: of those that did not fail of memory what their scheduler says."""
     of = summary.counts
     unread = max(of.unread, len(summary.unread))
     told = {"jobs": number(of.jobs), "failed": number(of.failed), "others": number(of.lookalike + of.none), "unread": number(unread)}
-    said = [say("read", lang, **told)]
+    said = [say("read", lang, **told, states=bracketed(of_states, lang) if (of_states := states(summary, lang)) else "")]
     if summary.since is not None:
         said.append(say("since", lang, date=date(summary.since)))
     return semicolon(lang).join(said)
+
+
+def states(summary: Summary, lang: Lang) -> str:
+    """How the jobs ended that did not fail of memory, as their scheduler says."""
+    others = summary.counts.lookalike + summary.counts.none
+    if others > 1 and [each.jobs for each in summary.states] == [others]:
+        return say("state_all", lang, state=one_line(summary.states[0].name))
+    return comma(lang).join(say("state", lang, count=number(each.jobs), state=one_line(each.name)) for each in summary.states)
 
 
 # -- a group
@@ -192,18 +202,18 @@ def people(group: Group, lang: Lang) -> str:
     parts = []
     for kind, count, named in (("users", group.user_count, group.users), ("projects", group.project_count, group.projects)):
         if count:
-            counted = say(f"{kind}_one" if count == 1 else kind, lang, count=number(count))
-            parts.append(f"{counted}{colon(lang)}{names(named, count, lang)}")
+            parts.append(f"{say(kind, lang, count=number(count))}{colon(lang)}{names(named, count, lang)}")
     return semicolon(lang).join(parts)
 
 
 def count(jobs: int, lang: Lang) -> str:
-    return say("count_job" if jobs == 1 else "count_jobs", lang, count=number(jobs))
+    return say("count", lang, count=number(jobs))
 
 
 def sure(group: Group, lang: Lang) -> str:
     """How many causes are certain, and in how many jobs the plan fits."""
-    told = say("certain", lang, certain=number(group.certain), jobs=number(group.jobs))
+    key = "certain_all" if group.certain == group.jobs else "certain"
+    told = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
     said = [told if group.jobs > 1 else say("certain_one" if group.certain else "likely_one", lang)]
     if group.plan is not None:
         said.append(fits(group, lang))
@@ -257,10 +267,13 @@ def of_variant(variant: Variant, lang: Lang) -> str:
 
 
 def beside(group: Group, variant: Variant, lang: Lang) -> str:
-    """What is to be said of a variant: steps of its own, and jobs that need other values; empty where nothing is."""
+    """What is to be said of a variant: how its steps differ from the group's, and jobs that need other values; empty where nothing is."""
     planned = {step.remedy for step in group.plan.steps} if group.plan is not None else set()
-    extra = [words.name_of("remedy", step, lang) for step in variant.steps if step not in planned]
-    said = [say("also_needs", lang, steps=comma(lang).join(extra))] if extra else []
+    extra = [step for step in variant.steps if step not in planned]
+    lacking = not planned <= set(variant.steps)
+    needs = "needs_instead" if extra and lacking else "needs_only" if lacking else "also_needs"
+    named = [words.name_of("remedy", step, lang) for step in (variant.steps if lacking else extra)]
+    said = [say(needs, lang, steps=comma(lang).join(named))] if named else []
     if variant.alike < variant.jobs:
         said.append(say("other_values", lang, count=number(variant.jobs - variant.alike)))
     return semicolon(lang).join(said)

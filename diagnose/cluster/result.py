@@ -71,3 +71,8 @@ class Result:
     def failed(self) -> bool:
         """Whether memory failed, or probably did."""
         return self.status in ("oom", "suspected")
+
+
+def unread(job: Job, fault: str, error: Text) -> Result:
+    """The result of a job that nothing could be learned of."""
+    return Result(job, error=error, fault=fault)

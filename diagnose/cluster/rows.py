@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose.cluster.job import About, Job
 from diagnose.cluster.result import Happened, Result, Trouble
-from diagnose.cluster.work import Task
+from diagnose.cluster.task import Task
 from diagnose.phrases import Text
 from diagnose.record import fields
 
@@ -35,14 +35,13 @@ def schema() -> pa.Schema:
 
 def of_task(task: Task) -> dict[str, Any]:
     job = task.job
-    about = _json(_plain(job.about))
-    return {"job": job.id, "name": job.name, "logs": _json(job.logs), "configs": _json(job.configs), "about": about, "stamp": task.stamp,
-            "content": task.content}  # fmt: skip
+    row = {"job": job.id, "name": job.name, "logs": _json(job.logs), "configs": _json(job.configs)}
+    return row | {"about": _json(_plain(job.about)), "content": task.content}
 
 
 def to_task(row: dict[str, Any]) -> Task:
     told = About(**json.loads(row["about"]))
-    return Task(Job(row["job"], _texts(row["logs"]), _texts(row["configs"]), told, row["name"]), row["stamp"], row["content"])
+    return Task(Job(row["job"], _texts(row["logs"]), _texts(row["configs"]), told, row["name"]), row["content"])
 
 
 def of_result(result: Result) -> dict[str, Any]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diagnose import __version__
-from diagnose.cluster import schema, tables
+from diagnose.cluster import tables
+from diagnose.cluster.database import Database
 from diagnose.cluster.engine import Brought
 from diagnose.cluster.perhaps import Perhaps
-from diagnose.cluster.refused import refusals, trouble
+from diagnose.cluster.refused import refusals
 from diagnose.cluster.result import Result
 from diagnose.cluster.tables import Row
 from diagnose.phrases import Text
@@ -23,9 +22,6 @@ from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     import duckdb
-
-#: Bytes of memory that the database may use; more goes to temporary files beside it.
-MEMORY = "128MB"
 
 #: Jobs that runs with the arguments of this one found before, and this one did not.
 GONE = """update jobs set gone = true where last_run <> $1 and not gone and last_run in
@@ -42,108 +38,23 @@ class Was(NamedTuple):
     content: str
 
 
-class Store:
-    """An open database. All methods may be called from any thread; `query` is for the thread that opened it."""
+NEVER = Was("", "")
+
+
+class Store(Database):
+    """An open database of runs and results. `was` and `brought` may be called from any thread, all else by the one that opened it."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
-        self.path = path
-        self._connection = connection
+        super().__init__(path, connection)
         self._cursor = connection.cursor()  # for questions beside a write
         self._lock = threading.Lock()
-        self._known_types: dict[str, dict[str, str]] = {}
-        self._made: Perhaps | None = None  # the diagnoses of a database that had none before this run
+        self._made: Perhaps | None = None  # the diagnoses that are there; read when the first is asked for
         self.run = 0
         self.basis = ""
 
-    @classmethod
-    def open(cls, path: Path) -> Store:
-        """The database in a file, made or brought up to date. Raises Complaint where that cannot be."""
-        try:
-            import duckdb  # noqa: F401 - told at once where it is missing
-        except ImportError as error:
-            raise trouble("no_duckdb", hint="install_triage") from error
-        if not path.exists() or (path.is_file() and not path.stat().st_size):
-            cls._make(path)
-        store = cls(path, connected(path))
-        try:
-            with refusals(path):
-                store._migrate()
-        except BaseException:
-            store.close()
-            raise
-        return store
-
-    @classmethod
-    def _make(cls, path: Path) -> None:
-        """A database without rows. It is made beside and then given its name, so that there is a whole one or none."""
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            store = cls(beside, connected(beside, path))
-            try:
-                with refusals(path):
-                    store._migrate()
-            finally:
-                store.close()
-            if path.exists() and path.stat().st_size:  # another run was quicker
-                return
-            beside.replace(path)
-        except OSError as error:
-            raise trouble("store_closed", where=str(path), hint="check_store", why=error.strerror or str(error)) from error
-        finally:
-            for left in (beside, beside.with_name(f"{beside.name}.wal")):
-                left.unlink(missing_ok=True)
-
     def close(self) -> None:
-        """Close the file; what was stored is in it."""
         self._cursor.close()
-        self._connection.close()
-
-    def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, a few at a time."""
-        with refusals(self.path):
-            found = self._connection.execute(sql, list(params))
-            while rows := found.fetchmany(1024):
-                yield from rows
-
-    # -- the schema
-
-    def _migrate(self) -> None:
-        held = self.version()
-        if held > schema.VERSION:
-            raise trouble("newer_store", where=str(self.path), hint="newer_tool", version=held, ours=schema.VERSION)
-        if held == 0 and self._one("select count(*) from information_schema.tables where table_schema = 'main'")[0]:
-            raise trouble("foreign_store", where=str(self.path), hint="other_store")
-        for version in range(held + 1, schema.VERSION + 1):
-            with self._whole():
-                for statement in schema.MIGRATIONS[version]:
-                    self._connection.execute(statement)
-                self._execute("insert or replace into meta values ('schema', ?), ('tool', ?)", str(version), __version__)
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """A transaction: all of it or nothing."""
-        import duckdb
-
-        self._connection.begin()
-        try:
-            yield
-            self._connection.commit()
-        except BaseException:
-            with suppress(duckdb.Error):  # one that failed to commit is over already
-                self._connection.rollback()
-            raise
-
-    def version(self) -> int:
-        """The version of the tables; 0 where there are none."""
-        if not self._one("select count(*) from information_schema.tables where table_name = 'meta'")[0]:
-            return 0
-        found = self._connection.execute("select value from meta where key = 'schema'").fetchone()
-        return int(found[0]) if found else 0
-
-    def _one(self, sql: str, params: Sequence[object] = ()) -> tuple[Any, ...]:
-        found: tuple[Any, ...] | None = self._execute(sql, *params).fetchone()
-        assert found is not None
-        return found
+        super().close()
 
     # -- runs
 
@@ -156,7 +67,6 @@ class Store:
             row = [self.run, time(), None, "running", __version__, basis, engine, json.dumps(arguments, ensure_ascii=False), 0, 0, 0, 0]
             self._connection.execute(f"insert into runs values ({', '.join('?' * len(row))})", row)
             self._execute("insert or replace into meta values ('tool', ?)", __version__)
-            self._made = None if self._one("select count(*) from diagnoses")[0] else Perhaps()
         return bool(cut)
 
     def end(self, state: str, whole: bool = False) -> None:
@@ -199,14 +109,23 @@ class Store:
 
     def brought(self, same: str) -> Brought | None:
         """What the diagnosis of this key says of every job that it answers."""
-        if self._made is not None and same not in self._made:  # every failed job asks, and a query takes as long as to store it
-            return None
         with self._lock, refusals(self.path):
+            if same not in self._there():  # every failed job asks, and a query takes as long as to store it
+                return None
             found = self._cursor.execute("select digest, fingerprint from diagnoses where diagnosis = ?", [same]).fetchone()
         if found is None:
             return None
         headline = json.loads(found[0])["headline"]
         return Brought(Text(headline["en"], headline["zh"]), found[1] or "")
+
+    def _there(self) -> Perhaps:
+        if self._made is None:
+            self._made = Perhaps()
+            rows = self._cursor.execute("select diagnosis from diagnoses")
+            while some := rows.fetchmany(1024):
+                for (same,) in some:
+                    self._made.add(same)
+        return self._made
 
     # -- results
 
@@ -250,45 +169,12 @@ class Store:
         mine: Row = {"tool": __version__, "rules": self.basis}
         rows = [{"diagnosis": same, "digest": one.digest, "fingerprint": one.fingerprint or None} | mine for same, one in made.items()]
         self._insert("diagnoses", rows)
-        if self._made is not None:
-            for same in made:
-                self._made.add(same)
+        with self._lock:
+            if self._made is not None:
+                for same in made:
+                    self._made.add(same)
         self._insert("causes", [row for same, digest in told.items() for row in tables.listed(same, digest["causes"], tables.CAUSE)])
         self._insert("remedies", [row for same, digest in told.items() for row in tables.listed(same, digest["remedies"], tables.REMEDY)])
         parts = {result.fingerprint: told[same]["parts"] for same, result in made.items() if result.fingerprint}
         there = self._names("fingerprint", "groups", list(parts))
         self._insert("groups", [tables.group(name, of, self.run) for name, of in parts.items() if name not in there])
-
-    # -- statements
-
-    def _execute(self, sql: str, *params: object) -> duckdb.DuckDBPyConnection:
-        return self._connection.execute(sql, list(params))
-
-    def _names(self, column: str, table: str, names: list[str]) -> set[str]:
-        """Those of some names that a table has."""
-        rows = self._execute(f"select {column} from (from {table}) where {column} in (select unnest(?::varchar[]))", names)
-        return {name for (name,) in rows.fetchall()}
-
-    def _insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert rows by columns: one statement whatever their number."""
-        if not rows:
-            return
-        types = self._types(table)
-        columns = list(rows[0])
-        listed = ", ".join(f'"{column}"' for column in columns)
-        values = ", ".join(f"unnest(?::{types[column]}[])" for column in columns)
-        self._execute(f"insert into {table} ({listed}) select {values}", *([row[column] for row in rows] for column in columns))
-
-    def _types(self, table: str) -> dict[str, str]:
-        if table not in self._known_types:
-            rows = self._execute("select column_name, data_type from information_schema.columns where table_name = ?", table)
-            self._known_types[table] = dict(rows.fetchall())
-        return self._known_types[table]
-
-
-def connected(path: Path, called: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """An open file. Raises Complaint where it is none of ours; `called`: what the complaint calls it."""
-    import duckdb
-
-    with refusals(called or path):
-        return duckdb.connect(str(path), config={"memory_limit": MEMORY, "threads": 2, "autoinstall_known_extensions": False})

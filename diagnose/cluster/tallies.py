@@ -8,7 +8,7 @@ from time import time
 from typing import Any
 
 from diagnose import __version__
-from diagnose.cluster.groups import Cause, Cost, Counts, Lack, Period, Store, Summary, Times, Unread
+from diagnose.cluster.groups import Cause, Cost, Counts, Lack, Named, Period, Store, Summary, Times, Unread
 from diagnose.phrases import Text
 from diagnose.record import NamedTuple
 
@@ -26,8 +26,8 @@ KEYS = {
     "gpu": "j.gpu",
 }
 
-#: So many unread jobs are listed.
-UNREAD = 200
+#: So many unread jobs are listed, and states of jobs that did not fail of memory.
+UNREAD, STATES = 200, 6
 
 #: Groups with a colour of their own in the chart of times, and slots that it has at most.
 COLOURED, SLOTS = 5, 40
@@ -108,6 +108,14 @@ def counts(store: Store, since: float | None) -> Counts:
         where $1::double is null or j.status = 'unread' or {AT} >= $1 group by 1"""
     held = dict(store.query(sql, [since]))
     return Counts(sum(held.values()), *(held.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
+
+
+def states(store: Store, since: float | None) -> tuple[Named, ...]:
+    """How the jobs ended that did not fail of memory, the most frequent first. (CANCELLED by 1000 is CANCELLED.)"""
+    sql = f"""select regexp_replace(j.state, ' .*', '') as how, count(*) as jobs from jobs j
+        where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {AT} >= $1)
+        group by 1 order by jobs desc, how limit {STATES}"""
+    return tuple(Named(*row) for row in store.query(sql, [since]))
 
 
 def cost(store: Store) -> Cost:

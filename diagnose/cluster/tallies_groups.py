@@ -16,20 +16,37 @@ from diagnose.plan.remedy import Edit
 NAMES, VARIANTS = 5, 8
 
 
+#: A row per group; the last column counts them all.
+EACH_GROUP = """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
+  count(moment) filter (by_log),
+  count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
+  count(distinct nullif(f.project, '')), mode(t.title_en), mode(t.title_zh), any_value(t.parts),
+  median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
+from triage_failed f left join triage_told t using (diagnosis)
+where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1"""
+
+#: A row per variant: jobs with the same framework, and the same values in the keys that their plan edits.
+EACH_VARIANT = """with each_job as (
+  select key, t.*, t.fits in ('yes', 'likely') as fitting,
+    count(*) over (partition by key, framework, keys, olds, env, news) as alike
+  from triage_failed f join triage_told t using (diagnosis)
+  where key in (select unnest($1)) and t.steps is not null
+), variants as (
+  select key, coalesce(framework, '') as framework, keys, olds, env, count(*) as jobs, max(alike) as alike,
+    sum(fitting) as fitting, arg_max(steps, alike) as steps, arg_max(news, alike) as news,
+    arg_max(targets, alike) as targets, arg_max(renamed, alike) as renamed, arg_max(diagnosis, alike) as diagnosis
+  from each_job group by 1, 2, 3, 4, 5
+)
+select key, framework, jobs, alike, fitting, steps, keys, olds, news, targets, renamed, env, diagnosis,
+  sum(jobs) over (partition by key) as all_jobs
+from variants
+qualify row_number() over (partition by key order by jobs desc, framework, olds) <= $2
+order by key, jobs desc, framework, olds"""
+
+
 def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
     """The largest groups (of `only` these keys), and how many there are."""
-    rows = list(
-        store.query(
-            """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
-              count(moment) filter (by_log),
-              count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
-              count(distinct nullif(f.project, '')), mode(t.title_en), mode(t.title_zh), any_value(t.parts),
-              median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
-            from triage_failed f left join triage_told t using (diagnosis)
-            where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1""",
-            [most, None if only is None else list(only)],
-        )
-    )
+    rows = list(store.query(EACH_GROUP, [most, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
     runs, latest = one(store, "select count(*), max(run) from runs")
     users, projects, frameworks = (_names(store, keys, what) for what in ('f."user"', "f.project", "t.framework"))
@@ -95,25 +112,7 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
         where key in (select unnest($1)) group by 1, 2 order by 1, 3 desc, 2"""
     for key, word, jobs in store.query(sql, [keys]):
         fits[key] = (*fits.get(key, ()), Named(word, jobs))
-    rows = store.query(
-        """with each_job as (
-          select key, t.*, t.fits in ('yes', 'likely') as fitting,
-            count(*) over (partition by key, framework, keys, olds, env, news) as alike
-          from triage_failed f join triage_told t using (diagnosis)
-          where key in (select unnest($1)) and t.steps is not null
-        ), variants as (
-          select key, coalesce(framework, '') as framework, keys, olds, env, count(*) as jobs, max(alike) as alike,
-            sum(fitting) as fitting, arg_max(steps, alike) as steps, arg_max(news, alike) as news,
-            arg_max(targets, alike) as targets, arg_max(renamed, alike) as renamed, arg_max(diagnosis, alike) as diagnosis
-          from each_job group by 1, 2, 3, 4, 5
-        )
-        select key, framework, jobs, alike, fitting, steps, keys, olds, news, targets, renamed, env, diagnosis,
-          sum(jobs) over (partition by key) as all_jobs
-        from variants
-        qualify row_number() over (partition by key order by jobs desc, framework, olds) <= $2
-        order by key, jobs desc, framework, olds""",
-        [keys, VARIANTS],
-    )
+    rows = store.query(EACH_VARIANT, [keys, VARIANTS])
     found: dict[str, list[tuple[Variant, str]]] = {}
     planned: dict[str, int] = {}
     for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:

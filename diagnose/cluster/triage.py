@@ -16,10 +16,11 @@ from diagnose.adapters.settings import ConfigSource
 from diagnose.cluster import engine as here
 from diagnose.cluster.finding import find
 from diagnose.cluster.job import Job, Unfound
+from diagnose.cluster.marks import stamp
 from diagnose.cluster.minder import LIMITS, Limits
 from diagnose.cluster.result import Result
-from diagnose.cluster.store import Store
-from diagnose.cluster.work import Asked, Task, mark
+from diagnose.cluster.store import NEVER, Store
+from diagnose.cluster.task import Asked, Task
 from diagnose.complaints import Complaint
 from diagnose.phrases import Text, phrase
 from diagnose.record import record, replace
@@ -152,7 +153,7 @@ class Run:
         return here.local(self._tasks(), self.asked, plan.workers, plan.limits, self.store.brought)
 
     def _tasks(self) -> Iterator[Task | Result]:
-        """What there is to do: jobs with how they were when they were read last, and what could not be found."""
+        """What there is to do, and what there is nothing to do about: jobs that are as they were, and what could not be found."""
         for some in parts(find(self.plan.paths, self.plan.pattern, self.plan.since, self.say), LOOKED_UP):
             was = self.store.was([one.id for one in some if isinstance(one, Job)])
             for one in some:
@@ -161,11 +162,13 @@ class Run:
                     self.found += 1
                     yield Result(one.job, error=one.error, fault=one.fault)
                     continue
-                task = Task(one, *was.get(one.id, ()))
-                if self.ready is not None and (mark(one) == task.stamp or not self.ready(one)):
+                before = was.get(one.id, NEVER)
+                now = stamp(one) if before is not NEVER or self.ready is not None else ""
+                unchanged = bool(now) and now == before.stamp
+                if self.ready is not None and (unchanged or not self.ready(one)):
                     continue
                 self.found += 1
-                yield task
+                yield Result(one, stamp=now, content=before.content, reused=True) if unchanged else Task(one, before.content)
         self.finished = True
 
     def _keep(self, result: Result) -> None:

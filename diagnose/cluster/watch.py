@@ -11,14 +11,15 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from diagnose.cluster.opening import stamp
+from diagnose.cluster.marks import stamp
 from diagnose.complaints import Complaint
 from diagnose.phrases import Text, phrase
 
 if TYPE_CHECKING:
     from diagnose.cluster.job import About, Job
 
-#: Seconds between rounds; seconds that a log may not have changed for before it is read.
+#: Seconds between rounds; seconds that a log may not have changed for before it is read. On NFS a folder is looked up anew after 30 s
+#: at the earliest, a file after 60 s at the latest (acdirmin and acregmax of nfs(5)): until then a log that grows looks as if it did not.
 EVERY, SETTLE = 30.0, 60.0
 
 #: States in which a job still writes.

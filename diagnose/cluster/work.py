@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, TypeAlias
-from zlib import crc32
 
 from diagnose.adapters.named import looked_up
 from diagnose.adapters.opened import opened
 from diagnose.adapters.settings import ConfigSource
 from diagnose.cluster.content import Content
-from diagnose.cluster.job import Job
-from diagnose.cluster.opening import materials, modified, stamp
-from diagnose.cluster.result import Happened, Result, Trouble
+from diagnose.cluster.marks import modified, stamp
+from diagnose.cluster.opening import materials
+from diagnose.cluster.result import Happened, Result, Trouble, unread
 from diagnose.cluster.same import same
+from diagnose.cluster.task import Asked, Task
 from diagnose.complaints import Complaint
 from diagnose.explain import diagnose, read
-from diagnose.given import as_config, each, options
-from diagnose.phrases import Lang, Text, phrase
-from diagnose.record import field, record, replace
+from diagnose.given import as_config, each
+from diagnose.phrases import Text, phrase
+from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.facts import Fact
     from diagnose.given import Material
     from diagnose.parse.event import Event
     from diagnose.report import Diagnosis
@@ -38,37 +37,8 @@ Claim: TypeAlias = Callable[[str], bool]
 _FAULTS = {"no_such_file": "vanished", "no_log": "no_log", "too_many_logs": "too_many_logs"}
 
 
-@record
-class Asked:
-    """What every job is diagnosed with. `reports`: each job's whole report, in this language (then every job is diagnosed itself)."""
-
-    configs: tuple[ConfigSource, ...] = ()
-    model: str | None = None  # a catalogue id, or the text of a config.json
-    gpu: str | None = None
-    gpus: int | None = None
-    set: Mapping[str, str] = field(default_factory=dict)
-    rules: tuple[str, ...] = ()  # folders
-    trial: bool = False
-    reports: Lang | None = None
-    redact: bool = False  # mask the reports
-    basis: str = ""  # stands for all of this, the rules and the tool (see `settled`)
-
-    def given(self) -> list[Fact]:
-        """The options as facts. Raises Complaint for one that cannot be meant."""
-        return options(self.model, self.gpu, self.gpus, self.set)
-
-
-@record
-class Task:
-    """A job, and what is known of how it was when it was read last: `stamp` and `content` are empty where it was not."""
-
-    job: Job
-    stamp: str = ""
-    content: str = ""
-
-
 def work(task: Task, asked: Asked, claim: Claim = lambda _: True) -> Result:
-    """The job's result; never raises for what a job holds. `reused`: it is as it was."""
+    """The job's result; never raises for what a job holds. `reused`: its content is as it was."""
     begun = process_time()
     try:
         result = _worked(task, asked, claim)
@@ -83,16 +53,9 @@ def work(task: Task, asked: Asked, claim: Claim = lambda _: True) -> Result:
     return replace(result, seconds=process_time() - begun)
 
 
-def unread(job: Job, fault: str, error: Text) -> Result:
-    """The result of a job that nothing could be learned of."""
-    return Result(job, error=error, fault=fault)
-
-
 def _worked(task: Task, asked: Asked, claim: Claim) -> Result:
     job = task.job
-    before = mark(job)
-    if before and before == task.stamp:
-        return Result(job, stamp=before, content=task.content, reused=True)
+    before = stamp(job)
     logs, configs = materials(job)
     total = Content(job)
     reading, given, refused = read([total.counted(log) for log in logs], [*asked.configs, *configs], healthy=asked.reports is not None)
@@ -114,12 +77,6 @@ def _worked(task: Task, asked: Asked, claim: Claim) -> Result:
     elif asked.reports is None:
         return replace(found, status="none", headline=phrase("headline.none"))
     return answered(found, diagnose(reading, settings, asked.given(), list(map(Path, asked.rules)), asked.trial, refused), asked)
-
-
-def mark(job: Job) -> str:
-    """What changes when a job does: sizes and times of its files, and what its scheduler says. Empty where nothing can be looked at."""
-    files = stamp(job)
-    return files and f"{files}-{crc32(repr(job.about).encode(errors='replace')):08x}"
 
 
 def followed(given: Sequence[Material | ConfigSource]) -> tuple[list[ConfigSource], list[Complaint]]:
