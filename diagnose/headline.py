@@ -109,7 +109,7 @@ def who(event: Event) -> Text:
 
 def acting(event: Event) -> Text:
     """The role of the process; an engine may serve requests as well as rollouts."""
-    return phrase("headline.engine") if event.role == "engine" else phrase(f"headline.role_{event.role}")
+    return phrase("headline.engine") if event.role == "engine" else phrase(f"ledger.role_{event.role}")
 
 
 def everyone(event: Event) -> Text:
@@ -142,7 +142,7 @@ def contradicted(wrong: Sequence[Text]) -> Text:
 
 
 def role_of(ledger: Ledger) -> Text:
-    return same(ledger.role) if ledger.role == "train" else phrase(f"headline.role_{ledger.role}")
+    return same(ledger.role) if ledger.role == "train" else phrase(f"ledger.role_{ledger.role}")
 
 
 def sentence(text: Text) -> Text:

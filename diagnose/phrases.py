@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
@@ -9,6 +11,9 @@ from diagnose import shipped
 from diagnose.record import NamedTuple
 
 Lang = Literal["en", "zh"]
+
+#: {count:job|jobs}: the first word where the value is 1, else the second.
+NUMBERED = re.compile(r"\{(\w+):([^{}|]*)\|([^{}|]*)\}")
 
 #: Chinese characters and punctuation come after this one.
 LATIN = "\u2fff"
@@ -25,13 +30,20 @@ class Text(NamedTuple):
 
     def fill(self, **values: object) -> Text:
         """The sentence with its {placeholders} filled; a value that is a Text is filled in its own language, in Chinese without
-        the space that Latin letters would want beside it."""
+        the space that Latin letters would want beside it. English has {count:job|jobs} for one and for more."""
         english = {name: value.en if isinstance(value, Text) else value for name, value in values.items()}
         chinese = {name: value.zh if isinstance(value, Text) else value for name, value in values.items()}
         template = self.zh
         for name, value in chinese.items():
             template = close(template, f"{{{name}}}", str(value))
-        return Text(self.en.format(**english), template.format(**chinese))
+        return Text(numbered(self.en, english).format(**english), template.format(**chinese))
+
+
+def numbered(template: str, values: Mapping[str, object]) -> str:
+    """An English template with the words for one or for more, by the values that they stand for."""
+    if "|" not in template:
+        return template
+    return NUMBERED.sub(lambda found: found[2] if str(values[found[1]]) == "1" else found[3], template)
 
 
 def close(template: str, placeholder: str, value: str) -> str:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def test_a_room_only_looks_back(room: str) -> None:
 def test_every_room_is_on_the_list() -> None:
     """A room that is not on the list would escape the test above; one that is only on the list is a broken promise."""
     assert set(rooms()) == set(order())
+
+
+@pytest.mark.parametrize("room", ["cluster", "surfaces"])
+def test_every_module_of_a_large_room_is_on_the_page(room: str) -> None:
+    """The page lists these rooms module by module; what it names of them is there, and what is there is named."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+(?:\*)?\.py)`", page))
+    files = {path.name for path in (PACKAGE / room).glob("*.py")} - {"__init__.py"}
+    assert not {name for name in files if not any(fnmatch(name, each) for each in named)}
+    assert not {each for each in named if not list(PACKAGE.glob(f"*/{each}"))}
 
 
 def test_rooms_are_two_levels_deep() -> None:

@@ -22,3 +22,18 @@ from diagnose.phrases import Text, same
 def test_chinese_has_no_blank_beside_chinese(template: str, values: dict[str, str], said: str) -> None:
     """A blank stands between Chinese and Latin letters, never between Chinese and Chinese."""
     assert Text("", template).fill(**{name: same(value) for name, value in values.items()}).zh == said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "1 job has a log"),
+        ("1", "1 job has a log"),
+        (0, "0 jobs have a log"),
+        ("1,000", "1,000 jobs have a log"),
+        (11, "11 jobs have a log"),
+    ],
+)
+def test_english_has_words_for_one_and_for_more(count: object, said: str) -> None:
+    filled = Text("{count} {count:job|jobs} {count:has|have} a log", "{count} 个任务有日志").fill(count=count)
+    assert filled == (said, f"{count} 个任务有日志")

@@ -99,13 +99,15 @@ FOREIGN = [
     "find-" + "links",
     "/opt/" + "py",
 ]
+#: Of these what a log of the corpus may not name either; the rest may be its author's.
+OURS = FOREIGN[:3]
 
 
 def test_nothing_names_a_machine_or_a_registry() -> None:
     found = []
     for path in files():
-        held = text(path)
-        found += [f"{path.relative_to(ROOT)}: {word}" for word in FOREIGN if word in held]
+        held, told = text(path), "corpus" in path.relative_to(ROOT).parts
+        found += [f"{path.relative_to(ROOT)}: {word}" for word in (OURS if told else FOREIGN) if word in held]
     assert not found
 
 

@@ -151,7 +151,7 @@ def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any
     arch = dict(family.get("arch", {}))
     bias = text.get("attention_bias")
     if isinstance(bias, bool) and not arch.get("qkv_bias"):
-        arch |= {"qkv_bias": bias, "o_bias": bias}
+        arch |= {"qkv_bias": bias, "o_bias": arch.get("o_bias", bias)}
     if isinstance(text.get("mlp_bias"), bool):
         arch["mlp_bias"] = text["mlp_bias"]
     if "position_encoding_2d" in text:

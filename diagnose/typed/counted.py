@@ -58,3 +58,4 @@ class Budget(Part):
     fits: Literal["yes", "likely", "unlikely", "no", "unknown"]
     unknown: list[str]
     complete: bool
+    beside: list[Term]
