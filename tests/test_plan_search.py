@@ -72,7 +72,7 @@ JOBS = st.tuples(
 
 
 @given(JOBS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_plan_that_fits_still_fits_once_its_edits_are_read_again(made: tuple[str, int, int, bool, str, int]) -> None:
     """The files are patched and checked anew: every step has its edit, no step raises the peak, and what was promised holds."""
     framework, rows, length, tuned, gpu, gpus = made
