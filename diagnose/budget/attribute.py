@@ -14,7 +14,7 @@ from diagnose.budget.known import table
 from diagnose.budget.ledger import Attribution, Ledger
 from diagnose.budget.passes import evaluating, scoring
 from diagnose.budget.precision import WIDTH
-from diagnose.budget.roles import roles
+from diagnose.budget.roles import engine, roles
 from diagnose.budget.setup import Setup, setup
 from diagnose.budget.solve import padded, patches, solved
 from diagnose.budget.tensors import Tensor, possible, tensors
@@ -90,7 +90,7 @@ def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
     cast = roles(book)
     named = event.role or (ledgers[0].role if ledgers else "")
     if named == "engine":
-        return setup(book, engines.role(book))
+        return setup(book, engine(book, book.shape("model.shape")))  # whatever precision its weights have
     return setup(book, next((role for role in cast if role.name == named), cast[0]))
 
 

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from diagnose.budget.formula import Number
-from diagnose.budget.roles import Role
 from diagnose.budget.setup import Setup
-from diagnose.facts import FactBook
 
 #: Letters and the settings or printed figures that say them: sequences at once, tokens of one pass, tokens that the cache holds.
 SAID = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", "n_kv": "rollout.cache_tokens"}
-
-
-def role(book: FactBook) -> Role:
-    """The engine whose request failed, with the dimensions of its model whatever precision its weights have."""
-    return Role("engine", book.shape("model.shape"), book.count("rollout.tensor_parallel"), trained=False, apart=True)
 
 
 def letters(job: Setup) -> dict[str, Number]:

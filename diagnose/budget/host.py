@@ -6,7 +6,7 @@ how large they are.
 
 from __future__ import annotations
 
-from diagnose.budget import hosted, passes
+from diagnose.budget import hosted, passes, states
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Host, Moment, Term
@@ -59,11 +59,11 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """What leaves the cards while an engine generates, unless it lives on the host anyway."""
-    away = job.book.word("rollout.offload_between_phases")
+    away = states.away(job)
     made: list[Term] = []
-    if away in ("params", "all") and not job.sharding.offload_param:
+    if "weights" in away and not job.sharding.offload_param:
         made.append(term("host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values, source=ZERO))
-    if away in ("optimizer", "all") and not job.sharding.offload_optimizer and job.knows("Pt"):
+    if "optimizer_states" in away and not job.sharding.offload_optimizer and job.knows("Pt"):
         made.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
     return made
 

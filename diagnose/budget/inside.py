@@ -15,9 +15,6 @@ from diagnose.budget.setup import Setup, setup
 from diagnose.phrases import phrase
 from diagnose.record import replace
 
-#: Which groups leave the card while other roles work, by what is said to be offloaded between phases.
-AWAY = {"optimizer": ("gradients", "optimizer_states"), "all": states.GROUPS, "params": ("weights",)}
-
 
 def own(job: Setup, *, moments: bool) -> list[Term]:
     """What a role itself keeps between two passes; `moments`: whether its optimizer has made a step."""
@@ -36,8 +33,7 @@ def own(job: Setup, *, moments: bool) -> list[Term]:
 
 def staying(job: Setup, held: list[Term]) -> list[Term]:
     """What is left of a trained role's states while other roles work: some of them may leave the card for that time."""
-    gone = AWAY.get(job.book.word("rollout.offload_between_phases") or "", ())
-    return [term for term in between_steps(job, held) if term.group not in gone]
+    return [term for term in between_steps(job, held) if term.group not in states.away(job)]
 
 
 #: Gradients that zero_grad frees after the optimizer step; those of ZeRO-3 and Megatron lie in buffers that stay.

@@ -132,8 +132,7 @@ def scored(job: Setup, live: list[Term]) -> list[Moment]:
     asked = scoring(job) if failure.scores(job.book) else None
     if asked is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
-    away = ("gradients", "optimizer_states") if job.book.word("rollout.offload_between_phases") in ("optimizer", "all") else ()
-    there = [term for term in live if term.group not in away]
+    there = [term for term in live if term.group == "weights" or term.group not in states.away(job)]
     return [Moment("logprob", (*there, *activations.stem(asked), *logits.at_call(asked)))]
 
 

@@ -131,4 +131,9 @@ def _only_serves(book: FactBook) -> bool:
 def _server(book: FactBook, model: Model | None) -> Role:
     """The engine alone. Its weights are priced only where the log says that they are loaded in 16 bits."""
     plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
-    return Role("engine", model if plain else None, book.count("rollout.tensor_parallel"), trained=False, apart=True)
+    return engine(book, model if plain else None)
+
+
+def engine(book: FactBook, model: Model | None) -> Role:
+    """An inference engine in a process of its own."""
+    return Role("engine", model, book.count("rollout.tensor_parallel"), trained=False, apart=True)

@@ -31,6 +31,14 @@ __all__ = [
 
 GROUPS = ("weights", "gradients", "optimizer_states")
 
+#: Which groups leave the card while other roles work, by what is said to be offloaded between phases.
+AWAY = {"optimizer": ("gradients", "optimizer_states"), "all": GROUPS, "params": ("weights",)}
+
+
+def away(job: Setup) -> tuple[str, ...]:
+    """The groups of a role's states that are on the host while other roles work."""
+    return AWAY.get(job.book.word("rollout.offload_between_phases") or "", ())
+
 
 def gradients(job: Setup, *, resident: bool) -> list[Term]:
     """Gradient buffers; `resident`: those that also exist during a forward pass."""
