@@ -10,7 +10,7 @@ from samples import SAMPLES
 from diagnose.adapters.settings import Document
 from diagnose.facts import Input
 from diagnose.parse.event import Frame
-from diagnose.render import RENDERERS, View, variables
+from diagnose.render import RENDERERS, View, variables, words
 from diagnose.render.chat import chat
 from diagnose.report import Diagnosis
 
@@ -58,3 +58,16 @@ def test_no_form_tells_windows_to_export(form: str) -> None:
 
 def test_a_message_neither() -> None:
     assert "export" not in chat(job(frame="C:\\job\\train.py"), "slack").text
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("command line", "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512"),
+        ("train.sh", "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512"),
+        ("pod.yaml", "PYTORCH_CUDA_ALLOC_CONF: max_split_size_mb:512"),
+    ],
+)
+def test_a_variable_that_is_added_is_spelt_as_its_place_spells_it(target: str, shown: str) -> None:
+    """It is no key of a mapping where a shell reads it."""
+    assert words.setting("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512", target) == shown

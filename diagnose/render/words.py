@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import PurePath
@@ -158,8 +159,14 @@ def sentence(text: str, lang: Lang) -> str:
     return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")
 
 
+#: How variables of the environment are spelt.
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+
+
 def setting(key: str, value: str, target: str = "") -> str:
-    """A key with its value as the file `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`."""
+    """A key with its value as `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`; a shell's `VARIABLE=value`."""
+    if value and _VARIABLE.fullmatch(key) and not target.endswith((".yaml", ".yml", ".json", ".toml")):
+        return f"{key}={value}"
     if key.startswith("-"):
         return f"{key} {value}".rstrip()
     if target.endswith((".py", ".ipynb")):
