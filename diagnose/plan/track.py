@@ -14,14 +14,14 @@ from diagnose.plan.outlook import Reach
 from diagnose.plan.price import LONGEST, Changes
 from diagnose.plan.reach import furthest
 from diagnose.plan.remedy import Fits
-from diagnose.plan.values import LENGTH, MICRO
+from diagnose.plan.values import LENGTH, MICRO, MOST_ROWS
 from diagnose.record import field, record
 from diagnose.units import Size
 
 BUDGET, COMPLETION, PROMPT = "train.token_budget", "rollout.completion_len", "rollout.prompt_len"
 
-#: Lengths are looked at in steps of so many tokens, batches up to so many rows.
-STEP, MOST_ROWS = 128, 1024
+#: Lengths are looked at in steps of so many tokens.
+STEP = 128
 
 #: The verdicts on which `check` says that a job fits.
 FITTING = ("yes", "likely")

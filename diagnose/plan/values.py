@@ -18,6 +18,8 @@ from diagnose.plan.remedy import Fits
 from diagnose.units import Size
 
 MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumulation", "train.max_seq_len"
+#: Rows per card beyond which nobody looks.
+MOST_ROWS = 1024
 DEGREES = ("parallel.context", "parallel.tensor", "parallel.pipeline", "parallel.expert")
 SHARE = "rollout.gpu_memory_utilization"
 CAPACITY = "hardware.capacity"

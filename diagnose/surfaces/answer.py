@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diagnose.phrases import Lang
 from diagnose.record import fields, record, replace
 from diagnose.surfaces import glance, inputs, progress, speak
-from diagnose.surfaces.inputs import trouble
+from diagnose.surfaces.speak import trouble
 
 if TYPE_CHECKING:
     from diagnose.report import Diagnosis

@@ -12,16 +12,10 @@ from typing import BinaryIO
 
 from diagnose import shipped
 from diagnose.adapters.settings import ConfigSource
-from diagnose.complaints import Complaint
-from diagnose.phrases import phrase
 from diagnose.source import Source
+from diagnose.surfaces.speak import trouble
 
 MATCHES = 1024  # files that one pattern may stand for
-
-
-def trouble(key: str, where: str = "", hint: str = "", **values: object) -> Complaint:
-    """A complaint whose sentences are the command line's."""
-    return Complaint(phrase(f"cli.{key}", **values), where, phrase(f"cli.{hint}", **values) if hint else None)
 
 
 def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:

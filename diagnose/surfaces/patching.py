@@ -14,7 +14,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.plan import patch
 from diagnose.render.strings import visible
 from diagnose.surfaces import speak
-from diagnose.surfaces.inputs import trouble
+from diagnose.surfaces.speak import trouble
 
 if TYPE_CHECKING:
     from diagnose.report import Diagnosis

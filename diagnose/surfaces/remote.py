@@ -167,7 +167,7 @@ def _article(name: str, lang: Lang) -> dict[str, Any]:
 
 def article(name: str, lang: Lang) -> dict[str, Any]:
     """What the manual says of a rule, or of every rule of a cause or remedy. Raises Complaint where nothing is called that."""
-    from diagnose.surfaces.inputs import trouble
+    from diagnose.surfaces.speak import trouble
 
     if name not in _spoken():  # asked first, so that only what exists is kept
         shown = label(name, "?")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diagnose.phrases import Lang, phrase
-from diagnose.surfaces import inputs, speak
+from diagnose.surfaces import speak
 
 
 def listing(folders: Sequence[str], lang: Lang) -> int:
@@ -33,7 +33,7 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     blocks = manual.article(name, lang, paths)
     if not blocks:
         near = difflib.get_close_matches(name, manual.shelf(paths).names(), 1)
-        raise inputs.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
+        raise speak.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = speak.view()
     speak.say(printed(blocks, view.width, view.colour))
     return 0
@@ -46,7 +46,7 @@ def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
     try:
         count = manual.write(Path(folder), [Path(name) for name in folders])
     except OSError as error:
-        raise inputs.trouble("cannot_write", folder, hint="check_target", why=error.strerror or str(error)) from error
+        raise speak.trouble("cannot_write", folder, hint="check_target", why=error.strerror or str(error)) from error
     speak.say(phrase("cli.docs_written", count=count, folder=folder).to(lang))
     return 0
 

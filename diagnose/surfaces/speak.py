@@ -9,11 +9,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
+    from diagnose.complaints import Complaint
     from diagnose.phrases import Lang
     from diagnose.render import View
 
 #: What a terminal that cannot write a character gets instead.
 PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—": "-", "\u200b": ""}
+
+
+def trouble(key: str, where: str = "", hint: str = "", **values: object) -> Complaint:
+    """A complaint whose sentences are the command line's."""
+    from diagnose.complaints import Complaint
+    from diagnose.phrases import phrase
+
+    return Complaint(phrase(f"cli.{key}", **values), where, phrase(f"cli.{hint}", **values) if hint else None)
 
 
 def language(asked: str | None = None) -> Lang:
@@ -45,8 +54,6 @@ def say(text: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        from diagnose.surfaces.inputs import trouble
-
         raise trouble("cannot_write", where="stdout", hint="check_target", why=error.strerror or str(error)) from error
 
 

@@ -18,7 +18,7 @@ from diagnose.given import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.record import record
 from diagnose.surfaces import answer, inputs, speak
-from diagnose.surfaces.inputs import trouble
+from diagnose.surfaces.speak import trouble
 
 if TYPE_CHECKING:
     from diagnose.cluster.conditions import Condition

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -12,8 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from diagnose.complaints import Complaint
-from diagnose.surfaces.inputs import trouble
-from diagnose.surfaces.speak import guarded, language
+from diagnose.surfaces.speak import guarded, language, trouble
 
 Number = TypeVar("Number", int, float)
 
@@ -105,6 +103,8 @@ def unknown(key: str, name: str, known: Iterable[str], command: str) -> Complain
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that this one is a slip of, else nothing. Dashes in front do not make two options alike."""
+    import difflib  # only a mistake needs it
+
     bare = {each.lstrip("-"): each for each in known}
     return bare[found[0]] if (found := difflib.get_close_matches(word.lstrip("-"), list(bare), 1)) else ""
 
