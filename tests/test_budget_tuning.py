@@ -10,6 +10,8 @@ from books import GIB, book, event
 
 from diagnose.budget import attribute, facts, ledgers
 from diagnose.budget.ledger import Term
+from diagnose.budget.roles import roles
+from diagnose.budget.setup import setup
 from diagnose.catalogue import model_of_config
 from diagnose.facts import Fact, FactBook, Witness
 
@@ -67,6 +69,19 @@ def test_a_quantised_base_is_whole_on_every_card_unless_its_storage_can_be_flatt
     alone = gib(book(LLAMA_8B, train__framework="trl", **said), "load", "weights")
     assert alone > 3 * gib(book(LLAMA_8B, **said), "load", "weights")
     assert gib(book(LLAMA_8B, version__bitsandbytes="0.42.0", **said), "load", "weights") > 4
+
+
+@pytest.mark.parametrize(
+    ("framework", "release", "kept"),
+    [("swift", "0.42.0", 2 * (3 * 4096 + 14336)), ("swift", "0.45.0", 0), ("trl", "0.42.0", 0)],
+)
+def test_inputs_of_old_4_bit_linears_outlive_checkpoints_that_are_not_reentrant(framework: str, release: str, kept: int) -> None:
+    """MatMul4Bit kept them as an attribute of its node, which the hooks of torch's checkpointing do not see: 2 bytes per token of each
+    layer's two norms, its attention and its MLP."""
+    known = book(LLAMA_8B, train__finetuning="lora", train__framework=framework, version__bitsandbytes=release, model__quantization="nf4")
+    found = ledgers(known)[0].moment("loss_backward")
+    assert found is not None
+    assert found.only("quantised_inputs").bytes == kept * 32 * 4096
 
 
 def test_a_fused_loss_that_is_asked_for_takes_the_logits_out_of_the_failing_moment() -> None:
@@ -142,6 +157,13 @@ def term(known: FactBook, moment: str, key: str) -> Term:
     return next(each for each in found.terms if each.key == key)
 
 
+def adapter_count(known: FactBook) -> int:
+    """Parameters that learn."""
+    count = setup(known, roles(known)[0]).trainable.count
+    assert count is not None
+    return count
+
+
 LORA = {"train__finetuning": "lora", "lora__rank": 16, "lora__targets": "all", "version__transformers": "4.57.1"}
 
 
@@ -175,6 +197,13 @@ def test_dora_takes_the_norm_of_a_whole_weight() -> None:
     assert term(short, "layer_backward", "dora_norm").size.bytes == whole - beside
 
 
+def test_doras_largest_norm_need_not_be_the_last() -> None:
+    """Queries are wider than values, which come after them: 16-bit identity and four fp32 matrices of 4096 x 4096."""
+    said = LORA | {"lora__targets": "q_proj,v_proj"}
+    known = book(LLAMA_8B, lora__kind="dora", **said, train__gradient_checkpointing="disabled")
+    assert term(known, "forward_end", "dora_norm").size.bytes == (2 + 16) * 4096**2
+
+
 @pytest.mark.parametrize(
     ("more", "each"), [({"lora__dropout": 0.05}, 2), ({"version__peft": "0.13.2"}, 2), ({"version__peft": "0.14.0"}, 0)]
 )
@@ -183,6 +212,20 @@ def test_dora_with_dropout_keeps_every_weight_once_more(more: dict[str, Any], ea
     known = book(LLAMA_8B, lora__kind="dora", **LORA, **more, train__gradient_checkpointing="disabled")
     found = ledgers(known)[0].moment("loss_call")
     assert found is not None and found.only("dora_weights").bytes == each * 32 * 218103808
+
+
+@pytest.mark.parametrize(
+    ("targets", "framework", "count"),
+    [
+        ("c_attn", "swift", 8 * (4096 + 3 * 4096) * 32),  # 4.19 million, as swift 2 prints
+        ("all-linear", "swift", 17891328),  # 17.89 million
+        ("c_attn", "litgpt", 8 * 3 * (4096 + 4096) * 32),
+    ],
+)
+def test_an_adapter_on_one_matrix_has_one_input(targets: str, framework: str, count: int) -> None:
+    """Queries, keys and values of the first Qwen are one matrix; LitGPT has an adapter for each of its parts."""
+    known = book(LLAMA_8B, model="Qwen/Qwen-7B", train__finetuning="lora", lora__rank=8, lora__targets=targets, train__framework=framework)
+    assert adapter_count(known) == count
 
 
 def test_dora_and_adalora_have_parameters_of_their_own() -> None:

@@ -5,7 +5,7 @@
 Nothing here is measured. The rules are those of c10/cuda/CUDACachingAllocator.cpp (2.1, without its settings): requests in multiples of
 512 bytes; up to 1 MiB from segments of 2 MiB, up to 10 MiB from segments of 20 MiB, above from segments of their own in multiples of
 2 MiB; the smallest free block that is large enough, split where more than 1 MiB (512 bytes in small segments) is left; neighbours in a
-segment merge when they are free; segments go back only when the card is full. The table holds what diagnose.budget.outside says of the
+segment merge when they are free; segments go back only when the card is full. The table holds what blocks.py says of the
 blocks that stay (`laid`, `outgrown`) against the simulation.
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from diagnose.budget import outside  # noqa: E402 - found by the line above
+from memory import blocks  # noqa: E402 - found by the line above
 
 MIB, GIB = 2**20, 2**30
 
@@ -164,7 +164,7 @@ def main() -> None:
     call, backward = {"half": one // 2, "fp32": one, "log_softmax": one}, {"log_softmax": one, "gradient": one, "of_logits": one}
     steady = reserved(shape, [asked.limit] * 3)
     print(f"one length     allocated {steady.most_allocated / GIB:6.2f}  reserved {steady.most_reserved / GIB:6.2f} GiB")
-    print(f"  blocks of the loss beside those in use, laid: {(sum(outside.laid(call, backward)) - 3 * one) / GIB:.2f} GiB")
+    print(f"  blocks of the loss beside those in use, laid: {(sum(blocks.laid(call, backward)) - 3 * one) / GIB:.2f} GiB")
     found = []
     for seed in range(asked.seeds):
         source = random.Random(seed)
@@ -172,7 +172,7 @@ def main() -> None:
         found.append(reserved(shape, lengths).most_reserved - steady.most_reserved)
     spread = " ".join(f"{size / GIB:.2f}" for size in sorted(found))
     print(f"{asked.rows} rows of 1 to {asked.limit}: reserved beyond that {spread}, median {median(found) / GIB:.2f} GiB")
-    print(f"  blocks of shorter rows, outgrown: {outside.outgrown([one] * 3)}")
+    print(f"  blocks of shorter rows, outgrown: {blocks.outgrown([one] * 3)}")
 
 
 if __name__ == "__main__":

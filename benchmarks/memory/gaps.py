@@ -4,7 +4,8 @@
 
 The blocks are those of a layer of Llama's kind as transformers and PEFT make them one after the other, forward and backward, with the
 rules of allocator.py. Nothing here is measured. The table holds, for real widths, the gaps as a share of the layer that is computed again
-(layer_recomputed of the ledger): `outside: gaps` in rules/ledger.yaml are its ends at lengths where a layer outweighs the loss.
+(layer_recomputed of the ledger): `GAPS` in blocks.py are its ends at lengths where a layer outweighs the loss. They are 9 to 20 % where
+layers learn, 15 to 22 % where adapters share their input, 8 to 14 % where they copy it, 0 to 3 % where they cast it to fp32 on the way.
 """
 
 from __future__ import annotations

@@ -29,13 +29,15 @@ def entry(name: str, kernel: str, width: int, release: str) -> dict[str, Any] | 
     kinds = table()["operators"].get(table()["same"].get(name, name))
     if kinds is None:
         return None
-    found: dict[str, Any] | None = kinds.get("both") or kinds.get(kernel)
-    if found is None:
+    may = kinds.get("both") or kinds.get(kernel)
+    entries: list[dict[str, Any]] = may if isinstance(may, list) else [may] if may else []
+    found = next((one for one in entries if not release or within(one.get("releases", ">=0"), Version(release))), None)
+    if not entries:
         raise Refused(f"no formula for the kernel {kernel} of {name}")
+    if found is None:
+        raise Refused(f"{name} changed in Liger: the formula is for {', '.join(one['releases'] for one in entries)}")
     if found.get("width", width) != width:
         raise Refused(f"the formula of {name} is for elements of {found['width']} bytes")
-    if release and not within(found.get("releases", ">=0"), Version(release)):
-        raise Refused(f"{name} changed in Liger: the formula is for {found['releases']}")
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from memory import operators
 from memory.rows import GIVEN, Refused, Row, block
 
-from diagnose.budget import activations, logits
+from diagnose.budget import logits
 from diagnose.budget.formula import term
 from diagnose.budget.ledger import Moment, Term
 from diagnose.budget.roles import roles
@@ -150,23 +150,8 @@ def linear_cross_entropy(one: Operator) -> list[Term]:
     return [*held, *kept, *_earlier(one, "T*h", "V*h", "V*h"), *_blocks(one)]
 
 
-def mlp(one: Operator) -> list[Term]:
-    """A gated MLP: weights and their gradients, what it keeps, and what its backward takes."""
-    layer = activations.layer(one.job)
-    kept = f"({layer.dense}) - ({layer.before_mlp})"
-    return [
-        _term(one, "op_weights", f"{one.each}*3*h*f"),
-        *_earlier(one, "T*h", "3*h*f", "h*f"),
-        _term(one, "op_inputs", f"{one.each}*T*h"),
-        _term(one, "layers", f"({kept})*T"),
-        _term(one, "layer_transient", f"({layer.transient})*T"),
-    ]
-
-
 FORMULAS: dict[str, Callable[[Operator], list[Term]]] = {
     "cross_entropy": cross_entropy,
     "linear_cross_entropy": linear_cross_entropy,
     "fused_linear_cross_entropy": linear_cross_entropy,
-    "swiglu": mlp,
-    "geglu": mlp,
 }

@@ -1,26 +1,44 @@
-"""What torch's allocator has reserved at a moment and not in use (diagnose.budget.outside)."""
+"""What torch's allocator has reserved at a moment and not in use (blocks.py)."""
 
 from __future__ import annotations
 
-from diagnose.budget import outside
+from memory import blocks
+
+from diagnose.budget import activations
 from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.budget.roles import roles
+from diagnose.budget.setup import setup
 from diagnose.budget.trainable import saved_params
 from diagnose.facts import FactBook
 from diagnose.units import Size
 
+#: Blocks of logits as large as all tokens times the vocabulary.
+WHOLE = {"logits_16", "logits_fp32", "log_softmax"}
+
 
 def left_over(book: FactBook, moment: Moment, ledger: Ledger, *, varying: bool) -> Size:
     """Blocks of the loss that nothing fits in, at its backward and in the optimizer's step, and those of shorter rows; the gaps in a layer
-    that is computed again."""
+    that is computed again, and its blocks while the loss is computed."""
     used = _logits(moment)
     least = 0
     if moment.name == "loss_backward":
         least = max(0, sum(_laid(ledger)) - sum(used.values()))
     elif moment.name == "optimizer_step":
         least = _idle(book, moment, ledger)
-    again = total([term.size for term in moment.terms if term.key == "layer_recomputed"])
-    beside = Size.between(0, least, least) + outside.gaps(again)
-    return beside + outside.outgrown(list(used.values())) if varying else beside
+    beside = Size.between(0, least, least) + blocks.gaps(moment.only("layer_recomputed")) + _stuck(book, moment)
+    return beside + blocks.outgrown(list(used.values())) if varying else beside
+
+
+def _stuck(book: FactBook, moment: Moment) -> Size:
+    """The blocks of a layer that is computed again while whole logits are there, none of which is as small as the widest block of a layer:
+    that of the MLP, in fp32."""
+    model, keys = book.shape("model.shape"), {term.key for term in moment.terms}
+    if moment.name not in ("loss_call", "loss_backward") or "checkpoints" not in keys or not keys & WHOLE:
+        return Size.exactly(0)
+    if model is None or 2 * model.f >= model.V:
+        return Size.exactly(0)
+    job = setup(book, roles(book)[0])
+    return blocks.stuck(total([term.size for term in activations.recomputed(job) if term.key == "layer_recomputed"]))
 
 
 def _laid(ledger: Ledger) -> list[int]:
@@ -31,7 +49,7 @@ def _laid(ledger: Ledger) -> list[int]:
     first = _logits(call)
     if "logits_fp32" in first and not first.get("logits_16"):  # what the head gave is gone when the loss is computed
         first["logits_16"] = first["logits_fp32"] // 2
-    return outside.laid(first, _logits(backward))
+    return blocks.laid(first, _logits(backward))
 
 
 def _logits(moment: Moment) -> dict[str, int]:
@@ -39,8 +57,12 @@ def _logits(moment: Moment) -> dict[str, int]:
 
 
 def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
-    """Bytes of the loss's blocks that serve no gradient and no temporary of a step that works tensor by tensor. Its large tensors are the
-    gradients and the temporaries of embedding and head, where those are trained."""
+    """Bytes of the loss's blocks that serve no gradient and no temporary of a step. ZeRO's are flat: a copy of the gradients in 16 bits and
+    one in fp32. Of a step that works tensor by tensor the large ones are the gradients and the temporaries of embedding and head, where
+    those are trained."""
+    flat = moment.only("step_flat", "step_group").bytes
+    if flat:
+        return blocks.idle(_laid(ledger), [flat // 3, flat - flat // 3], 0)
     asked = sum(term.size.bytes for term in moment.terms if term.key in ("gradients", "step_foreach"))
     model = book.shape("model.shape")
     if model is None or not any(term.key == "gradients" for term in moment.terms):
@@ -49,4 +71,4 @@ def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
     if book.word("train.finetuning") == "lora":
         large = saved_params(model, book.word("lora.modules_to_save") or "") // matrix
     each = matrix * (4 if book.word("train.load_dtype") == "fp32" else 2)
-    return outside.idle(_laid(ledger), [each] * large * 2, max(0, asked - 2 * large * each))
+    return blocks.idle(_laid(ledger), [each] * large * 2, max(0, asked - 2 * large * each))

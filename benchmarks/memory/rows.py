@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -14,7 +15,9 @@ from memory.words import (
     LINEARS,
     METHODS,
     MINOR,
+    MISREAD,
     OF_THE_FIGURE,
+    OF_THE_SOURCE,
     OF_TRANSFORMERS,
     POSSIBLE,
     POSSIBLE_FOR_ADAPTERS,
@@ -94,7 +97,7 @@ def read(row: Row) -> Reading:
         else:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts)
-    values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | values
+    values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
@@ -109,9 +112,10 @@ def read(row: Row) -> Reading:
 
 
 def model_of(row: Row) -> Model:
-    """The model by its id, or from the dimensions that the row gives."""
+    """The model by the name that is printed, by its id (whose dimensions are the same, and whose code may not be), or from the dimensions
+    that the row gives."""
     known_as = row.get("model_id")
-    shape = catalogue.model(str(known_as or row.get("model") or ""))
+    shape = catalogue.model(str(row.get("model") or "")) or catalogue.model(str(known_as or ""))
     if shape is not None:
         return shape
     dims = block(row, "model_dims")
@@ -205,6 +209,19 @@ def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[st
             yield name, None
         else:
             raise Refused(f"no such setting: {name} {value}")
+
+
+def as_its_source_says(row: Row) -> Row:
+    """The row with the words of its source's own files, where its knobs have others; the row itself where they do not."""
+    said = next((said for pattern, said in MISREAD.items() if fnmatchcase(str(row.get("source") or ""), pattern)), {})
+    right = {name: right for name, (wrong, right) in said.items() if block(row, "knobs").get(name) == wrong}
+    return {**row, "knobs": {**block(row, "knobs"), **right}} if right else row
+
+
+def _of_the_source(row: Row) -> dict[str, Any]:
+    """What the row's source says of all its figures."""
+    said = next((said for begins, said in OF_THE_SOURCE.items() if str(row.get("source") or "").startswith(begins)), {})
+    return said.get(None, {}) | said.get(block(row, "knobs").get("zero.stage"), {})
 
 
 def _spread(facts: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from memory import tally
 from memory.predict import predict
+from memory.rows import as_its_source_says
 from memory.tally import Scored
 
 
@@ -54,8 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
     asked.add_argument("--worst", type=int, default=0, metavar="N", help="show the rows with the largest errors")
     asked.add_argument("--only", metavar="WORD", help="only rows of this kind, grade or source")
     asked.add_argument("--terms", metavar="ID", help="show all moments and terms of this row")
+    asked.add_argument("--as-written", action="store_true", help="also rows that the files of their own source contradict (words.MISREAD)")
     options = asked.parse_args(arguments)
-    scored = [Scored(row, predict(row)) for path in options.rows for row in rows_of(path)]
+    written = [row for path in options.rows for row in rows_of(path)]
+    read = written if options.as_written else [as_its_source_says(row) for row in written]
+    scored = [Scored(row, predict(row)) for row in read]
     if options.only:
         scored = [one for one in scored if options.only in (one.kind, one.grade, one.source)]
     if options.json:
@@ -71,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(tally.every_term(one) for one in scored if one.id == options.terms))
         return 0
     print(tally.text(scored))
+    if count := sum(one is not other for one, other in zip(written, read, strict=True)):
+        print(f"\n{count} rows are read as the files of their own source have them; --as-written reads them as they stand.")
     if options.worst:
         print(f"\n{tally.worst(scored, options.worst)}")
     return 0

@@ -28,6 +28,7 @@ WORDS: dict[str, dict[Any, Any]] = {
 LINEARS = {
     "mlp": ("gate_proj", "up_proj", "down_proj"),
     "attn.c_proj": ("o_proj",),
+    "c_proj": ("o_proj", "down_proj"),
     "w1": ("up_proj",),
     "w2": ("gate_proj",),
     "linear_qkv": ("qkv_proj",),
@@ -161,6 +162,27 @@ OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl"
 RELEASES: tuple[Any, ...] = (None, "4.44.0")
 #: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
 SETTLED = {("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"}}
+#: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
+#: and the settings, those of a ZeRO stage apart.
+OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
+    # finetune.py LoraArguments.lora_dropout; readme.md "gradient accumulation of 8"; finetune/ds_config_zero2.json and ds_config_zero3.json
+    "https://github.com/QwenLM/Qwen/blob/main/recipes/finetune/deepspeed/readme.md, Profiling": {
+        None: {"lora.dropout": 0.05, "train.gradient_accumulation": 8},
+        2: {"zero.reduce_bucket": 200_000_000, "zero.overlap_comm": True},
+        3: {"zero.max_live_parameters": 10**9, "zero.sub_group": 10**9, "zero.overlap_comm": True},
+    },
+    # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
+    "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
+        None: {"train.gradient_accumulation": 1, "train.compile": True},
+    },
+}
+#: Where a source's own files say otherwise than its rows: the row's `source` as a pattern, the knob, what the row has, what the file has.
+MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
+    # finetune.py LoraArguments, unchanged in all the history of its profiles, wraps both matrices of the name c_proj
+    "https://github.com/QwenLM/Qwen/*": {"lora.targets": (["c_attn", "attn.c_proj", "w1", "w2"], ["c_attn", "c_proj", "w1", "w2"])},
+    # fixtures/pending/google__gemma-4-E2B-it@NVIDIA-A100-SXM4-40GB.pinned.json itself names the modules of its adapters
+    "https://github.com/AgileRL/AgileRL *.pinned.json*": {"lora.targets": ("all_linear", ["q_proj", "k_proj", "v_proj", "o_proj"])},
+}
 #: What frameworks set by themselves where rows have no word for it (rules/frameworks).
 BY_DEFAULT: dict[str, dict[str, Any]] = {
     "litgpt": {"lora.dropout": 0.05},
