@@ -163,3 +163,9 @@ def test_what_two_settings_explain_alike_names_none() -> None:
     made = said(job(**claim, **printed("peak_allocated", whole.total.bytes)))
     assert made["ledger.peak_verdict"] == "below"
     assert "ledger.contradicts" not in made
+
+
+def test_a_node_has_no_more_than_eight_cards_where_nobody_says() -> None:
+    """Sixteen ranks lie on two nodes, each of which holds half of what is offloaded."""
+    sixteen = job(zero__stage=3, zero__offload_optimizer="cpu", zero__init=True, parallel__world=16)
+    assert ledgers(sixteen)[0].host.total.bytes == 9 * 7615616512

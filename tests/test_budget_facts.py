@@ -76,6 +76,14 @@ def test_a_cap_of_the_process_is_all_that_torch_can_use() -> None:
     assert gib(made["log.shortage"]) == pytest.approx(0.91, abs=0.001)
 
 
+def test_what_a_cause_has_to_account_for_is_what_was_allocated_else_the_whole_card() -> None:
+    allocated = derived(book(LLAMAFACTORY_6800))
+    assert gib(allocated["log.filled"]) == pytest.approx(23.51)
+    unprinted = [fact("log.family", "torch_cuda"), fact("hardware.capacity", Size.exactly(round(31.74 * GIB)))]
+    assert gib(derived(FactBook(unprinted))["log.filled"]) == pytest.approx(31.74)
+    assert "log.filled" not in derived(FactBook(unprinted[:1]))
+
+
 @pytest.mark.parametrize("process", [None, "0.00 GiB", "512.00 MiB", "96.00 GiB"])
 def test_foreign_memory_where_the_process_line_is_not_its_own(process: str | None) -> None:
     """In containers and under WSL it may print none, or more than there is: a context of 0.3 to 1.6 GiB is subtracted instead."""
@@ -175,6 +183,28 @@ def test_an_unread_key_that_was_to_save_memory() -> None:
 def test_host_memory_of_offload() -> None:
     made = derived(book(AXOLOTL_2143))
     assert gib(made["ledger.host"]) == pytest.approx(8 + 18 * 3.212749824e9 / GIB, abs=0.01)
+
+
+def test_modules_trained_whole_beside_adapters_are_priced() -> None:
+    """Both ends of an 8B model: 16-bit copies, gradients, two moments and the list of the update, 2*(1 + 1 + 2 + 1) bytes of 2*V*h."""
+    job = {
+        "model": "meta-llama/Llama-3.1-8B",
+        "train.framework": "axolotl",
+        "train.stage": "sft",
+        "train.finetuning": "lora",
+        "train.precision": "bf16",
+        "train.load_dtype": "bf16",
+        "train.optimizer": "adamw",
+        "train.micro_batch_size": 1,
+        "train.gradient_accumulation": 1,
+        "train.max_seq_len": 64,
+        "train.gradient_checkpointing": "enabled",
+        "parallel.world": 1,
+        "lora.rank": 16,
+    }
+    saved = derived(book(job, **{"lora.modules_to_save": "embed_tokens,lm_head"}))["ledger.saved_modules"]
+    assert isinstance(saved, Size) and saved.bytes == 10 * 2 * 128256 * 4096
+    assert "ledger.saved_modules" not in derived(book(job))
 
 
 def test_nothing_known_nothing_said() -> None:

@@ -268,3 +268,20 @@ def test_published_peaks(job: dict[str, Any], published: float, within: float) -
     """Full training of Llama 3.2 3B (torchtune's table of its memory optimisations: two packed rows, then one optimisation more each) and
     LoRA of Llama 2 without checkpointing (LitGPT's resource tables), in GiB of max_memory_allocated."""
     assert gib(role(book(job))) == pytest.approx(published, rel=within)
+
+
+def test_a_run_that_trains_nothing_has_neither_gradients_nor_states() -> None:
+    """The same files with do_predict: weights, and the cache of what is generated or the logits of a batch."""
+    settings: dict[str, Value] = {
+        "train.enabled": False,
+        "eval.batch_size": 4,
+        "log.phase": None,
+        "zero.stage": 0,
+        "train.precision": "bf16",
+    }
+    ledger = role(book(AXOLOTL_2143).changed(settings))
+    assert ledger.complete
+    assert {term.group for moment in ledger.moments for term in moment.terms} <= {"weights", "activations", "logits"}
+    generating = role(book(AXOLOTL_2143).changed({**settings, "eval.generates": True, "eval.generation_len": 1024}))
+    # keys and values of 28 layers, 4 rows, 1,024 tokens: 8 heads of 128, in 16 bits
+    assert gib(generating, "generate", "kv_cache") == pytest.approx(2 * 28 * 4 * 1024 * 8 * 128 * 2 * (1 + 1 / 28) / GIB)

@@ -8,7 +8,7 @@ import pytest
 from books import book
 
 from diagnose.budget import Ledger, ledgers
-from diagnose.budget.losses import LISTS, block, loss_of, losses
+from diagnose.budget.losses import LISTS, Asked, block, loss_of, losses
 from diagnose.facts import FactBook
 from diagnose.units import Version
 
@@ -262,8 +262,19 @@ def test_every_entry_is_well_formed() -> None:
         block("logits four")
 
 
+@pytest.mark.parametrize(
+    ("changes", "call", "backward"),
+    [({"zero__stage": 2}, 4, 6), ({"train__precision": "pure_bf16"}, 4, 6), ({}, 10, 12)],
+)
+def test_a_model_that_upcasts_no_logits(changes: dict[str, Any], call: int, backward: int) -> None:
+    """Cross entropy in the precision of the first Qwen's logits; autocast computes it in fp32. Rows are one, so that none is copied."""
+    facts = book(JOB, model="Qwen/Qwen-7B", train__micro_batch_size=1, **changes)
+    found = {moment: logits(facts, moment) / (2048 * 151936) for moment in ("loss_call", "loss_backward")}
+    assert found == {"loss_call": pytest.approx(call, rel=0.01), "loss_backward": pytest.approx(backward, rel=0.01)}
+
+
 def test_presumed_entries_hold_only_where_they_may() -> None:
     """LLaMA-Factory without a release is taken for the older one, whose logits weigh more; with 0.9.4 it is not."""
-    old = loss_of("llamafactory", "dpo", "llama", None, Version("4.51"), False)
-    new = loss_of("llamafactory", "dpo", "llama", Version("0.9.4"), Version("4.51"), False)
+    asked = Asked("llamafactory", "dpo", "llama", transformers=Version("4.51"))
+    old, new = loss_of(asked), loss_of(asked._replace(own=Version("0.9.4")))
     assert (old.name, new.name) == ("LLaMA-Factory before 0.9.4", "LLaMA-Factory from 0.9.4")

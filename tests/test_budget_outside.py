@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import blocks, stuck
 from memory.allocator import GIB, MIB, Allocator, Block, Shape, loss, reserved
 from memory.gaps import INPUTS, REAL, Steps, share
 
-from diagnose.budget import outside
 from diagnose.units import Size
 
 
@@ -72,9 +72,9 @@ def test_blocks_of_a_loss_that_nothing_fits_in(tokens: int) -> None:
         loss(store, shape, tokens)
     one = 4 * shape.vocab * tokens
     call, backward = {"half": one // 2, "fp32": one, "kept": one}, {"kept": one, "gradient": one, "of_logits": one}
-    blocks = outside.laid(call, backward)
-    assert sum(blocks) == 7 * one // 2
-    assert 0 <= store.most_reserved - sum(blocks) <= 4 * 2 * MIB
+    found = blocks.laid(call, backward)
+    assert sum(found) == 7 * one // 2
+    assert 0 <= store.most_reserved - sum(found) <= 4 * 2 * MIB
     assert store.most_allocated == 3 * one
 
 
@@ -86,7 +86,7 @@ def test_records_of_one_block_are_as_long_as_expected() -> None:
         for _ in range(40 * sizes):
             store.give(store.take(source.randint(6, sizes) * 2 * MIB))  # below 10 MiB segments are of another kind
         left.append(store.reserved - sizes * 2 * MIB)
-    expected = outside.outgrown([sizes * 2 * MIB]).high
+    expected = blocks.outgrown([sizes * 2 * MIB]).high
     assert sum(left) / len(left) == pytest.approx(expected, rel=0.1)
 
 
@@ -98,38 +98,47 @@ def test_lengths_that_vary_reserve_more() -> None:
 
 
 def test_small_blocks_outgrow_nothing() -> None:
-    assert outside.outgrown([]).high == 0
-    assert outside.outgrown([MIB] * 3).high == 0
-    assert outside.outgrown([GIB] * 3).high == pytest.approx(3 * outside.outgrown([GIB]).high)
-    assert outside.outgrown([GIB]).high > GIB
+    assert blocks.outgrown([]).high == 0
+    assert blocks.outgrown([MIB] * 3).high == 0
+    assert blocks.outgrown([GIB] * 3).high == pytest.approx(3 * blocks.outgrown([GIB]).high)
+    assert blocks.outgrown([GIB]).high > GIB
 
 
 @pytest.mark.parametrize("inputs", INPUTS)
 def test_gaps_of_a_layer_lie_within_their_ends(inputs: str) -> None:
-    """The share of rules/ledger.yaml is that of the simulation, for real widths, where a layer outweighs the loss."""
+    """The ends are those of the simulation, for real widths, where a layer outweighs the loss."""
     layer = Size.between(10**9, 10**9)
-    low, high = outside.gaps(layer).low / 10**9, outside.gaps(layer).high / 10**9
+    low, high = blocks.gaps(layer).low / 10**9, blocks.gaps(layer).high / 10**9
     assert all(low <= share(widths, 16384, inputs) <= high for widths in REAL)
 
 
-def test_every_block_of_a_layer_is_given_back() -> None:
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_what_waits_beside_the_loss_lies_within_its_ends(inputs: str) -> None:
+    """The share of a layer that stays reserved beside whole logits, for real widths and both kinds of loss."""
+    layer = Size.between(10**9, 10**9)
+    low, high = blocks.stuck(layer).low / 10**9, blocks.stuck(layer).high / 10**9
+    for upcast in (False, True):
+        assert all(low <= stuck.share(*real, 4096, inputs, upcast=upcast) <= high for real in stuck.REAL)
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_every_block_of_a_layer_is_given_back(inputs: str) -> None:
     """A block that the simulated layer forgets would be a gap that there is not."""
-    for inputs in INPUTS:
-        steps = Steps(REAL[0], 2048, inputs)
+    for steps in (Steps(REAL[0], 2048, inputs), stuck.WithLoss(REAL[0], 2048, inputs, 2, upcast=True)):
         steps.run(1)
         assert steps.store.allocated == 0
 
 
 @given(st.lists(st.integers(6, 200), min_size=1, max_size=5), st.lists(st.integers(6, 200), max_size=4), st.integers(0, 30))
-def test_blocks_of_the_loss_that_the_step_cannot_use(blocks: list[int], large: list[int], small: int) -> None:
+def test_blocks_of_the_loss_that_the_step_cannot_use(freed: list[int], large: list[int], small: int) -> None:
     """The rules reserve what is left idle and what is in use, but for small tensors that straddle the ends of two blocks."""
     store = Allocator()
-    store.give(*[store.take(2 * count * MIB) for count in blocks])
+    store.give(*[store.take(2 * count * MIB) for count in freed])
     for count in large:
         store.take(2 * count * MIB)
     for _ in range(small):
         store.take(2 * MIB)
     asked = [2 * count * MIB for count in large]
-    left = outside.idle([2 * count * MIB for count in blocks], asked, 2 * small * MIB)
-    assert 0 <= store.reserved - left - store.allocated <= 20 * MIB * (1 + len(blocks))
-    assert left <= sum(blocks) * 2 * MIB
+    left = blocks.idle([2 * count * MIB for count in freed], asked, 2 * small * MIB)
+    assert 0 <= store.reserved - left - store.allocated <= 20 * MIB * (1 + len(freed))
+    assert left <= sum(freed) * 2 * MIB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose.budget import remembered
@@ -34,7 +34,6 @@ def drawn(book: FactBook, role: str) -> tuple[object, ...]:
     return tuple(said)
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(BOOKS, st.sampled_from(["train", "critic"])), max_size=12))
 def test_what_is_remembered_is_what_would_be_drawn(asked: list[tuple[list[Fact], str]]) -> None:
     memory = Memory(drawn)

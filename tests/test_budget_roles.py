@@ -91,6 +91,13 @@ def test_states_that_leave_the_card_between_phases_are_not_there_in_another_s_tu
     assert bytes_of(actor_away["actor"], "loss_call", "critic_moments") > 0
 
 
+def test_a_critic_is_not_evaluated() -> None:
+    """TRL generates with the policy and scores with the reward model."""
+    found = drawn(TRL, eval__enabled=True, eval__batch_size=4)
+    assert found["actor"].moment("eval") is not None
+    assert found["critic"].moment("eval") is None
+
+
 def test_a_critic_has_rows_of_its_own() -> None:
     """Its micro batch and its checkpointing are what is said of it, else those of the policy."""
     one, two = drawn(VERL)["critic"], drawn(VERL, critic__micro_batch_size=4)["critic"]

@@ -213,6 +213,16 @@ GLM = {
     "position_encoding_2d": True,
     "tie_word_embeddings": True,
 }
+FIRST_QWEN = {
+    "model_type": "qwen",
+    "hidden_size": 4096,
+    "intermediate_size": 22016,
+    "kv_channels": 128,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "vocab_size": 151936,
+    "tie_word_embeddings": False,
+}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 
 
@@ -226,6 +236,7 @@ GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab
         (MIXTRAL, "mistralai/Mixtral-8x7B-v0.1"),
         (GEMMA4, "google/gemma-4-E2B"),
         (GLM, "THUDM/chatglm-6b"),
+        (FIRST_QWEN, "Qwen/Qwen-7B"),
         (GPT2, "gpt2"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from activations.encoders import ENCODERS, STACKS
+
 
 def _config(model_type: str, h: int, f: int, a: int, kv: int, vocab: int, **more: Any) -> dict[str, Any]:
     """The keys that most configurations share."""
@@ -23,6 +25,7 @@ def _config(model_type: str, h: int, f: int, a: int, kv: int, vocab: int, **more
 
 #: What the heads of a model are called -> its configuration without the number of layers.
 ARCHITECTURES: dict[str, dict[str, Any]] = {
+    **ENCODERS,
     "Llama-3.1-8B": _config("llama", 4096, 14336, 32, 8, 128256),
     "Qwen2.5-7B": _config("qwen2", 3584, 18944, 28, 4, 152064),
     "Qwen3-8B": _config("qwen3", 4096, 12288, 32, 8, 151936, head_dim=128),
@@ -230,4 +233,7 @@ LAYERS = {"gpt2": "n_layer"}
 def config(name: str, layers: int) -> dict[str, Any]:
     """The configuration of a model cut down to so many layers."""
     entry = ARCHITECTURES[name]
-    return entry | {LAYERS.get(entry["model_type"], "num_hidden_layers"): layers}
+    spelt = LAYERS.get(entry["model_type"], "num_hidden_layers")
+    if entry["model_type"] in STACKS:
+        spelt = STACKS[entry["model_type"]][name.endswith(" decoder")]
+    return entry | {spelt: layers}

@@ -54,6 +54,7 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p
     if torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu"):
         half = True
         query, key, value = (tensor.to(torch.bfloat16) for tensor in (query, key, value))
+        attn_mask = attn_mask.to(torch.bfloat16) if attn_mask is not None and attn_mask.is_floating_point() else attn_mask
     if attn_mask is None and half and not wide and query.shape[-1] == key.shape[-1] == value.shape[-1]:
         KERNELS.add("flash")
         return torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
@@ -91,6 +92,8 @@ def fake(device: str = "cuda") -> Iterator[None]:
     """Inside, every tensor is a fake one, on a card that is not there unless said otherwise."""
     before, dispatch = torch.get_default_dtype(), torch.nn.functional.scaled_dot_product_attention
     torch.nn.functional.scaled_dot_product_attention = attention
+    for name in ("normal_", "trunc_normal_"):  # there is nothing to draw, and the second reads what it drew
+        setattr(transformers.initialization, name, lambda tensor, *_, **__: tensor)
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.cuda.is_bf16_supported = lambda *_, **__: True
     torch.cuda.get_device_capability = lambda *_, **__: (8, 0)

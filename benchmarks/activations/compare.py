@@ -43,6 +43,7 @@ KNOBS: dict[str, dict[str, Any]] = {
     "full eager": {"train.precision": "pure_bf16", "model.attention": "eager"},
     "full autocast": {"train.precision": "bf16", "train.load_dtype": "fp32"},
     "full fp32 eager": {"train.precision": "fp32", "model.attention": "eager"},
+    "full autocast eager": {"train.precision": "bf16", "train.load_dtype": "fp32", "model.attention": "eager"},
     "lora bf16": {"train.precision": "pure_bf16", "train.finetuning": "lora", "lora.dtype": "bf16"},
     "lora autocast": {"train.precision": "bf16", "train.load_dtype": "bf16", "train.finetuning": "lora"},
     "lora dropout autocast": {"train.precision": "bf16", "train.load_dtype": "bf16", "train.finetuning": "lora", "lora.dropout": 0.05},
@@ -94,7 +95,18 @@ KNOBS: dict[str, dict[str, Any]] = {
 ALL_LINEAR_UNMERGED = tuple(("Qwen1.5-MoE-A2.7B", f"lora {kind}") for kind in ("bf16", "autocast", "dropout", "fp32"))
 
 #: Model and part of a setup that the formulas do not describe, each explained in README.md.
-DIFFERENT: tuple[tuple[str, str], ...] = (("Falcon-7B", "padded"), ("Falcon-7B", "qlora"), ("gpt-oss-20b", ""), *ALL_LINEAR_UNMERGED)
+MASKS_OF_DECODERS = (
+    ("T5-large decoder", "padded"),
+    ("FLAN-T5-XL decoder", "padded"),
+    ("BART-large decoder", ""),
+)
+DIFFERENT: tuple[tuple[str, str], ...] = (
+    ("Falcon-7B", "padded"),
+    ("Falcon-7B", "qlora"),
+    ("gpt-oss-20b", ""),
+    *ALL_LINEAR_UNMERGED,
+    *MASKS_OF_DECODERS,
+)
 
 #: Working sets alone: adapters on the one tensor of all experts, whose merged copies and gradients the formulas leave out.
 MERGED = ("Mixtral-8x7B", "Qwen1.5-MoE-A2.7B", "Qwen3-30B-A3B", "OLMoE-1B-7B", "DeepSeek-V2-Lite", "DeepSeek-V3")
@@ -144,6 +156,7 @@ def job(name: str, setup_name: str, layers: int = 3, checkpointing: str = "") ->
         "model.attention": "sdpa",
         "train.micro_batch_size": 1,
         "train.max_seq_len": measured()["tokens"] // rows,
+        "train.max_target_len": measured()["tokens"] // rows,
         "train.gradient_checkpointing": "disabled",
         "version.transformers": measured()["versions"]["transformers"],
         "version.peft": measured()["versions"]["peft"],

@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from activations.architectures import ARCHITECTURES, config  # noqa: E402
 from activations.card import KERNELS, fake, guard  # noqa: E402
+from activations.encoders import HEADS, inputs  # noqa: E402
 
 #: Tokens per forward: no width of any model is a multiple of them, so a tensor without such a side is a copy of weights.
 TOKENS = 992
@@ -41,6 +42,7 @@ SETUPS: dict[str, dict[str, Any]] = {
     "full eager": {"attention": "eager"},
     "full autocast": {"weights": "float32", "autocast": True},
     "full fp32 eager": {"weights": "float32", "attention": "eager"},
+    "full autocast eager": {"weights": "float32", "autocast": True, "attention": "eager"},
     "lora bf16": {"adapters": "bfloat16"},
     "lora autocast": {"adapters": "float32", "autocast": True},
     "lora dropout autocast": {"adapters": "float32", "autocast": True, "dropout": 0.05},
@@ -93,13 +95,13 @@ def quantised(model: Any) -> Any:
 
 
 def build(name: str, layers: int, setup: dict[str, Any]) -> Any:
-    """The causal language model, in training mode."""
+    """The model with its output head, in training mode."""
     torch.set_default_dtype(getattr(torch, setup.get("weights", "bfloat16")))
     entry = config(name, layers)
     kind = entry["model_type"]
     asked = transformers.AutoConfig.for_model(kind, **{key: value for key, value in entry.items() if key != "model_type"})
     asked._attn_implementation = setup.get("attention", "sdpa")
-    made = transformers.AutoModelForCausalLM.from_config(asked, dtype=torch.get_default_dtype())
+    made = getattr(transformers, HEADS.get(kind, "AutoModelForCausalLM")).from_config(asked, dtype=torch.get_default_dtype())
     made.config.use_cache = False
     if setup.get("quantised"):
         made = quantised(made)
@@ -121,7 +123,7 @@ def adapted(model: Any, setup: dict[str, Any]) -> Any:
     torch.nn.Module.to = lambda module, *_, **__: module
     torch.set_default_dtype(getattr(torch, setup["adapters"]))
     dropout, targets = setup.get("dropout", 0.0), setup.get("targets", "all-linear")
-    kind = {"use_dora": setup.get("dora", False), "task_type": "CAUSAL_LM"}
+    kind = {"use_dora": setup.get("dora", False), "task_type": None if model.config.model_type in HEADS else "CAUSAL_LM"}
     asked = LoraConfig(r=16, lora_alpha=16, lora_dropout=dropout, target_modules=targets, **kind)
     return get_peft_model(model, asked, autocast_adapter_dtype=False)
 
@@ -151,6 +153,11 @@ def saved(
         given = {"input_ids": ids, "use_cache": False}
         if rows > 1:
             given["attention_mask"] = torch.ones(rows, TOKENS // rows, dtype=torch.long, device="cuda")
+        kind = config(name, layers)["model_type"]
+        if kind in HEADS:
+            image, sound = (torch.zeros(rows, *shape, device="cuda") for shape in ((3, 16 * (TOKENS - 1), 16), (128, 2 * TOKENS // rows)))
+            weights = torch.get_default_dtype()
+            given = inputs(kind, given, image.to(weights), sound.to(weights))
         if loss:
             given["labels"] = ids
         cast = torch.autocast("cuda", torch.bfloat16) if setup.get("autocast") else contextlib.nullcontext()

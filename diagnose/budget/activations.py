@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from diagnose.budget import dora, prompts, remade, uneven
+from diagnose.budget import adapters, dora, prompts, remade, stacks, uneven
 from diagnose.budget.chunks import fused, whole
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.layer import Layer, layer, recomputes
-from diagnose.budget.ledger import Term
+from diagnose.budget.ledger import Term, total
 from diagnose.budget.mixture import adapts_experts, merged_experts
 from diagnose.budget.mode import autocasts, double, padded, surely_padded, upcast, wide
 from diagnose.budget.scores import additive_masks, unfused
@@ -149,12 +149,19 @@ def checkpoints(job: Setup) -> list[Term]:
 
 
 def stored(job: Setup) -> list[Term]:
-    """What all layers keep until backward."""
+    """What all layers keep until backward, those of an encoder beside the decoder among them."""
+    other = stacks.source(job)
+    beside = [] if other is None else stacks.of_source([*_stored(other), *stem(other)])
+    return [*_stored(job), *beside]
+
+
+def _stored(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "L", "T"):
         return []
     if recomputes(job):
-        return [*shared_mask(job), *checkpoints(job), *uneven.embedded(job), *copied(job)]
+        return [*shared_mask(job), *checkpoints(job), *adapters.past_checkpoints(job), *uneven.embedded(job), *copied(job)]
     kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
+    kept += [*stacks.crossing(job, "L"), *stacks.relative(job, "L")]
     beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
     return [*beside, *kept, *uneven.embedded(job), *unfused(job), *remade.in_all_layers(job)]
 
@@ -200,7 +207,14 @@ def dequantized(job: Setup) -> list[Term]:
 
 
 def recomputed(job: Setup) -> list[Term]:
-    """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it."""
+    """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it; of decoder and encoder that
+    of the larger."""
+    other = stacks.source(job)
+    beside = [] if other is None else stacks.of_source(_recomputed(other))
+    return max(_recomputed(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)
+
+
+def _recomputed(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "f", "T"):
         return []
     made = layer(job)
@@ -211,6 +225,7 @@ def recomputed(job: Setup) -> list[Term]:
     there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
     terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
     terms += [*dequantized(job), *uneven.embedded_backward(job), *unfused(job, f"{saves} + {made.transient} - ({made.before_mlp})")]
+    terms += [*stacks.crossing(job, ""), *stacks.relative(job, "")]
     terms += [*remade.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({made.transient})*T")]
     if made.sparse:
         terms += adapted_experts(job, "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diagnose.budget import dora, prompts
 from diagnose.budget.known import table
+from diagnose.budget.ledger import Term
 from diagnose.budget.mixture import adapts_experts, merged_experts, shares
 from diagnose.budget.mode import Mode, adapter_copies
 from diagnose.budget.setup import Setup
@@ -59,13 +60,28 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
 def _quantised_inputs(job: Setup, how: Mode) -> str:
     """bitsandbytes before 0.43.2 keeps the input of every 4-bit linear (autograd/_functions.py MatMul4Bit), but for that of o_proj,
     which attention keeps, and those that an adapter shares. A mixture of experts counts as dense here."""
-    release = job.book.version("version.bitsandbytes")
-    old = release is not None and release < Version("0.43.2")
-    if not (old and how.lora and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")):
+    if not how.lora or not _keeps_quantised_inputs(job):
         return ""
     names = job.trainable.names if how.cast == 0 and not job.trainable.dropout else ()
     reads = [f"{how.each}*h" for group in (("q", "k", "v"), ("gate", "up")) if not any(name in names for name in group)]
     return " + ".join(part for part in [*reads, "" if "down" in names else f"{how.each}*f"] if part)
+
+
+def _keeps_quantised_inputs(job: Setup) -> bool:
+    """Whether a 4-bit linear of bitsandbytes keeps its input, as an attribute of the graph's node, not as a saved tensor."""
+    release = job.book.version("version.bitsandbytes")
+    return release is not None and release < Version("0.43.2") and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")
+
+
+def past_checkpoints(job: Setup) -> list[Term]:
+    """What the layers keep although they are computed again: checkpointing that is not reentrant runs the forward pass with a graph and
+    takes the saved tensors out of it, but not what a node keeps as an attribute: the inputs of 4-bit linears (`_quantised_inputs`)."""
+    kept = job.trainable.lora and job.framework in table()["not_reentrant"] and _keeps_quantised_inputs(job)
+    if not kept or not job.knows("h", "q", "f", "L", "T"):
+        return []
+    source = "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors; torch/utils/checkpoint.py _checkpoint_without_reentrant_generator"
+    reads = "h" if entrances(job.model) == 1 else "2*h"
+    return [job.term("quantised_inputs", "activations", f"2*({reads} + q + f)*L*T", source=source)]
 
 
 def _padded_outputs(job: Setup, how: Mode) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from diagnose.budget.formula import Number
 from diagnose.budget.known import table
 from diagnose.budget.roles import Role
+from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import record
 
 
 @record
 class Batch:
-    """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of
-    the forward on one card; `solved`: the length is what the failed request implies, not only the cap."""
+    """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of the forward on
+    one card, s_e and T_e those that an encoder reads beside a decoder; `solved`: the length is what the failed request implies, not only
+    the cap."""
 
     letters: dict[str, Number]
     solved: bool
@@ -20,14 +22,19 @@ class Batch:
 
 
 def batch(book: FactBook, role: Role, stage: str) -> Batch:
-    """Frozen roles of a rollout job see the rows of experience making."""
+    """Frozen roles of a rollout job see the rows of experience making, a job that does not train those of evaluation."""
     names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
+    names = ("eval.batch_size",) if role.predicts else names
     rows = next((count for name in names if (count := book.count(name))), None)
     length, completion, solved = _length(book, stage)
+    if role.model is not None and role.model.source is not None:
+        return _read_and_written(book, role.model, role.model.source, rows, length)
+    if role.model is not None and role.model.fixed:
+        length = role.model.fixed
     budget = book.count("train.token_budget")
     if budget and rows is None:
         rows, length = 1, budget
-    unknown = [name for name, value in (("train.micro_batch_size", rows), ("train.max_seq_len", length)) if value is None]
+    unknown = [name for name, value in ((names[-1], rows), ("train.max_seq_len", length)) if value is None]
     letters: dict[str, Number] = {}
     if rows is not None:
         letters |= {"b": rows, "B": 2 * rows if stage in table()["pairs"] else rows}
@@ -40,6 +47,20 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         parallel = max(1, book.count("parallel.context") or 1)
         letters["T"] = -(-min(tokens, budget or tokens) // parallel)
     return Batch(letters, solved, tuple(unknown))
+
+
+def _read_and_written(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:
+    """The rows of an encoder with a decoder: the limit is that of what is read; what is written has one of its own, and at most as many
+    tokens as there are positions."""
+    limits = [limit for limit in (book.count("train.max_target_len"), model.max_len) if limit]
+    read, written = source.fixed or cap, min(limits) if limits else None
+    needed = {"train.micro_batch_size": rows, "train.max_seq_len": read, "train.max_target_len": written}
+    letters: dict[str, Number] = {} if rows is None else {"b": rows, "B": rows}
+    if read is not None:
+        letters |= {"s_e": read} if rows is None else {"s_e": read, "T_e": rows * read}
+    if written is not None:
+        letters |= {"s": written} if rows is None else {"s": written, "T": rows * written}
+    return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
 
 
 def _length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:

@@ -1,28 +1,21 @@
-"""Facts that follow from the figures of the failure, the ledger and the attribution."""
+"""Facts that follow from the ledger and the attribution, and all others that no single reading says."""
 
 from __future__ import annotations
 
-from diagnose.budget import failure, outside
+from diagnose.budget import failure
 from diagnose.budget.against import against
+from diagnose.budget.concluded import fact, plain
 from diagnose.budget.implied import implied
 from diagnose.budget.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.lengths import lengths
+from diagnose.budget.message import of_message
+from diagnose.budget.missed import missed
 from diagnose.budget.noticed import of_ledger, of_settings
 from diagnose.budget.states import shardable
 from diagnose.budget.trainable import tuning
-from diagnose.facts import Fact, FactBook, Value, Witness
-from diagnose.parse.host_oom import LIMITED
+from diagnose.facts import Fact, FactBook
 from diagnose.record import replace
-from diagnose.units import Size, Version
-
-#: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
-ON_CARD = frozenset(("cuda_driver", "cublas", "cudnn", "cusolver", "nccl", "cupy", "jax", "tf", "vllm_kv", "sglang_kv"))
-ON_HOST = frozenset(
-    (
-        *("cpu_allocator", "cpp_bad_alloc", "python_memory", "pinned_host", "host_oom_killer", "systemd_oomd"),
-        *("cgroup_oom", "slurm_oom", "k8s_oom", "ray_oom", "dataloader_shm"),
-    )
-)
+from diagnose.units import Size
 
 #: Further from the observed figure than this share, the ledger and the message do not meet.
 MEETS = 0.2
@@ -32,60 +25,22 @@ STATES = ("weights", "gradients", "optimizer_states")
 FIXED = (*STATES, "extra_models", "comm_buffers")
 GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
 
-#: Knobs that people set to save memory.
-SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.", "eval.", "data.image", "alloc.", "parallel.")
-
 
 def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Everything that rules ask and no single reading says, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
     made = [
-        *_of_message(book),
+        *of_message(book),
         *_of_attribution(attributions, book),
         *lengths(book, attributions),
         *implied(book, attributions),
-        *_missed(book),
+        *missed(book),
         *_of_tuning(book),
         *of_settings(book),
     ]
     if ledger is not None:
         made += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
     return made
-
-
-def fact(name: str, value: Value, formula: str) -> Fact:
-    return Fact(name, value, "derived", Witness("derived", text=formula))
-
-
-def _of_message(book: FactBook) -> list[Fact]:
-    made: list[Fact] = []
-    family = book.word("log.family")
-    if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
-        made.append(fact("log.on_card", family not in ON_HOST, f"family {family}"))
-    if family in LIMITED:
-        made.append(fact("host.shared", False, "the limit that was reached is the job's own"))
-        made.append(fact("host.limited", True, f"family {family}"))
-    requested, free = book.size("log.requested"), book.size("log.free")
-    left = _left_by_cap(book)
-    if family:
-        refused = requested is not None and free is not None and requested.high <= free.low
-        made.append(fact("log.refused", refused, "requested <= free"))
-    if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
-        made.append(fact("log.shortage", _plain(requested - left), "requested - (allowed - reserved)"))
-    elif requested is not None and free is not None:
-        made.append(fact("log.shortage", _plain(requested - free), "requested - free"))
-    reserved, allocated = book.size("log.reserved_total"), book.size("log.allocated")
-    if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
-        made.append(fact("log.reserved_unallocated", _plain(reserved - allocated), "reserved - allocated"))
-    torch = book.version("version.torch")
-    old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
-    if old and "alloc.expandable_segments" not in book:
-        made.append(fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
-    usable = failure.usable(book)
-    if usable is not None:
-        capped = usable == failure.cap(book)
-        made.append(fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated"))
-    return [*made, *_processes(book), *_growth(book)]
 
 
 def _of_tuning(book: FactBook) -> list[Fact]:
@@ -95,56 +50,6 @@ def _of_tuning(book: FactBook) -> list[Fact]:
     silent = word is not None and "train.finetuning" not in book
     made = [fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
     return [*made, fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
-
-
-def _plain(size: Size) -> Size:
-    """Never below nothing, and without the text of what it was made of."""
-    return Size(max(0, size.low), max(0, size.high), max(0, size.bytes))
-
-
-def _held(book: FactBook) -> Size | None:
-    """What torch holds of the card. The memory of private pools is part of what it prints as allocated."""
-    allocated, idle = (book.size(f"log.{name}") for name in ("allocated", "reserved_unallocated"))
-    if allocated is not None and idle is not None:
-        return allocated + idle
-    return book.size("log.reserved_total")
-
-
-def _left_by_cap(book: FactBook) -> Size | None:
-    """What torch may still take where the process has a cap of its own; None without one."""
-    allowed, held = book.size("log.allowed"), _held(book)
-    return None if allowed is None or held is None else _plain(allowed - held)
-
-
-def _processes(book: FactBook) -> list[Fact]:
-    """What of the card belongs to this process besides torch, and what to nobody in it.
-
-    The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
-    """
-    capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
-    free, held, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
-    if held is None:
-        return []
-    beside = outside.process()
-    own, formula, made = held + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
-    most = capacity.high - free.low if capacity is not None and free is not None else held.high + 3 * beside.high
-    if process is not None and held.low <= process.high and process.low <= most:
-        own, formula = process, "capacity - free - this process"
-        made.append(fact("log.not_torch", _plain(process - held), "this process - allocated - unallocated"))
-    if capacity is None or free is None:
-        return made
-    engine = book.size("log.engine_in_use")
-    rest = capacity - free - own
-    if engine is not None:
-        rest, formula = rest - engine, f"{formula} - rollout engine"
-    return [*made, fact("log.foreign", _plain(rest), formula)]
-
-
-def _growth(book: FactBook) -> list[Fact]:
-    role = book.word("log.role")
-    name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
-    before, now = book.size(name), failure.observed(book)
-    return [] if before is None or now is None else [fact("log.grown", _plain(now - before), "allocated - allocated after initialisation")]
 
 
 def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
@@ -220,7 +125,7 @@ def _engine(book: FactBook, moment: Moment) -> list[Fact]:
     if not shared or share is None or capacity is None:
         return []
     asleep = book.switch("rollout.sleep") and book.switch("log.engine_awake") is not True
-    return [] if asleep else [fact("ledger.rollout_engine", _plain(capacity.times(share)), "gpu_memory_utilization * capacity")]
+    return [] if asleep else [fact("ledger.rollout_engine", plain(capacity.times(share)), "gpu_memory_utilization * capacity")]
 
 
 def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
@@ -275,41 +180,3 @@ def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
     for term in terms[1:]:
         whole += term.size
     return [fact("ledger.host", whole, " + ".join(term.symbols for term in terms))]
-
-
-def _missed(book: FactBook) -> list[Fact]:
-    """The first key without effect that was meant to set a knob that saves memory: one that is not read, then one that is in vain."""
-    keys = {_place(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
-    if not keys:
-        return []
-    real, reader, held, other = (
-        {_place(told): told.value for told in book.all(f"config.{name}")}
-        for name in ("wanted_key", "reader", "wanted_value", "wanted_other")
-    )
-    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _place(knob) in held):
-        place = _place(knob)
-        key = keys.get(place)  # a key without a knob has no partner
-        if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
-            told = f"{key.value} was meant as {knob.value}"
-            return [
-                fact("config.missed_memory", True, told),
-                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=told)),
-                fact("config.missed_knob", knob.value, told),
-                fact("config.missed_real", real.get(place, knob.value), told),
-                fact("config.missed_value", held.get(place) or _written(book.value(knob.value)), told),
-                fact("config.missed_reader", reader.get(place, "-"), told),
-                fact("config.missed_other", other.get(place) is True, told),
-            ]
-    return [fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
-
-
-def _place(told: Fact) -> tuple[str, int, int]:
-    """Facts of one key stand in one place."""
-    return told.witness.source, told.witness.line, told.witness.column
-
-
-def _written(value: Value) -> str:
-    """A value as a config would write it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "unset" if value is None else str(value)

@@ -51,18 +51,21 @@ def scaling(job: Setup, how: Mode) -> list[str]:
 
 
 def norm(job: Setup) -> str:
-    """Bytes of one linear's norm: an identity of its inputs, a 16-bit copy of that under autocast, then weight, update, scaled update and
-    their sum beside what the update's graph keeps of the identity."""
+    """Bytes of the largest norm of a wrapped linear: an identity of its inputs, a 16-bit copy of that under autocast, then weight, update,
+    scaled update and their sum beside what the update's graph keeps of the identity."""
     if not applies(job) or not job.role.trained or not _names(job):
         return ""
     how = mode(job)
-    wide, (into, out) = _reads_fp32(job, how), SIDES[_names(job)[-1]]
+    wide = _reads_fp32(job, how)
     eye, kept = (2, 2) if adapter_width(job) != 4 or job.sharding.zero else (6, 2) if how.own else (4, 4)
     if wide:
         each = 12 if job.precision.weight == 4 and not quantised(job.book) else 16
     else:
         each = 8 if quantised(job.book) else 6
-    return f"max({eye}*{into}*{into}, {kept}*{into}*{into} + {each}*{into}*{out})"
+    inputs = dict.fromkeys(SIDES[name][0] for name in _names(job))
+    sides = dict.fromkeys(SIDES[name] for name in _names(job))
+    parts = [f"{eye}*{into}*{into}" for into in inputs] + [f"{kept}*{into}*{into} + {each}*{into}*{out}" for into, out in sides]
+    return f"max({', '.join(parts)})"
 
 
 def working(job: Setup, beside: str = "") -> list[Term]:

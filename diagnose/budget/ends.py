@@ -6,7 +6,7 @@ stream. Where it is open, the moments are drawn up for each possibility, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from diagnose.budget.formula import Span
 from diagnose.budget.ledger import Moment, Term, total
@@ -32,7 +32,9 @@ def _readings(job: Setup) -> list[Setup]:
         settled = loaded or compute == "fp32" or job.sharding.zero  # DeepSpeed loads in the precision that it computes in
         for load in (loaded,) if settled else ("bf16", "fp32"):
             changes = {"train.precision": compute, "train.load_dtype": load}
-            made.append(setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role))
+            each = setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role)
+            each.cast.extend(job.cast)  # who is there is no matter of precision
+            made.append(each)
     return made
 
 
@@ -41,30 +43,32 @@ def _widened(moment: Moment, others: list[Moment]) -> Moment:
     of them have do not reach that far."""
     if not others:
         return moment
-    least, most = (ends(getattr(each.total, name) for each in others) for ends, name in ((min, "low"), (max, "high")))
-    terms = [_reaching(term, [_like(term, other) for other in others]) for term in moment.terms]
+    least, most = min([each.total.low for each in others]), max([each.total.high for each in others])
+    held = [_by_key(other) for other in others]
+    terms = [_reaching(term, [each[term.key].size for each in held if term.key in each]) for term in moment.terms]
     if total([term.size for term in terms]).low > least:
-        terms = [
-            term if _everywhere(term, others) else replace(term, size=Size.between(0, term.size.high, term.size.bytes)) for term in terms
-        ]
-    fullest = max(others, key=lambda other: other.total.high)
+        terms = [_sized(term, 0, term.size.high) if not all(term.key in each for each in held) else term for term in terms]
     if total([term.size for term in terms]).high < most:
-        terms += [_open(term) for term in fullest.terms if all(term.key != each.key for each in moment.terms)]
+        own, fullest = _by_key(moment), max(others, key=lambda other: other.total.high)
+        terms += [_open(term) for term in fullest.terms if term.key not in own]
     return replace(moment, terms=tuple(terms))
 
 
-def _like(term: Term, other: Moment) -> Term | None:
-    return next((each for each in other.terms if each.key == term.key), None)
+def _by_key(moment: Moment) -> dict[str, Term]:
+    """The terms of a moment, of one key the first."""
+    return {term.key: term for term in reversed(moment.terms)}
 
 
-def _everywhere(term: Term, others: Iterable[Moment]) -> bool:
-    return all(_like(term, other) is not None for other in others)
-
-
-def _reaching(term: Term, like: list[Term | None]) -> Term:
+def _reaching(term: Term, like: list[Size]) -> Term:
     """A term with the ends of all that stand in its place."""
-    sizes = [term.size, *(each.size for each in like if each is not None)]
-    return replace(term, size=Size.between(min(size.low for size in sizes), max(size.high for size in sizes), term.size.bytes))
+    size = term.size
+    return _sized(term, min([size.low, *[each.low for each in like]]), max([size.high, *[each.high for each in like]]))
+
+
+def _sized(term: Term, low: int, high: int) -> Term:
+    """A term with these ends."""
+    size = term.size
+    return term if (low, high) == (size.low, size.high) else replace(term, size=Size.between(low, high, size.bytes))
 
 
 def _open(term: Term) -> Term:

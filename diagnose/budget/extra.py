@@ -37,7 +37,7 @@ def reward(job: Setup, role: Role) -> list[Term]:
         return []
     if role.offloaded:
         return [job.term("reward_offloaded", "extra_models", "0", source=FROZEN)]
-    values: dict[str, Number] = {**job.values, "P_r": role.model.params - role.model.head_params}
+    values: dict[str, Number] = {**job.values, "P_r": role.model.headless_params}
     per = "/N" if job.sharding.scheme == "zero3" else ""
     return [term("reward", "extra_models", f"2*P_r{per}", values, source="reward model, no gradients")]
 

@@ -67,6 +67,11 @@ def observed(book: FactBook) -> Size | None:
     return reserved - idle if reserved is not None and idle is not None else None
 
 
+def filled(book: FactBook) -> Size | None:
+    """What a cause has to account for: allocated at the failure, else the whole card; None where neither is known."""
+    return observed(book) or book.size("hardware.capacity") or book.size("log.capacity")
+
+
 def usable(book: FactBook) -> Size | None:
     """What torch could have had on this card at the failure, a cap of the process included; None where the message does not say."""
     free, held = book.size("log.free"), book.size("log.allocated")

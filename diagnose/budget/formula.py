@@ -174,7 +174,7 @@ def term(key: str, group: str, symbols: str, values: Values, *, source: str = ""
     """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
     `said` fills the placeholders of its name."""
     used = _letters(symbols, low, high)
-    return _made(key, group, symbols, source, low, high, tuple(said.items()), *[values[name] for name in used])
+    return _made(key, group, symbols, source, low, high, tuple(said.items()), *map(values.__getitem__, used))
 
 
 @cache

@@ -11,6 +11,7 @@ from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Host, Moment, Term
 from diagnose.budget.setup import Setup
+from diagnose.budget.sharding import CARDS_OF_A_NODE
 from diagnose.budget.states import ZERO, letter
 
 
@@ -27,8 +28,9 @@ def host(job: Setup) -> Host:
 
 
 def _of_node(job: Setup) -> dict[str, Number]:
-    """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine."""
-    nodes = max(1, job.book.count("parallel.nodes") or 1)
+    """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
+    many nodes there are, one has no more than eight cards."""
+    nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
     here = max(1, job.sharding.cards // nodes)
     return {**job.values, "nodes": nodes, "n_r": here, "n_e": max(1, here // max(1, job.book.count("rollout.tensor_parallel") or 1))}
 

@@ -7,12 +7,14 @@ activations, too.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from diagnose.budget import activations, comm, extra, states
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
 from diagnose.budget.roles import Role, roles
 from diagnose.budget.setup import Setup, setup
-from diagnose.phrases import phrase
+from diagnose.phrases import Text, phrase
 from diagnose.record import replace
 
 
@@ -92,10 +94,12 @@ def joined_step(job: Setup) -> list[Term]:
 def of_role(role: Role, terms: list[Term]) -> list[Term]:
     """Terms of another role, named as such."""
     name = phrase(f"ledger.role_{'actor' if role.policy else role.name}")
-    return [
-        replace(term, key=f"{role.name}_{term.key}", name=phrase("ledger.of_role", role=name, name=term.name), group="extra_models")
-        for term in terms
-    ]
+    return [replace(term, key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
+
+
+@lru_cache(maxsize=1024)  # the same few names in every moment of every ledger
+def _named(role: Text, name: Text) -> Text:
+    return phrase("ledger.of_role", role=role, name=name)
 
 
 def _host(job: Setup) -> Setup | None:

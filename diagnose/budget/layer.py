@@ -9,7 +9,7 @@ from diagnose.budget import adapters, dora, prompts
 from diagnose.budget.known import table
 from diagnose.budget.mixture import experts, working
 from diagnose.budget.mode import Mode, autocasts, keeps_product, mode, padded, upcast
-from diagnose.budget.scores import additive_masks, broadcasts, score
+from diagnose.budget.scores import additive_masks, broadcasts, score, scores_of
 from diagnose.budget.setup import Setup
 from diagnose.budget.uneven import of_layer
 from diagnose.budget.weights import quantised
@@ -42,7 +42,7 @@ def layer(job: Setup) -> Layer:
     dense = [*around, _mlp(job, how), *beside]
     sparse = [*around, experts(job, how), *adapters.sparse(job, how)] if model and model.experts else []
     eager = job.attention == "eager"
-    scores = f"{score(job, how)}*B*a*s*s" if eager else additive_masks(job)
+    scores = scores_of(job, how, score(job, how)) if eager else additive_masks(job)
     return Layer(
         _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
     )
@@ -68,7 +68,7 @@ def _norms(job: Setup, how: Mode) -> str:
     if model and model.norm_kind == "layernorm":
         return _layernorms(model, how, sum(_reads(job)))
     if how.lora and not prompts.scales(job):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
-        return f"{count * (2 if how.fused and how.each == 2 else 4)}*h"
+        return f"{count * frozen_norm(model, how)}*h"
     inputs = 0 if how.lora else adapters.entrances(model)
     if how.each == 4:
         return f"{count * 8 + 4 * inputs}*h"
@@ -78,6 +78,12 @@ def _norms(job: Setup, how: Mode) -> str:
         return f"{(count - after) * before + after * behind + 2 * sum(_reads(job))}*h"
     each = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
     return f"{count * each + 2 * inputs}*h"
+
+
+def frozen_norm(model: Model | None, how: Mode) -> int:
+    """Bytes per token and width that a frozen RMSNorm keeps of its input."""
+    again = 2 if model and model.norm_keeps_input and how.each == 2 else 0
+    return again + (2 if how.fused and how.each == 2 else 4)
 
 
 def _layernorms(model: Model, how: Mode, reads: int) -> str:
@@ -100,6 +106,8 @@ def _attention(job: Setup, how: Mode) -> str:
     if job.model and job.model.latent:
         return _latent(job, how)
     query, key = (width * how.attended // 2 for width in _copies(job))
+    if job.model and job.model.disentangled:  # keys meet the positions as they are, and the queries divided
+        query += how.attended
     if job.attention == "eager" and not _shares_output(job, how):  # a product of matrices keeps what it reads, not what it makes
         query -= how.attended
     elif job.attention != "eager" and broadcasts(job) and _shares_output(job, how):  # a product head by head, copied for o_proj
@@ -122,7 +130,8 @@ def _views(job: Setup, how: Mode) -> list[str]:
     parts = []
     if model.fused_qkv and model.rotary and (grouped or model.kv == model.a):  # values stay a view of the fused output
         parts.append(f"{how.each}*q + {how.each}*k")
-    if model.partial_rotary and grouped and _shares_output(job, how):  # queries lie head by head, so the output is copied for o_proj
+    if (model.partial_rotary or model.head_major) and grouped and _shares_output(job, how):
+        # queries lie head by head, so the output is copied for o_proj
         parts.append(f"{how.each}*q")
     return parts
 
@@ -160,10 +169,13 @@ def _latent(job: Setup, how: Mode) -> str:
 def _mlp(job: Setup, how: Mode) -> str:
     model = job.model
     product = how.each if keeps_product(job, how) else 0
+    dropped = int(model is not None and model.inner_dropout)  # its mask
     if model is None or model.gated:
-        return f"{(2 if how.fused else 3) * how.each + product}*f"
-    if model.act == "relu":  # keeps its own output, which is the product
-        return f"{how.each}*f"
+        written = model is not None and model.act == "written"
+        inside = (20 if how.own and how.each == 2 else 6 * how.each) if written else (2 if how.fused else 3) * how.each
+        return f"{inside + product + dropped}*f"
+    if model.act == "relu":  # keeps its own output, which is the product unless some of it is dropped
+        return f"{how.each + dropped * (product + 1)}*f"
     if model.act == "written":  # GELU in python operators; its powers are fp32 under autocast
         return f"{(14 if how.own and how.each == 2 else 4 * how.each) + product}*f"
     return f"{how.each + product}*f"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from diagnose.budget import apart, extra, failure, moments, outside
 from diagnose.budget.ends import spanned
 from diagnose.budget.host import host
-from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.budget.ledger import Host, Ledger, Moment, total
 from diagnose.budget.remembered import Memory
 from diagnose.budget.roles import Role, roles
 from diagnose.budget.setup import Setup, setup
 from diagnose.facts import FactBook
-from diagnose.record import replace
+from diagnose.record import record, replace
 from diagnose.units import Size
 
 
@@ -18,7 +18,7 @@ def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
     drawn = _DRAWN.of(book, cast)
-    return _beside(book, cast, tuple(_ledger(book, cast, index, list(found)) for index, found in enumerate(drawn)))
+    return _beside(book, cast, tuple(_ledger(book, cast, index, each) for index, each in enumerate(drawn)))
 
 
 #: Which roles share their cards, by the fact that says so.
@@ -52,36 +52,54 @@ def _left(usable: Size, others: Size) -> Size:
     return Size.between(*(max(0, end) for end in ends))
 
 
-def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, found: list[Moment]) -> Ledger:
+@record
+class Drawn:
+    """What of a role's ledger no figure of a message changes. `kinds`: of groups that a rank exchanges with."""
+
+    moments: tuple[Moment, ...]
+    cards: int
+    kinds: int
+    host: Host
+    unknown: tuple[str, ...]
+    complete: bool
+
+
+def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, drawn: Drawn) -> Ledger:
     role, first = cast[index], index == 0
-    job = setup(book, role)
     here = first and _failed_here(book, role, cast)
-    failing, whole = None, None
+    failing, found, whole = None, drawn.moments, None
     if here and found:
-        failing, found, whole = moments.failing(job, found)
+        failing, then, whole = moments.failing(setup(book, role), list(found))
+        found = tuple(then)
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
         role=role.name,
-        gpus=job.sharding.cards,
-        moments=tuple(found),
+        gpus=drawn.cards,
+        moments=found,
         capacity=capacity,
-        usable=_usable(book, job, capacity, printed=first),
+        usable=_usable(book, role, drawn, capacity, printed=first),
         failing=failing,
         observed=failure.observed(book) if here else None,
-        host=host(job),
-        unknown=job.unknown,
-        complete=_complete(job),
+        host=drawn.host,
+        unknown=drawn.unknown,
+        complete=drawn.complete,
         whole=whole,
     )
 
 
-def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[tuple[Moment, ...], ...]:
-    """The moments of every role. Those of one process stand in each other's, so that each is set up once."""
+def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[Drawn, ...]:
+    """What is drawn up for every role. Those of one process stand in each other's moments, so that each is set up once."""
     jobs = [setup(book, role) for role in cast]
     for job in jobs:
         job.cast.extend(cast)
         job.kin.update((other.role.name, other) for other in jobs)
-    return tuple(tuple(spanned(job, _moments)) for job in jobs)
+    return tuple(map(_of, jobs))
+
+
+def _of(job: Setup) -> Drawn:
+    shards = job.sharding
+    kinds = outside.groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
+    return Drawn(tuple(spanned(job, _moments)), shards.cards, kinds, host(job), job.unknown, _complete(job))
 
 
 _DRAWN = Memory(_drawn)
@@ -95,6 +113,8 @@ def forget() -> None:
 def _moments(job: Setup) -> list[Moment]:
     if job.role.name == "engine":
         return moments.engine(job)
+    if job.role.predicts:
+        return moments.predicting(job)
     return moments.trained(job) if job.role.trained else moments.frozen(job)
 
 
@@ -106,17 +126,15 @@ def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
     return named in (None, role.name) or (not role.apart and all(each.name != named for each in cast))
 
 
-def _usable(book: FactBook, job: Setup, capacity: Size | None, *, printed: bool) -> Size | None:
+def _usable(book: FactBook, role: Role, drawn: Drawn, capacity: Size | None, *, printed: bool) -> Size | None:
     """Free + allocated + unallocated at the failure, for the process that `printed` it; else capacity less context and communicators."""
     figure = failure.usable(book) if printed else None
     if figure is not None:
-        moved = extra.moved_share(job)
+        moved = extra.moved_share(setup(book, role))
         return figure if moved is None else figure + moved
     if capacity is None:
         return None
-    shards = job.sharding
-    kinds = outside.groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
-    less = outside.context(book) + outside.modules() + outside.communicators(shards.cards, kinds)
+    less = outside.context(book) + outside.modules() + outside.communicators(drawn.cards, drawn.kinds)
     return Size.between(capacity.low - less.high, capacity.high - less.low, capacity.bytes - less.bytes)
 
 
@@ -124,5 +142,13 @@ def _complete(job: Setup) -> bool:
     """Whether no resident term and no activation is missing."""
     if job.role.name == "engine":
         return job.knows("P")
-    needs = ["P", "T", "h", "V", *(["Pt"] if job.role.trained else []), *(["N"] if job.sharding.scheme not in ("single", "ddp") else [])]
+    needs = [
+        "P",
+        "T",
+        "h",
+        "V",
+        *(["T_e"] if job.model and job.model.source else []),
+        *(["Pt"] if job.role.trained else []),
+        *(["N"] if job.sharding.scheme not in ("single", "ddp") else []),
+    ]
     return job.knows(*needs)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from diagnose import shipped
 from diagnose.budget.known import within
-from diagnose.record import record, replace
-from diagnose.truth import Truth
+from diagnose.record import NamedTuple, record, replace
+from diagnose.truth import Truth, not_
 from diagnose.units import Version
 
 
@@ -71,17 +71,28 @@ def _loss(entry: dict[str, Any]) -> Loss:
     return Loss(entry["name"], call, backward, kept, beside, completion, always, presumed, entry["source"])
 
 
+class Asked(NamedTuple):
+    """What decides which loss a job has: its framework and stage, the model's family, the releases of the framework (`own`) and of
+    transformers, whether accelerate hands the trainer fp32 logits (`converted`), whether the forward runs under `autocast`, and whether all
+    is computed in fp32 (`double`)."""
+
+    framework: str
+    stage: str
+    family: str = ""
+    own: Version | None = None
+    transformers: Version | None = None
+    converted: Truth = False
+    autocast: Truth = None
+    double: Truth = None
+
+
 @lru_cache(maxsize=256)
-def loss_of(framework: str, stage: str, family: str, own: Version | None, transformers: Version | None, converted: Truth) -> Loss:
-    """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold. `own` is the framework's
-    release; `converted`: whether accelerate hands the trainer fp32 logits."""
-    span = losses()["own_loss"].get(family)
-    own_loss = False if span is None else True if not span else _in_span(span, transformers)
-    early = _in_span("<4.45", transformers)
-    fp32 = True if True in (early, converted) else False if (early, converted) == (False, False) else None
+def loss_of(asked: Asked) -> Loss:
+    """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
+    marks = _marks(asked)
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = _holds(when, framework, stage, own, transformers, {"own_loss": own_loss, "fp32": fp32})
+        holds = _holds(when, asked, marks)
         if holds is None or holds:
             may.append(loss)
         if holds:
@@ -90,15 +101,28 @@ def loss_of(framework: str, stage: str, family: str, own: Version | None, transf
     raise AssertionError("the last entry of rules/losses.yaml losses holds always")
 
 
-def _holds(
-    when: dict[str, Any], framework: str, stage: str, own: Version | None, transformers: Version | None, marks: dict[str, Truth]
-) -> Truth:
+def _marks(asked: Asked) -> dict[str, Truth]:
+    """The conditions that are neither names nor releases."""
+    plain = asked.family in losses()["plain_loss"]
+    span = losses()["own_loss"].get(asked.family)
+    upcast = False if plain else _in_span("<4.45", asked.transformers)
+    return {
+        "plain_loss": plain,
+        "whole_rows": asked.family in losses()["whole_rows"],
+        "in_fp32": asked.double,
+        "in_16_bits": not_(asked.autocast) if plain else False,
+        "own_loss": False if span is None else True if not span else _in_span(span, asked.transformers),
+        "fp32": True if True in (upcast, asked.converted) else False if (upcast, asked.converted) == (False, False) else None,
+    }
+
+
+def _holds(when: dict[str, Any], asked: Asked, marks: dict[str, Truth]) -> Truth:
     """Whether an entry's conditions hold; None where a release or a mark that decides is not known."""
-    if framework not in when.get("framework", (framework,)) or stage not in when.get("stage", (stage,)):
+    if asked.framework not in when.get("framework", (asked.framework,)) or asked.stage not in when.get("stage", (asked.stage,)):
         return False
     found = [
-        _in_span(when["version"], own) if "version" in when else True,
-        _in_span(when["transformers"], transformers) if "transformers" in when else True,
+        _in_span(when["version"], asked.own) if "version" in when else True,
+        _in_span(when["transformers"], asked.transformers) if "transformers" in when else True,
         *(marks[name] for name in marks if when.get(name)),
     ]
     return False if False in found else None if None in found else True

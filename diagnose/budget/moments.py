@@ -18,15 +18,12 @@ def trained(job: Setup) -> list[Moment]:
     held = passes.resident(job, moments=True)
     live = [*held, *comm.gathered(job)]
     seen = [*vision.pixels(job), *vision.tower_kept(job), *inside.joined(job)]
-    kept = [*compiled(job, activations.stored), *activations.stem(job)]
+    stem = activations.stem(job)
+    kept = [*compiled(job, activations.stored), *stem]
     forward = [*live, *seen, *kept]
     moving = comm.exchanged(job)
-    waiting = [
-        *live,
-        *seen,
-        *compiled(pipeline.in_flight(job), activations.stored),
-        *activations.stem(job),
-    ]  # of the first stage of a pipeline
+    first_stage = pipeline.in_flight(job)
+    waiting = forward if first_stage is job else [*live, *seen, *compiled(first_stage, activations.stored), *stem]
     tower = [*live, *seen, *vision.tower_working(job)]
     copies = activations.cached(job)
     found = [
@@ -95,7 +92,7 @@ def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Te
 
 
 def _bytes(terms: Iterable[Term]) -> int:
-    return total([term.size for term in terms]).bytes
+    return sum([term.size.bytes for term in terms])
 
 
 def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
@@ -103,6 +100,15 @@ def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
     static = [term for term in held if term.group != "gradients"]
     kept = comm.gathered(job) if job.sharding.scheme == "zero3" else []
     return [*static, *states.gradients(job, resident=False), *kept, *states.step_transient(job), *inside.joined_step(job)]
+
+
+def predicting(job: Setup) -> list[Moment]:
+    """A job that does not train: loading, then what it generates or the logits of its batches. No layer keeps what it computes."""
+    held = [*states.weights(job), *comm.gathered(job)]
+    generates = passes.generates(job)
+    name = "generate" if generates and job.book.word("log.phase") != "eval" else "eval"
+    made = passes.generated(job) if generates else passes.evaluation_pass(job)
+    return [Moment("load", tuple(passes.loading(job))), Moment(name, (*held, *made))]
 
 
 def frozen(job: Setup) -> list[Moment]:
@@ -148,7 +154,7 @@ def at_failure(job: Setup, stands: Moment) -> list[Term]:
         exist = _explained_with_moments(job, stands, seen)
     if stands.name == "optimizer_step" and not exist and seen is not None:
         return _during_first_step(job, seen)
-    if stands.name in ("eval", "logprob"):
+    if stands.name in ("eval", "logprob") and not (job.role.predicts and passes.generates(job)):
         asked = passes.evaluating(job) if stands.name == "eval" else passes.scoring(job)
         return [*(term for term in stands.terms if term.group != "logits"), *failure.before_loss_block(asked or job)]
     if stands.name not in ("forward_end", "loss_call"):

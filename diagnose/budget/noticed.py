@@ -49,6 +49,9 @@ def of_settings(book: FactBook) -> list[Fact]:
     missing = "zero.config" in book and "zero.stage" not in book
     if missing or book.switch("config.given"):
         made.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
+    step, every = book.count("log.step"), book.count("save.every")
+    if step and every:
+        made.append(_fact("log.save_due", step % every == 0, "steps between checkpoints divide the last step"))
     torch = book.version("version.torch")
     if torch is not None:
         made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
@@ -56,12 +59,14 @@ def of_settings(book: FactBook) -> list[Fact]:
 
 
 def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """Gradients that wait whole for the micro batch that reduces them; attention scores, had attention been eager."""
+    """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
+    scores, had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
     made = _of_rows(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
     if waiting is not None and (waiting.bytes or ledger.complete):
         made.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
+    made += _of_saved_modules(book, ledger)
     if book.switch("model.attention_maybe_eager") and ledger.complete:
         other = accounts(book.changed({"model.attention": "eager"}))
         scores = [moment.of("attention_scores") for moment in other[0].moments] if other else []
@@ -69,6 +74,18 @@ def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
             largest: Size = max(scores, key=lambda size: size.bytes)
             made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
     return made
+
+
+def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """What the largest moment would be smaller by if adapters alone learned."""
+    if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
+        return []
+    other = accounts(book.changed({"lora.modules_to_save": "none"}))
+    alone = other[0].peak if other else None
+    if alone is None:
+        return []
+    saved = Size.exactly(max(0, ledger.peak.total.bytes - alone.total.bytes))
+    return [_fact("ledger.saved_modules", saved, "the largest moment less the same with adapters alone")]
 
 
 def _of_rows(ledger: Ledger) -> list[Fact]:

@@ -64,23 +64,38 @@ def evaluating(job: Setup) -> Setup | None:
 
 
 def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
-    """One evaluation forward, and the predictions that stay on the card until they are moved to the host."""
-    asked = evaluating(job)
+    """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has none
+    (trl experimental/ppo/ppo_trainer.py generate_completions)."""
+    asked = evaluating(job) if job.role.policy else None
     if asked is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
         return []
-    scored = [*live, *activations.stem(asked), *logits.in_evaluation(asked), *predictions(asked)]
+    scored = [*live, *evaluation_pass(asked)]
     made = generation(asked)
     if made and job.framework in table()["generates_without_loss"]:
         return [Moment("eval", (*live, *made))]
     return [Moment("eval", tuple(max([scored, [*live, *made]], key=lambda terms: total([term.size for term in terms]).bytes)))]
 
 
+def evaluation_pass(job: Setup) -> list[Term]:
+    """What one pass over the rows of evaluation takes for itself, and the predictions that stay on the card."""
+    return [*activations.stem(job), *logits.in_evaluation(job), *predictions(job)]
+
+
 def generation(job: Setup) -> list[Term]:
-    """What evaluation generates, on top of everything that training keeps: the cache of all its rows at their longest. A loss is computed
-    when the cache is gone, where one is."""
+    """What evaluation generates, on top of everything that training keeps. A loss is computed when the cache is gone, where one is."""
+    return generated(job) if generates(job) else []
+
+
+def generates(job: Setup) -> bool:
+    """Whether evaluation, or a job that does not train, generates."""
+    book = job.book
+    shown = book.word("log.doing") == "generate_in_evaluation" or (job.role.predicts and book.word("log.phase") == "generation")
+    return shown or bool(book.switch("eval.generates"))
+
+
+def generated(job: Setup) -> list[Term]:
+    """The cache of all rows at their longest, and what filling it takes."""
     rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
-    if not (job.book.switch("eval.generates") or job.book.word("log.doing") == "generate_in_evaluation"):
-        return []
     return extra.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
 
 

@@ -86,10 +86,15 @@ class _Watched(FactBook):
     def __init__(self, book: FactBook, readings: list[tuple[_Question, Hashable]]) -> None:
         self._book, self._readings = book, readings
         self._noted: set[_Question] = set()
+        self._values: dict[str, Value] = {}
 
     def value(self, name: str) -> Value:
-        self._note("value", name)
-        return self._book.value(name)
+        """A third of the work of drawing is asking for values, mostly for those that were asked for before."""
+        values = self._values
+        if name not in values:
+            value = values[name] = self._book.value(name)
+            self._readings.append((("value", name), (value.__class__, value)))
+        return values[name]
 
     def fact(self, name: str) -> Fact | None:
         self._note("fact", name)
@@ -122,9 +127,13 @@ class _Changed(FactBook):
 
     def __init__(self, book: FactBook, values: Mapping[str, Value]) -> None:
         self._book, self._values = book, values
+        self._seen = dict(values)
 
     def value(self, name: str) -> Value:
-        return self._values[name] if name in self._values else self._book.value(name)
+        seen = self._seen
+        if name not in seen:
+            seen[name] = self._book.value(name)
+        return seen[name]
 
     def fact(self, name: str) -> Fact | None:
         return Fact(name, self._values[name], "given", NOWHERE) if name in self._values else self._book.fact(name)

@@ -39,6 +39,11 @@ class Role:
         return self.name in ("train", "actor")
 
     @property
+    def predicts(self) -> bool:
+        """Whether the job is about a model that learns nothing: it evaluates, predicts or generates."""
+        return self.policy and not self.trained
+
+    @property
     def hosts(self) -> bool:
         """Whether other roles may live in its process."""
         return self.policy and not self.apart
@@ -51,7 +56,8 @@ def roles(book: FactBook) -> tuple[Role, ...]:
         return (_server(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
     if book.word("train.stage") not in table()["rollouts"]:
-        return (Role("train", policy, world, trained=True, headless=book.word("model.head") in ("none", "classes")),)
+        learns, headless = book.switch("train.enabled") is not False, book.word("model.head") in ("none", "classes")
+        return (Role("train", policy, world, trained=learns, headless=headless),)
     counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))
     found = _apart(book, policy, world) if counted else _together(book, policy, world)
     failed = book.word("log.role")

@@ -26,8 +26,20 @@ def score(job: Setup, how: Mode) -> int:
     return softmax + (how.attended if model and model.softcap else 0)
 
 
+def scores_of(job: Setup, how: Mode, each: int) -> str:
+    """The scores of one layer, `each` bytes per element. Disentangled attention (DeBERTa) keeps its mask, the places where queries and keys
+    look up their distance, and what they gave for every distance (transformers modeling_deberta_v2.py disentangled_attention_bias)."""
+    if job.model is None or not job.model.disentangled:
+        return f"{each}*B*a*s*s"
+    return f"(({each}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
+
+
 def additive_masks(job: Setup) -> str:
-    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it."""
+    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it; the bias of T5, with the
+    mask added to it, has the heads' own."""
+    if job.attention == "sdpa" and job.model is not None and job.model.relative_bias:
+        masked = " + 1" if job.model.source else ""  # the boolean mask of a decoder
+        return f"({mode(job).attended}*a{masked})*B*s*s"
     release = job.book.version("version.transformers")
     keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and padded(job)
     return f"{mode(job).attended}*B*s*s" if keeps else ""

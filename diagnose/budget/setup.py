@@ -6,7 +6,7 @@ from diagnose.budget import batch, sharding, split
 from diagnose.budget.formula import Number, Span, term
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Term
-from diagnose.budget.losses import Loss, loss_of, losses
+from diagnose.budget.losses import Asked, Loss, loss_of, losses
 from diagnose.budget.precision import Precision, precision
 from diagnose.budget.roles import Role, of_role
 from diagnose.budget.trainable import Trainable, layers_without, trainable, wrapped_params
@@ -58,50 +58,19 @@ class Setup:
         return term(key, group, symbols, self.values, source=source, low=low, high=high, **said)
 
     def knows(self, *letters: str) -> bool:
-        return all(map(self.values.__contains__, letters))
+        return self.values.keys() >= set(letters)
 
 
 def setup(given: FactBook, role: Role) -> Setup:
     """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
     book = of_role(given, role)
-    unknown: list[str] = []
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
     model = _built(role.model, framework, book)
     shards = sharding.sharding(book, role)
-    held = precision(book, role, shards, framework)
     learnt = trainable(book, role, framework)
-    if isinstance(held.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
-        held = precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
+    held = _held(book, role, shards, framework, learnt)
     rows = batch.batch(book, role, stage)
-    kernel = book.word("train.loss_kernel") or "none"
-    own = book.version(f"version.{framework}") if framework else None
-    converted = _converted(book, framework, shards)
-    loss = loss_of(framework, stage, model.family if model else "", own, book.version("version.transformers"), converted)
-    values: dict[str, Number] = {}
-    if model is not None:
-        values |= split.letters(model, shards)
-    params = learnt.params
-    if params is not None:
-        values["P"] = split.on_card(model, params, shards)
-    else:
-        unknown.append("model.shape")
-    if learnt.count is not None:
-        every = learnt.count == params  # adapters and single layers are divided evenly
-        values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
-    values |= {"w": held.weight, "g": held.gradient}
-    over = shards.group if params is None or learnt.lora else split.ranks_of_states(model, params, shards)
-    if over:
-        values["N"] = over
-    if learnt.lora:
-        values |= {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
-        if model is not None and learnt.kind == "dora":
-            values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
-        if model is not None and layers_without(learnt.kind):
-            values["L_p"] = max(0, model.L - layers_without(learnt.kind))
-    values |= rows.letters
-    if shards.sequence and "T" in rows.letters:
-        whole = rows.letters["T"]
-        values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
+    without_shape = () if learnt.params is not None else ("model.shape",)
     return Setup(
         given=given,
         book=book,
@@ -113,12 +82,70 @@ def setup(given: FactBook, role: Role) -> Setup:
         precision=held,
         trainable=learnt,
         batch=rows,
-        loss=loss,
+        loss=_loss(book, framework, stage, model, shards),
         checkpointing=book.word("train.gradient_checkpointing") or "disabled",
         attention=book.word("model.attention") or "sdpa",
-        fused=kernel == "liger",
-        values=values,
-        unknown=tuple(dict.fromkeys([*unknown, *shards.unknown, *held.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])),
+        fused=book.word("train.loss_kernel") == "liger",
+        values=_letters(model, shards, held, learnt, rows),
+        unknown=tuple(dict.fromkeys([*without_shape, *shards.unknown, *held.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])),
+    )
+
+
+def _held(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
+    """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
+    held = precision(book, role, shards, framework)
+    if isinstance(held.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
+        return precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
+    return held
+
+
+def _letters(model: Model | None, shards: sharding.Sharding, held: Precision, learnt: Trainable, rows: batch.Batch) -> dict[str, Number]:
+    """The letters of the formulas, as far as they are known."""
+    values: dict[str, Number] = {"w": held.weight, "g": held.gradient}
+    if model is not None:
+        values |= split.letters(model, shards)
+    params = learnt.params
+    if params is not None:
+        values["P"] = split.on_card(model, params, shards)
+    if learnt.count is not None:
+        every = learnt.count == params  # adapters and single layers are divided evenly
+        values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
+    over = shards.group if params is None or learnt.lora else split.ranks_of_states(model, params, shards)
+    if over:
+        values["N"] = over
+    if learnt.lora:
+        values |= _of_adapters(model, shards, learnt)
+    values |= rows.letters
+    if shards.sequence and "T" in rows.letters:
+        whole = rows.letters["T"]
+        values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
+    return values
+
+
+def _of_adapters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:
+    """The letters that only a frozen base with adapters has."""
+    values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
+    if model is not None and learnt.kind == "dora":
+        values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
+    if model is not None and layers_without(learnt.kind):
+        values["L_p"] = max(0, model.L - layers_without(learnt.kind))
+    return values
+
+
+def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: sharding.Sharding) -> Loss:
+    """What the job's loss holds of the logits."""
+    word = book.word("train.precision")
+    return loss_of(
+        Asked(
+            framework,
+            stage,
+            family=model.family if model else "",
+            own=book.version(f"version.{framework}") if framework else None,
+            transformers=book.version("version.transformers"),
+            converted=framework in losses()["outputs_in_fp32"] and _autocast(book, shards),
+            autocast=_autocast(book, shards),
+            double=None if word is None else word == "fp32",
+        )
     )
 
 
@@ -148,9 +175,9 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 
-def _converted(book: FactBook, framework: str, shards: sharding.Sharding) -> Truth:
-    """Whether accelerate converts what the model returns to fp32: under its 16-bit autocast, which DeepSpeed goes without."""
-    if framework not in losses()["outputs_in_fp32"] or shards.zero:
+def _autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
+    """Whether a forward in 16 bits runs under autocast, whose outputs accelerate converts to fp32. DeepSpeed goes without."""
+    if shards.zero:
         return False
     word = book.word("train.precision")
     return None if word is None else word in ("bf16", "fp16")

@@ -64,6 +64,8 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         return Sharding("single", cards, cards or 1)
     tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
     scheme = _scheme(book, cards)
+    if _unsaid(book, scheme, cards):
+        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=("fsdp.sharding",))
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:
         ranks = 1
@@ -85,6 +87,11 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         hands_on=book.word("train.framework") in table()["deepspeed_direct"],
         unknown=("parallel.world",) if ranks is None else open_group,
     )
+
+
+def _unsaid(book: FactBook, scheme: Scheme, cards: int | None) -> bool:
+    """Whether a launcher's file that nobody gave may shard what seems to lie whole on every card."""
+    return scheme in ("single", "ddp") and cards != 1 and book.switch("config.launcher_missing") is True
 
 
 def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:

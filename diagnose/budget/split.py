@@ -30,6 +30,8 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
         values["N_2"] = shards.second
     if model.uneven:
         values |= {"h_p": -(-model.uneven.per_layer // inner)}
+    if model.disentangled:
+        values["r_d"] = model.disentangled
     if model.experts:
         moe = model.experts
         met: Number = moe.per_token if shards.expert < 2 else Span(moe.per_token, moe.per_token, IMBALANCE * moe.per_token)

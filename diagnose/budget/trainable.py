@@ -43,7 +43,7 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
     model = role.model
     params = model.params if model else book.count("model.total_params") if role.policy else None
     if params is not None and model is not None and role.headless:
-        params -= model.head_params
+        params = model.headless_params
     if not role.trained:
         return Trainable(params, 0, False)
     printed = book.count("model.trainable_params") if role.policy else None
@@ -101,7 +101,8 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     kind, names = book.word("lora.kind") or "lora", wrapped(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
-        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind)
+        apart = book.word("train.framework") in table()["pads_qkv"]
+        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
         count += saved
     unknown = () if rank is not None or small else ("lora.rank",)
     dropout = (book.ratio("lora.dropout") or 0) > 0
@@ -130,6 +131,9 @@ def _named(targets: str) -> set[str]:
     for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
         if fused in words:
             found |= set(parts)
+    for plain, name in (("query", "q"), ("key", "k"), ("value", "v"), ("fc1", "up"), ("fc2", "down")):  # BERT and its kin; BART, Whisper
+        if plain in words:
+            found.add(name)
     if "gate_up_proj" in words:
         found |= {"gate", "up"}
     return found
@@ -144,13 +148,25 @@ def _inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
     return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
 
 
-def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora") -> int:
+def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
     """r*(in + out) over the wrapped linears of all layers; experts are counted one by one. DoRA adds a magnitude per output (PEFT
-    tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py)."""
+    tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: linears that are one matrix have an adapter
+    for each of their parts all the same."""
     names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
-    found = [(wide, out, count) for name, wide, out, count in _linears(model) if name in names]
-    beside = {"dora": sum(out * count for _, out, count in found), "adalora": rank * sum(count for _, _, count in found)}
-    return rank * sum((wide + out) * count for wide, out, count in found) + beside.get(kind, 0)
+    found = [each for each in _linears(model) if each[0] in names]
+    made = [(wide, out, count) for _, wide, out, count in (found if apart else _in_one(model, found))]
+    beside = {"dora": sum(out * count for _, out, count in made), "adalora": rank * sum(count for _, _, count in made)}
+    return rank * sum((wide + out) * count for wide, out, count in made) + beside.get(kind, 0)
+
+
+def _in_one(model: Model, found: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
+    """The linears as the model has them: those that are one matrix in its family are one, where all of them are there."""
+    for parts, families in ((("q", "k", "v"), "qkv"), (("gate", "up"), "gate_up")):
+        within = [each for each in found if each[0] in parts]
+        if model.family in table()["in_one"][families] and len(within) == len(parts):
+            whole = (families, within[0][1], sum(out for _, _, out, _ in within), within[0][3])
+            found = [whole, *(each for each in found if each[0] not in parts)]
+    return found
 
 
 def prompt_params(model: Model, method: str) -> int:
@@ -197,6 +213,10 @@ def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
     yield from (("o", model.q, model.h, model.L), ("up", model.h, width, model.L * experts), ("down", width, model.h, model.L * experts))
     if model.gated:
         yield "gate", model.h, width, model.L * experts
+    if model.source:
+        yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
+        yield "o", model.q, model.h, model.L
+        yield from _linears(model.source)
 
 
 def _uneven_linears(model: Model, uneven: Uneven) -> Iterator[tuple[str, int, int, int]]:

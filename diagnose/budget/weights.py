@@ -30,7 +30,7 @@ def weights(job: Setup) -> list[Term]:
         return []
     if job.sharding.offload_param or job.role.offloaded:
         return [job.term("weights_offloaded", "weights", "0", source=ZERO)]
-    if job.trainable.lora and quantised(job.book):
+    if (job.trainable.lora or job.role.predicts) and quantised(job.book):
         return _quantized(job)
     each = letter(job.precision.weight, "w")
     if not job.sharding.whole_weights:
@@ -77,7 +77,7 @@ def _quantized(job: Setup) -> list[Term]:
         layers -= model.head_params
     here, every = -(-layers // job.sharding.model_parallel), job.values["P"]
     values = {**job.values, "P_lin": here, "P_rest": max(0, every - here) if isinstance(every, int) else model.params - layers}
-    rest = "4" if prepared(job) else "2"
+    rest = "4" if prepared(job) and job.role.trained else "2"
     return [
         term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),
         term("weights_unquantized", "weights", f"{rest}*P_rest{per}", values, source="PEFT utils/other.py prepare_model_for_kbit_training"),

@@ -9,12 +9,18 @@ from diagnose.catalogue.shape import Experts, Latent, Model, Uneven, Vision
 from diagnose.record import replace
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
-NORMS = {"rms": ("rms", 1), "rms_wide": ("rms_wide", 1), "layernorm": ("layernorm", 2), "layernorm_bare": ("layernorm", 0)}
+NORMS = {
+    "rms": ("rms", 1),
+    "rms_wide": ("rms_wide", 1),
+    "layernorm": ("layernorm", 2),
+    "layernorm_scale": ("layernorm", 1),
+    "layernorm_bare": ("layernorm", 0),
+}
 #: Traits of an entry's arch that are there or not.
 SWITCHES = (
     *("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks"),
     *("parallel", "fused_qkv", "fused_gate_up", "partial_rotary", "attention_dropout", "native_softmax", "softcap"),
-    *("broadcasts", "scaled_residual"),
+    *("broadcasts", "scaled_residual", "inner_dropout", "head_major", "head_dense", "pooler", "norm_keeps_input"),
 )
 
 
@@ -25,6 +31,7 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
     shape = Model(
         id=entry["id"],
         family=family["family"],
+        kind=family.get("kind", "decoder"),
         h=entry["hidden_size"],
         f=entry.get("intermediate_size") or 0,
         L=entry["num_hidden_layers"],
@@ -41,20 +48,48 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
         norm_vectors=vectors,
         qk_norm=arch.get("qk_norm", "none"),
         embed=arch.get("embed_dim", 0),
-        positions=arch.get("learned_positions", 0),
+        positions=entry.get("learned_positions", arch.get("learned_positions", 0)),
         final_norm=arch.get("final_norm", True),
         head_bias=arch.get("lm_head_bias", False),
         norms_after=arch.get("norms_after", 0),
         rotary=arch.get("rotary", True),
         act=arch.get("act", "fused"),
         dropouts=arch.get("dropouts", 0),
+        k_bias=arch.get("k_bias", True),
+        relative_bias=arch.get("relative_bias", 0),
+        disentangled=entry.get("relative_rows", 0),
         **{name: arch.get(name, False) for name in SWITCHES},
         experts=_experts(family.get("moe", {}) | entry["moe"]) if "moe" in entry else None,
         latent=_latent(entry["mla"]) if "mla" in entry else None,
         vision=_vision(family.get("vision", {}) | entry["vision"]) if "vision" in entry else None,
         uneven=_uneven(entry["uneven"]) if "uneven" in entry else None,
     )
+    shape = _stem(shape, entry)
+    if "encoder_layers" in entry:
+        shape = replace(shape, source=_source(shape, entry))
     return replace(shape, params=shape.counted)
+
+
+def _stem(shape: Model, entry: Mapping[str, Any]) -> Model:
+    """What stands before the first layer beside embeddings: a table of segments, a class token and patches of an image, which are the
+    whole row."""
+    h, patch = shape.h, entry.get("patch_size", 0)
+    count = entry.get("type_vocab_size", 0) * h
+    if not patch:
+        return replace(shape, stem_params=count)
+    tokens = (entry["patches"] if "patches" in entry else (entry["image_size"] // patch) ** 2) + 1
+    return replace(shape, stem_params=h + 3 * patch * patch * h + h, positions=tokens, fixed=tokens)
+
+
+def _source(shape: Model, entry: Mapping[str, Any]) -> Model:
+    """The encoder: layers of the same widths with tables of their own, without vocabulary and head. One that hears sound begins with
+    two convolutions of three frames, the second of which halves their number (Whisper)."""
+    h, mels = shape.h, entry.get("num_mel_bins", 0)
+    convolutions = 3 * mels * h + h + 3 * h * h + h if mels else 0
+    frames = entry.get("max_source_positions", 0)
+    found = replace(shape, L=entry["encoder_layers"], V=0, head_bias=False, head_dense=False, stem_params=convolutions, fixed=frames)
+    found = replace(found, positions=frames) if mels else found
+    return replace(found, params=found.counted)
 
 
 def _experts(moe: Mapping[str, Any]) -> Experts:

@@ -3,48 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from diagnose import shipped
+from diagnose.catalogue.spelled import SPELLINGS, number
 
 if TYPE_CHECKING:
     from diagnose.catalogue.shape import Model
 
-#: A dimension -> how configs spell it, newest first.
-SPELLINGS: dict[str, tuple[str, ...]] = {
-    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model"),
-    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads"),
-    "vocab_size": ("padded_vocab_size", "vocab_size"),
-    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "inner_hidden_size"),
-    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
-    "head_dim": ("head_dim", "kv_channels"),
-    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length", "n_ctx"),
-    "word_embed_proj_dim": ("word_embed_proj_dim",),
-    "experts": ("num_experts", "num_local_experts", "n_routed_experts"),
-    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
-    "moe_intermediate_size": ("moe_intermediate_size",),
-    "shared_intermediate_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
-    "n_shared_experts": ("n_shared_experts",),
-    "first_k_dense": ("first_k_dense_replace",),
-    "depth": ("depth", "num_hidden_layers", "num_layers"),
-    "num_heads": ("num_heads", "num_attention_heads"),
-    "patch_size": ("patch_size",),
-    "merge": ("spatial_merge_size", "pooling_kernel_size"),
-    "image_size": ("image_size", "force_image_size"),
-    "num_positions": ("num_position_embeddings", "position_embedding_size"),
-    "embed_dim": ("embed_dim",),
-    "q_lora_rank": ("q_lora_rank",),
-    "kv_lora_rank": ("kv_lora_rank",),
-    "qk_rope_head_dim": ("qk_rope_head_dim",),
-    "qk_nope_head_dim": ("qk_nope_head_dim",),
-    "v_head_dim": ("v_head_dim",),
-    "output_proj_dims": ("output_proj_dims",),
-    **{name: (name,) for name in ("hidden_size_per_layer_input", "global_head_dim", "num_kv_shared_layers")},
-}
 NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
-#: No model is larger; what is, is no config of one.
-LARGEST = 2**31
 
 
 def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model:
@@ -56,7 +24,8 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
 
     text = _nested(data, "text_config", "llm_config", "language_config") or data
     family = _family(text, data)
-    missing = [dimension for dimension in NEEDED if not _number(text, dimension)]
+    needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
+    missing = [dimension for dimension in needed if not number(text, dimension)]
     if missing:
         raise _unusable(missing, name)
     entry: dict[str, Any] = {
@@ -64,12 +33,15 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
         **_decoder(text),
         "tie_word_embeddings": _tied(text, data, family),
         "arch": _traits(text, family),
+        **_stacked(text, family),
     }
-    if _number(text, "experts"):
+    if family.get("gate_and_up_counted"):
+        entry["intermediate_size"] //= 2
+    if number(text, "experts"):
         entry["moe"] = _experts(text, entry["intermediate_size"], name)
-    if _number(text, "kv_lora_rank"):
+    if number(text, "kv_lora_rank"):
         entry["mla"] = _latent(text, name)
-    if _number(text, "hidden_size_per_layer_input") and _number(text, "global_head_dim"):
+    if number(text, "hidden_size_per_layer_input") and number(text, "global_head_dim"):
         entry["uneven"] = _uneven(text)
     tower = _tower(data, family, entry["hidden_size"])
     return shape_of(entry | ({"vision": tower} if tower else {}), family)
@@ -86,17 +58,8 @@ def _nested(data: Mapping[str, Any], *names: str) -> Mapping[str, Any] | None:
     return next((data[name] for name in names if isinstance(data.get(name), Mapping)), None)
 
 
-def _number(data: Mapping[str, Any], dimension: str) -> int | None:
-    """The dimension under any of its spellings; None where it is absent, null or no sensible number."""
-    for key in SPELLINGS[dimension]:
-        value = data.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST:
-            return value
-    return None
-
-
 def _all(data: Mapping[str, Any], dimensions: Iterable[str], name: str) -> dict[str, int]:
-    found = {dimension: _number(data, dimension) for dimension in dimensions}
+    found = {dimension: number(data, dimension) for dimension in dimensions}
     if None in found.values():
         raise _unusable((dimension for dimension, value in found.items() if value is None), name)
     return {dimension: value for dimension, value in found.items() if value is not None}
@@ -125,18 +88,48 @@ def _presumed(text: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decoder(text: Mapping[str, Any]) -> dict[str, Any]:
-    found = {dimension: _number(text, dimension) for dimension in NEEDED}
+    found = {dimension: number(text, dimension) for dimension in NEEDED}
     h, heads = found["hidden_size"] or 0, found["num_attention_heads"] or 1
-    groups = _number(text, "num_key_value_heads")
+    groups = number(text, "num_key_value_heads")
     if text.get("multi_query") is True and not text.get("new_decoder_architecture"):
-        groups = _number(text, "num_key_value_heads") if "multi_query_group_num" in text else 1
+        groups = number(text, "num_key_value_heads") if "multi_query_group_num" in text else 1
     return {
         **found,
-        "intermediate_size": _number(text, "intermediate_size") or 4 * h,  # GPT-2, BLOOM and Falcon leave it out: four times
+        "intermediate_size": number(text, "intermediate_size") or 4 * h,  # GPT-2, BLOOM and Falcon leave it out: four times
         "num_key_value_heads": groups or heads,
-        "head_dim": _number(text, "head_dim") or h // heads,
-        "max_position_embeddings": _number(text, "max_position_embeddings") or 0,
+        "head_dim": number(text, "head_dim") or h // heads,
+        "max_position_embeddings": number(text, "max_position_embeddings") or 0,
     }
+
+
+def _stacked(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any]:
+    """What only encoders have: tables of positions, segments and distances, patches of an image; and their layers, where there are
+    decoder layers as well (T5 leaves out their number where it is the same)."""
+    kind, arch = family.get("kind"), family.get("arch", {})
+    found: dict[str, Any] = {}
+    if kind is None:
+        return found
+    numbers = {name: number(text, name) or 0 for name in ("type_vocab_size", "num_mel_bins", "max_source_positions")}
+    rows = number(text, "max_target_positions") or 0
+    if "positions_beyond" in arch and text.get("position_biased_input") is not False:
+        found["learned_positions"] = rows + arch["positions_beyond"]
+    if text.get("relative_attention") is True:
+        found["relative_rows"] = 2 * (number(text, "position_buckets") or number(text, "max_position_embeddings") or 0)
+    if kind == "patches":
+        patch, image = number(text, "patch_size") or 16, text.get("image_size")
+        sides = (
+            image if isinstance(image, list) and all(isinstance(side, int) for side in image) else [number(text, "image_size") or 224] * 2
+        )
+        found |= {"vocab_size": 0, "patch_size": patch, "patches": prod(side // patch for side in sides)}
+    if kind == "encoder_decoder":
+        below = number(text, "encoder_layers") or 0
+        longest = rows if "positions_beyond" in arch else 0  # T5 has no table of positions that ends
+        found |= {
+            "encoder_layers": below,
+            "num_hidden_layers": number(text, "decoder_layers") or below,
+            "max_position_embeddings": longest,
+        }
+    return {**{name: value for name, value in numbers.items() if value}, **found}
 
 
 def _tied(text: Mapping[str, Any], data: Mapping[str, Any], family: Mapping[str, Any]) -> bool:
@@ -157,8 +150,11 @@ def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any
     if "position_encoding_2d" in text:
         arch |= FIRST_GLM
     arch |= _measures(text)
-    narrow = _number(text, "word_embed_proj_dim")
-    if narrow and narrow != _number(text, "hidden_size"):
+    if isinstance(text.get("feed_forward_proj"), str):  # T5: relu, gated-gelu, gated-silu
+        gated, act = text["feed_forward_proj"].startswith("gated"), text["feed_forward_proj"].rpartition("-")[2]
+        arch |= {"mlp": "gated" if gated else "plain", "act": {"gelu": "written", "relu": "relu"}.get(act, "fused")}
+    narrow = number(text, "word_embed_proj_dim")
+    if narrow and narrow != number(text, "hidden_size"):
         arch |= {"embed_dim": narrow, "final_norm": False}  # OPT-350m: projected in and out, normalised after each layer
     return arch
 
@@ -210,27 +206,27 @@ def _drops(text: Mapping[str, Any], keys: Iterable[str]) -> bool | None:
 
 def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, int]:
     """A mixture whose experts have no width of their own (Mixtral) has experts as wide as its MLP."""
-    width = _number(text, "moe_intermediate_size") or dense_width
-    shared = _number(text, "shared_intermediate_size") or (_number(text, "n_shared_experts") or 0) * width
+    width = number(text, "moe_intermediate_size") or dense_width
+    shared = number(text, "shared_intermediate_size") or (number(text, "n_shared_experts") or 0) * width
     return {
         **_all(text, ("experts", "experts_per_token"), name),
         "moe_intermediate_size": width,
         "shared_intermediate_size": shared,
-        "first_k_dense": min(_number(text, "first_k_dense") or 0, _number(text, "num_hidden_layers") or 0),
+        "first_k_dense": min(number(text, "first_k_dense") or 0, number(text, "num_hidden_layers") or 0),
     }
 
 
 def _latent(text: Mapping[str, Any], name: str) -> dict[str, int]:
     needed = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
-    return {"q_lora_rank": _number(text, "q_lora_rank") or 0, **_all(text, needed, name)}
+    return {"q_lora_rank": number(text, "q_lora_rank") or 0, **_all(text, needed, name)}
 
 
 def _uneven(text: Mapping[str, Any]) -> dict[str, Any]:
     """Layers that differ (Gemma 4): every so many of them, as the list of their types says, attends to everything."""
-    kinds, layers = text.get("layer_types"), _number(text, "num_hidden_layers") or 1
+    kinds, layers = text.get("layer_types"), number(text, "num_hidden_layers") or 1
     every = kinds.index("full_attention") + 1 if isinstance(kinds, list) and "full_attention" in kinds else layers
-    widths = {name: _number(text, name) for name in ("hidden_size_per_layer_input", "global_head_dim")}
-    shared = min(_number(text, "num_kv_shared_layers") or 0, layers)
+    widths = {name: number(text, name) for name in ("hidden_size_per_layer_input", "global_head_dim")}
+    shared = min(number(text, "num_kv_shared_layers") or 0, layers)
     double = text.get("use_double_wide_mlp") is True
     return {**widths, "full_attention_every": every, "num_kv_shared_layers": shared, "use_double_wide_mlp": double}
 
@@ -240,16 +236,16 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
     tower, kind = _nested(data, "vision_config"), family.get("vision", {}).get("kind")
     if tower is None or kind is None:
         return None
-    h = _number(tower, "embed_dim") or _number(tower, "hidden_size")  # Qwen2-VL: embed_dim; its hidden_size is the decoder's
-    width = _number(tower, "intermediate_size")
+    h = number(tower, "embed_dim") or number(tower, "hidden_size")  # Qwen2-VL: embed_dim; its hidden_size is the decoder's
+    width = number(tower, "intermediate_size")
     ratio = tower.get("mlp_ratio")
     if width is None and h and isinstance(ratio, (int, float)) and 0 < ratio < 100:
         width = int(h * ratio)
-    sizes = {name: _number(tower, name) for name in ("depth", "num_heads", "patch_size")}
+    sizes = {name: number(tower, name) for name in ("depth", "num_heads", "patch_size")}
     if h is None or width is None or None in sizes.values() or not sizes["patch_size"]:
         return None
     patch = sizes["patch_size"]
-    image = _number(tower, "image_size") or 0
+    image = number(tower, "image_size") or 0
     side = image // patch
     per_image = {"siglip_gemma3": 256, "clip_llava": side * side, "internvit": side * side // 4}
     found = {
@@ -257,8 +253,8 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
         "intermediate_size": width,
         **sizes,
         "out_hidden_size": decoder,
-        "merge": _number(tower, "merge") or 1,
-        "num_positions": _number(tower, "num_positions") or side * side + (0 if kind == "siglip_gemma3" else 1),
+        "merge": number(tower, "merge") or 1,
+        "num_positions": number(tower, "num_positions") or side * side + (0 if kind == "siglip_gemma3" else 1),
     }
     if kind in per_image:
         if not per_image[kind]:
@@ -266,7 +262,7 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
         found |= {"image_size": image, "tokens_per_image": per_image[kind]}
     sound = _nested(data, "audio_config")
     if kind == "gemma4" and sound is not None:
-        found["audio_width"] = _number(sound, "output_proj_dims") or 0
+        found["audio_width"] = number(sound, "output_proj_dims") or 0
     if kind == "internvit":
         normed = tower.get("qk_normalization") is True
         found |= {"qkv_bias": tower.get("qkv_bias") is not False, "qk_norm": normed, "rms_norm": tower.get("norm_type") == "rms_norm"}

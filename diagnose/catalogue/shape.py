@@ -97,10 +97,17 @@ class Model:
     `partial_rotary`: by concatenating a rotated and a plain part. `act` of a plain MLP: fused (one operator), written (in python
     operators) or relu. `dropouts`: of the residual stream per layer, as published; `attention_dropout` likewise; `native_softmax`:
     eager scores are not turned into fp32; `softcap`: they are capped by a tanh; `broadcasts`: one key head meets all queries without
-    being repeated; `scaled_residual`: what is added to the residual stream is multiplied first. Of `uneven` layers `d` and `f` are the
-    narrowest, while q, k and the largest layer are those of the last one. `embed` is the width of the embedding where it is not h,
-    `positions` the rows of a learned position table. `params` counts everything once (tied heads once), `text_params` without the
-    vision tower.
+    being repeated; `scaled_residual`: what is added to the residual stream is multiplied first; `inner_dropout`: the MLP's product has a
+    dropout; `head_major`: queries are copied head by head; `norm_keeps_input`: RMSNorms multiply their 16-bit input, not its fp32 copy;
+    `relative_bias`: rows of a learned bias per head and distance that is added to the scores (T5); `disentangled`: rows of the table of
+    relative positions that queries and keys meet (DeBERTa). Of `uneven` layers `d` and `f` are the narrowest, while q, k and the largest
+    layer are those of the last one. `embed` is the width of the embedding where it is not h, `positions` the rows of a learned position
+    table. `params` counts everything once (tied heads once), `text_params` without the vision tower.
+
+    `kind`: a decoder, an encoder, an encoder_decoder, or one that reads patches of images. `source` is the encoder whose output every
+    layer attends to as well, a stack of its own; `fixed` how many tokens a row has whatever the settings say (patches, frames).
+    `stem_params`: convolutions and single vectors before the first layer; `head_dense`: the head begins with a linear of width h and a
+    norm (masked language models); `pooler`: a classifier begins with a linear of width h.
     """
 
     id: str
@@ -146,6 +153,18 @@ class Model:
     uneven: Uneven | None = None
     broadcasts: bool = False
     scaled_residual: bool = False
+    inner_dropout: bool = False
+    head_major: bool = False
+    norm_keeps_input: bool = False
+    relative_bias: int = 0
+    disentangled: int = 0
+    kind: str = "decoder"
+    source: Model | None = None
+    fixed: int = 0
+    stem_params: int = 0
+    head_dense: bool = False
+    pooler: bool = False
+    k_bias: bool = True
 
     @property
     def q(self) -> int:
@@ -178,12 +197,20 @@ class Model:
         projections = 2 * width * self.h if width != self.h else 0
         if self.uneven:
             projections += self.per_layer * (self.V + self.h) + self.uneven.per_layer
-        return self.V * width + projections + self.positions * self.h + (self.norm_params if self.embed_norm else 0)
+        tables = self.positions * self.h + self.relative_bias * self.a
+        tables += self.disentangled * self.h + self.norm_params if self.disentangled else 0
+        return self.V * width + projections + tables + self.stem_params + (self.norm_params if self.embed_norm else 0)
 
     @property
     def head_params(self) -> int:
         """The output head; 0 where it is the embedding itself."""
-        return (0 if self.tied else self.V * self.h) + (self.V if self.head_bias else 0)
+        dense = self.h * self.h + (self.h if self.mlp_bias else 0) + self.norm_params if self.head_dense else 0
+        return (0 if self.tied else self.V * self.h) + (self.V if self.head_bias else 0) + dense
+
+    @property
+    def headless_params(self) -> int:
+        """All parameters with a classifier, or none, in place of the output head."""
+        return self.params - self.head_params + (self.h * self.h + self.h if self.pooler else 0)
 
     @property
     def norm_params(self) -> int:
@@ -196,7 +223,7 @@ class Model:
         if self.latent:
             return self.latent.params(self.h, self.a)
         count = 2 * self.h * self.q + 2 * self.h * self.k
-        count += self.q + 2 * self.k if self.qkv_bias else 0
+        count += self.q + (2 if self.k_bias else 1) * self.k if self.qkv_bias else 0
         count += self.h if self.o_bias else 0
         count += {"none": 0, "head": 2 * self.d, "full": self.q + self.k}[self.qk_norm]
         return count + (self.a if self.sinks else 0)
@@ -220,7 +247,8 @@ class Model:
             return self._uneven_layer(self.uneven, (place + 1) % self.uneven.every == 0, place >= self.L - self.uneven.shared)
         sparse = self.experts and (index % self.L) >= self.L - self.moe_layers
         mlp = self.experts.params(self.h) if self.experts and sparse else self.mlp_params
-        return self.attention_params + mlp + self.norms * self.norm_params
+        cross = self.attention_params + self.norm_params if self.source else 0
+        return self.attention_params + cross + mlp + self.norms * self.norm_params
 
     def _uneven_layer(self, uneven: Uneven, wide: bool, borrows: bool) -> int:
         d = uneven.wide_d if wide else self.d
@@ -237,4 +265,4 @@ class Model:
         layers = (self.L - self.moe_layers) * self.layer_params(0) if self.moe_layers < self.L else 0
         layers += self.moe_layers * self.layer_params(-1)
         stem = self.embedding_params + self.head_params + (self.norm_params if self.final_norm else 0)
-        return stem + layers + (self.vision.params if self.vision else 0)
+        return stem + layers + (self.vision.params if self.vision else 0) + (self.source.params if self.source else 0)

@@ -1,0 +1,54 @@
+"""How the config.json of models spell their dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: A dimension -> how configs spell it, newest first.
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model"),
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
+    "vocab_size": ("padded_vocab_size", "vocab_size"),
+    "intermediate_size": ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "inner_hidden_size", "d_ff", "decoder_ffn_dim"),
+    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
+    "head_dim": ("head_dim", "kv_channels", "d_kv"),
+    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length", "n_ctx"),
+    "word_embed_proj_dim": ("word_embed_proj_dim",),
+    "experts": ("num_experts", "num_local_experts", "n_routed_experts"),
+    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
+    "moe_intermediate_size": ("moe_intermediate_size",),
+    "shared_intermediate_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
+    "n_shared_experts": ("n_shared_experts",),
+    "first_k_dense": ("first_k_dense_replace",),
+    "depth": ("depth", "num_hidden_layers", "num_layers"),
+    "num_heads": ("num_heads", "num_attention_heads"),
+    "patch_size": ("patch_size",),
+    "merge": ("spatial_merge_size", "pooling_kernel_size"),
+    "image_size": ("image_size", "force_image_size"),
+    "num_positions": ("num_position_embeddings", "position_embedding_size"),
+    "embed_dim": ("embed_dim",),
+    "q_lora_rank": ("q_lora_rank",),
+    "kv_lora_rank": ("kv_lora_rank",),
+    "qk_rope_head_dim": ("qk_rope_head_dim",),
+    "qk_nope_head_dim": ("qk_nope_head_dim",),
+    "v_head_dim": ("v_head_dim",),
+    "output_proj_dims": ("output_proj_dims",),
+    "encoder_layers": ("encoder_layers", "num_layers"),
+    "decoder_layers": ("decoder_layers", "num_decoder_layers"),
+    "max_target_positions": ("max_target_positions", "max_position_embeddings", "n_positions"),
+    **{name: (name,) for name in ("type_vocab_size", "position_buckets", "num_mel_bins", "max_source_positions")},
+    **{name: (name,) for name in ("hidden_size_per_layer_input", "global_head_dim", "num_kv_shared_layers")},
+}
+#: No model is larger; what is, is no config of one.
+LARGEST = 2**31
+
+
+def number(data: Mapping[str, Any], dimension: str) -> int | None:
+    """The dimension under any of its spellings; None where it is absent, null or no sensible number."""
+    for key in SPELLINGS[dimension]:
+        value = data.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST:
+            return value
+    return None
