@@ -321,8 +321,8 @@ def test_blocks_of_the_same_names_make_no_file_of_another_framework() -> None:
         "optimizer: {_target_: torch.optim.Adam, lr: 1.0e-5}\n"
     )
     told = read({"automodel.yaml": text})
-    assert told.inputs[0].kind == "unknown" and value(told, "train.framework") is None
-    assert value(told, "train.gradient_checkpointing") is None
+    assert told.inputs[0].kind == "automodel" and value(told, "train.framework") == "automodel"
+    assert value(told, "train.optimizer_in_backward") is None
 
 
 def test_a_forced_kind_is_taken_at_its_word() -> None:

@@ -15,7 +15,7 @@ from diagnose.facts import declared
 
 NAMES = sorted(shipped.table("frameworks"))
 FIELDS = {"key", "version", "since", "until", "values", "default", "if", "needs", "takes", "part", "times", "over", "auto", "within"}
-FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "struct", "where", "entry", "wins", "fills", "source"}
+FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "own", "struct", "where", "entry", "wins", "fills", "source"}
 RESERVED = {
     "extends",
     "version",

@@ -9,12 +9,12 @@ from diagnose.adapters import commands, named, parts, tables
 from diagnose.adapters.adopted import adopted
 from diagnose.adapters.answers import answered, knowing
 from diagnose.adapters.conflicts import conflicts, integration
-from diagnose.adapters.defaults import Setting, contradictions, defaults, disagreements, stock, unsaid_attention
+from diagnose.adapters.defaults import Setting, contradictions, defaults, disagreements, launcher_of_name, stock, unsaid_attention
 from diagnose.adapters.dimensions import built
 from diagnose.adapters.effective import derived, ineffective
 from diagnose.adapters.leaf import Leaf, Unreadable
 from diagnose.adapters.opened import Opened, opened
-from diagnose.adapters.run import alone, cut_off, run_facts, script_facts, too_late, unrecognised
+from diagnose.adapters.run import alone, cut_off, run_facts, script_facts, too_late, unrecognised, untrained
 from diagnose.adapters.settings import ConfigSource, Document, Settings
 from diagnose.adapters.spellings import Span
 from diagnose.adapters.started import Started, started
@@ -55,6 +55,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     lost, warnings = cut_off(begun)
     after, late = too_late(found)
     facts: list[Fact] = [*_frameworks(gathered, found), *run_facts(begun), *script_facts(found), *lost, *after, _given(gathered)]
+    facts += untrained(found) if not any(part.table.trainer for part in gathered) else []
     facts += alone(begun, gathered, book)
     known = FactBook(book).learn(facts)
     spans = _spans(gathered, known)
@@ -247,7 +248,8 @@ def _presumed(
         settled |= {"zero.stage"}
     settled |= {fact.name for fact in facts}
     sharded = sharded or bool(facts)
-    if missing.launcher:
+    for file, witness in missing.launcher:
+        facts += [fact for fact in launcher_of_name(file, witness) if fact.name not in settled and fact.name not in known]
         settled |= {"zero.stage", "fsdp.sharding"}
     own = [part for part in leading if part.form != "dump"]
     whole = all(part.whole for part in own) if own else any(part.whole for part in leading)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -141,6 +142,25 @@ def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
         )
         if value is not None:
             yield Fact(knob, value, "default", Witness("default", text=f"{file} as {tab.name} ships it"))
+
+
+#: How files that set a launcher up are called after what they switch on (huggingface/trl examples/accelerate_configs,
+#: hiyouga/LlamaFactory examples/accelerate).
+_CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
+    (r"fsdp", "fsdp.sharding", "full_shard"),
+    (r"(?:zero|z)[-_]?3", "zero.stage", 3),
+    (r"(?:zero|z)[-_]?2", "zero.stage", 2),
+    (r"(?:zero|z)[-_]?1", "zero.stage", 1),
+)
+
+
+def launcher_of_name(file: str, witness: Witness) -> Iterator[Fact]:
+    """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
+    yield Fact("config.launcher_missing", True, "config", witness)
+    for pattern, knob, value in _CALLED_AFTER:
+        if re.search(pattern, file.lower()):
+            yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))
+            return
 
 
 def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:

@@ -30,7 +30,7 @@ class Missing:
 
     deepspeed: list[str] = field(default_factory=list)
     trainer: bool = False
-    launcher: bool = False
+    launcher: list[tuple[str, Witness]] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     notices: list[Notice] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ def missing(gathered: Iterable[Part], begun: Iterable[Started], found: Iterable[
             if own:
                 gone.trainer = True
             elif name_of(leaf.key) == "config_file":
-                gone.launcher = True
+                gone.launcher.append((file, part.witness_of(leaf)))
             elif name_of(leaf.key) == "config":
                 gone.trainer = True
             else:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.script_calls import NAMED, called, cuts, late, loads_model, parsed, scalar
+from diagnose.adapters.script_calls import NAMED, called, cuts, generating, late, loads_model, parsed, scalar
 from diagnose.adapters.script_env import environment
 from diagnose.adapters.script_leaves import Leaves, Script
 from diagnose.adapters.script_models import Models, mapped
@@ -55,6 +55,10 @@ class Reader(Leaves):
         self._set_later(args_classes)
         for leaf, effective in environment(tree, self._constant):
             (self.script.env if effective else self.script.too_late).append(leaf)
+        made = generating(calls, self._names.modules)
+        if made is not None:
+            self.script.generates_at = self._at(made)
+            self._pipeline(made)
         if models.loads:
             self._order(order, models.loads[0], moved, argued, trained)
         return self.script
@@ -124,6 +128,11 @@ class Reader(Leaves):
         if isinstance(call.func, ast.Attribute):
             (start, end), owner = self._span(call.func.value), called(call.func.value)
             self._add(Leaf("from_pretrained", owner, self.text[start:end], start, end, *self._place(start), "scalar"))
+
+    def _pipeline(self, call: ast.Call) -> None:
+        """What a pipeline of transformers loads by itself, and how many rows it passes at a time."""
+        if called(call.func) == "pipeline":
+            self._keywords(call, "pipeline.")
 
     def _own_code(self, calls: Sequence[ast.Call]) -> None:
         """The length to which the script cuts its texts, unknown where its calls differ (a tokenizer's own limit says nothing), and

@@ -152,6 +152,13 @@ def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
             yield Fact("eval.metrics", True, "config", Witness(one.source.name, metric.line, metric.column, key="compute_metrics"))
 
 
+def untrained(found: Iterable[Opened]) -> Iterator[Fact]:
+    """That a script which only generates trains nothing."""
+    for one in found:
+        if one.script is not None and one.script.generates_at is not None:
+            yield Fact("train.enabled", False, "config", Witness(one.source.name, *one.script.generates_at, key="generate"))
+
+
 def too_late(found: Iterable[Opened]) -> tuple[list[Fact], list[Notice]]:
     """Variables that a script sets once CUDA is in use: nobody reads them any more."""
     facts: list[Fact] = []

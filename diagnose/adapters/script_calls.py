@@ -6,6 +6,7 @@ import ast
 import math
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 
 from diagnose.adapters.leaf import MAX_SCRIPT, Unreadable
 from diagnose.phrases import phrase
@@ -37,6 +38,20 @@ _STARTS = frozenset(
         "manual_seed_all",
     }
 )
+
+
+#: Calls by which a loop of one's own, or a trainer, learns.
+_LEARN = frozenset({"backward", "train", "fit", "learn"})
+
+
+def generating(calls: Sequence[ast.Call], modules: Mapping[str, str]) -> ast.Call | None:
+    """The call by which a script that learns nothing generates: a model's generate, or a pipeline of transformers. `modules`: where the
+    script's names are imported from."""
+    names = [called(call.func) for call in calls]
+    if any(name in _LEARN or name.endswith("Trainer") for name in names):
+        return None
+    ours = modules.get("pipeline", "").startswith("transformers")
+    return next((call for call, name in zip(calls, names, strict=True) if name == "generate" or (name == "pipeline" and ours)), None)
 
 
 def parsed(text: str) -> ast.Module:

@@ -24,6 +24,7 @@ class Script:
     cuda_before_shard: bool | None = None
     args_after_model: bool | None = None
     model_in_init: bool | None = None
+    generates_at: tuple[int, int] | None = None  # of a script that generates and learns nothing
     cuda_at: tuple[int, int] = (0, 0)
     cuda_by: str = ""  # what moves it: to, cuda, device_map
     model_at: tuple[int, int] = (0, 0)

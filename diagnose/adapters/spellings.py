@@ -56,9 +56,15 @@ class Key:
     code: bool = False  # a keyword of a class: a script has it, no file
     fills: int = 0  # a default: as many micro batches as make so many rows over all processes
     read_only: bool = False
+    own: bool = False  # an option that people's own scripts have: changed where it stands, never added
     wins: bool = False  # what it says holds whatever the trainer's own keys say
     entry: tuple[str, ...] = ()  # only these entry points read it (patterns in lower case; `!`: these do not); an unknown one may
     struct: Version | None = None  # the first release whose own configuration holds the key: before it, Hydra wants it added
+
+    @property
+    def addable(self) -> bool:
+        """May it be written where it does not stand yet?"""
+        return bool(self.key) and not self.read_only and not self.own
 
     def reads(self, entry: str) -> bool:
         """May this entry point read the key?"""

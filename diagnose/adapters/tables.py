@@ -168,6 +168,7 @@ def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iter
                     "code",
                     "fills",
                     "read_only",
+                    "own",
                     "wins",
                 )
                 if name in entry
