@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose.budget.derived import ON_HOST
 from diagnose.budget.ledger import Attribution, Ledger
+from diagnose.budget.message import ON_HOST
 from diagnose.judge.verdict import Judgement
 from diagnose.parse.event import Event
 from diagnose.parse.host_oom import LIMITED

@@ -55,6 +55,7 @@ def _trained(book: FactBook) -> Iterator[Fact]:
         yield _fact("model.shape", shape, witness)
     yield _fact("model.id", shape.id, witness)
     yield _fact("model.family", shape.family, witness)
+    yield _fact("model.kind", shape.kind, witness)
     yield _fact("model.total_params", shape.params, witness)
     yield _fact("model.vocab_size", shape.V, witness)
     yield _fact("model.layers", shape.L, witness)
@@ -83,8 +84,10 @@ def _named(book: FactBook, name: str) -> Model | None:
 
 def _card(book: FactBook) -> list[Fact]:
     """The card that is named, the printed capacity deciding between several of that name; else the one the capacity implies."""
-    if book.word("log.family") == "torch_mps":  # no capacity is printed, and no build of flash-attn runs there
-        return [_fact("hardware.fa2", False, Witness("catalogue", text="Apple GPU"))]
+    if book.word("log.family") == "torch_mps":  # a limit is printed instead of a capacity, and no build of flash-attn runs there
+        limit = book.fact("log.max_allowed")
+        known = [Fact("hardware.capacity", limit.value, "log", limit.witness)] if limit is not None and limit.value else []
+        return [*known, _fact("hardware.fa2", False, Witness("catalogue", text="Apple GPU"))]
     raw, capacity = book.fact("hardware.gpu"), book.size("log.capacity")
     printed = book.fact("log.capacity")
     if printed is not None and capacity is not None:

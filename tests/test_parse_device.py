@@ -172,6 +172,16 @@ def test_the_raw_device_index_of_torch_2_3(index: int) -> None:
     assert event.evidence[0].line == 2
 
 
+def test_a_message_typed_again_by_hand() -> None:
+    event = only(
+        "cuda out of memory, tried to allocate 50MiB(GPU 0; 1.96GiB totalcapacity;1.33GiB already allocated; 43.5MiB free;1.36 GiB "
+        "reserved in total by Pytorch)"
+    )
+    assert [str(size) for size in (event.requested, event.capacity, event.allocated, event.free, event.reserved_total)] == [
+        *("50 MiB", "1.96 GiB", "1.33 GiB", "43.5 MiB", "1.36 GiB")
+    ]
+
+
 def test_a_lost_device_index_is_unknown() -> None:
     """After a paste the byte is gone: the device is unknown, not zero."""
     assert (

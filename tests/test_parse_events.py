@@ -240,6 +240,8 @@ def test_a_box_of_rich_is_a_traceback() -> None:
     [
         ([("transformers/modeling_utils.py", "from_pretrained", ") = cls._load_pretrained_model(")], "model_load"),
         ([("deepspeed/runtime/engine.py", "_configure_zero_optimizer", "optimizer = DeepSpeedZeroOptimizer_Stage3(")], "init"),
+        ([("torch/nn/parallel/distributed.py", "_ddp_init_helper", "self.reducer = dist.Reducer(")], "init"),
+        ([("x/train.py", "main", "model, optimizer = accelerator.prepare(model, optimizer)"), ("x.py", "<genexpr>", "x")], "init"),
         ([("torch/utils/data/_utils/pin_memory.py", "_pin_memory_loop", "data = pin_memory(data)")], "dataset"),
         ([("transformers/models/qwen2/modeling_qwen2.py", "forward", "down_proj = self.down_proj(x)")], "forward"),
         (

@@ -88,6 +88,10 @@ def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
         ("14 pytorch allocator cache flushes since last step. this happens", "log.cache_flushes", 14),
         ("Loading extension module cpu_adam...", "zero.offload_optimizer", "cpu"),
         ("Loading model from out/checkpoint-500.", "log.resumed", True),
+        ("Restoring states from the checkpoint path at out/last.ckpt", "log.resumed", True),
+        ("==((====))==  Unsloth - 2x faster free finetuning | Num GPUs = 1", "train.framework", "unsloth"),
+        ("==((====))==  Unsloth 2025.3.19: Fast Llama patching. Transformers: 4.50.0.", "train.framework", "unsloth"),
+        ("                batch_size per (gpu * forward-pass): 1", "train.micro_batch_size", 1),
         (
             "Swift: PeftModelForCausalLM: 7635.8016M Params (20.1851M Trainable [0.2643%]), 0.0001M Buffers.",
             "model.total_params",
@@ -245,6 +249,8 @@ BAR = "{0}: {1:3d}%|##        | {2}/{3} [00:05<01:00,  2.00it/s]"
         (["04/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/1172]  lr: 1.0e-04"], "log.step", 50),
         (["04/01 10:00:00 - mmengine - INFO - Iter(train) [ 400/80000]  lr: 1.0e-04"], "log.total_steps", 80000),
         (["[04/01 10:00:00 d2.utils.events]:  eta: 1:00:00  iter: 19  total_loss: 1.2"], "log.step", 19),
+        (["Iteration:  20% 989/5070 [00:13<08:41,  7.83it/s]"], "log.step", 989),
+        (["[cub_64 epoch 7, it 7990, t 1.099] g_loss = 1.0365, d_loss = 1.1345, reg=0.0230"], "log.step", 7990),
         (["Step 7 | loss:1.2 lr:2e-5 tokens_per_second_per_gpu:812.1"], "log.step", 7),
     ],
 )

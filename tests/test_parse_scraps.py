@@ -45,6 +45,34 @@ def fact(text: str, name: str) -> object:
     return next((each.value for each in explain(text).facts if each.name == name), None)
 
 
+def test_the_line_that_rich_marks_in_a_box_without_its_head() -> None:
+    """The part of a box that was pasted: its last lines of source, one of them marked."""
+    lines = [
+        "│    628 │   │   )                                                       │",
+        "│ ❱  629 │   │   attention_probs = attention_scores.softmax(dim=-1)       │",
+        "│    630 │   │                                                           │",
+        "│    632 │   │   attention_probs = attention_probs.to(value.dtype)       │",
+        "╰──────────────────────────────────────────────────────────────────────╯",
+        message(),
+    ]
+    assert only("\n".join(lines)).phase == "attention"
+    assert fact("\n".join(lines), "model.attention") == "eager"
+    assert only("\n".join(lines[2:])).phase == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "statement", "doing"),
+    [
+        ("torch/nn/parallel/distributed.py", "_ddp_init_helper", "self.reducer = dist.Reducer(", "create_buckets"),
+        ("torch/optim/optimizer.py", "load_state_dict", "state_dict = deepcopy(state_dict)", "load_optimizer"),
+        ("mmdet/structures/bbox/bbox_overlaps.py", "bbox_overlaps", "wh = fp16_clamp(rb - lt, min=0)", "match_boxes"),
+    ],
+)
+def test_what_a_frame_shows_the_job_doing(file: str, function: str, statement: str, doing: str) -> None:
+    lines = ["Traceback (most recent call last):", f'  File "/x/{file}", line 3, in {function}', f"    {statement}", message()]
+    assert fact("\n".join(lines), "log.doing") == doing
+
+
 def test_frames_that_a_notebook_in_the_browser_made_links_of() -> None:
     """Colab's traceback, copied into Markdown: places are links, and so are line numbers in VS Code."""
     lines = [

@@ -80,6 +80,8 @@ def _facts(reading: Reading, failed: tuple[Event, Seen] | None, pages: Sequence[
     yield from environment.facts(pages)
     yield from log_facts.facts(pages, end)
     yield from run.facts(pages, looks, root, one)
+    if root is not None:
+        yield from failure.trainer(root)
 
 
 def _notices(scanned: Sequence[Scanned], all_seen: Sequence[Seen]) -> Iterator[Notice]:

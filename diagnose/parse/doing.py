@@ -1,5 +1,5 @@
 """What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
-(rules/phases.yaml, `doing`, `moves_model` and `stage`)."""
+(rules/phases.yaml, `doing`, `moves_model`, `trainer` and `stage`)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ def moves_model(frames: Sequence[Frame]) -> bool:
 def stage_of_frames(frames: Sequence[Frame]) -> str:
     """The training method whose trainer the traceback runs through; empty where it runs through none."""
     return _shown(tuple(frames), "stage")
+
+
+def trainer_of_frames(frames: Sequence[Frame]) -> str:
+    """The framework whose own code the traceback runs through; empty where it runs through none that we know."""
+    files = [frame.file.replace("\\", "/") for frame in frames]
+    rules = shipped.table("phases")["trainer"]
+    return next((str(rule["trainer"]) for rule in rules if any(pattern.found(rule["file"], file) for file in files)), "")
 
 
 @lru_cache(maxsize=1024)

@@ -22,6 +22,7 @@ class OtherProcess(NamedTuple):
     pid: int
     in_use: Size | None
     own: bool = False
+    name: str = ""  # where the message gives one
 
 
 @record(kw_only=True)

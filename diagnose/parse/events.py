@@ -45,7 +45,8 @@ _SOURCE = later(
 _WARNING = later(r"Warning|\bWARN|\bretry|reduc(?:e|ing) batch", re.IGNORECASE)
 #: Where an allocator prints a size with its unit and the number of a device, something else stands: words put together, not a message.
 _BROKEN = later(
-    r"Tried to allocate \d{1,80}(?!\d)(?:\.\d{1,80}(?!\d))?(?:(?! ?(?:[KMGT]i?B|bytes)\b)\.?\s{0,8}[^\s.]| ?[KMGT]iB\. GPU [A-Za-z])"
+    r"Tried to allocate \d{1,80}(?!\d)(?:\.\d{1,80}(?!\d)|(?!\.\d))"
+    r"(?:(?! ?(?:[KMGT]i?B|bytes)\b)\.?\s{0,8}[^\s.]| ?[KMGT]iB\. GPU [A-Za-z])"
 )
 #: How Ray's driver says that other workers printed the same line; the numbers in it are those of one of them.
 _REPEATED = later(r"\[repeated (\d{1,6})x across cluster\]")

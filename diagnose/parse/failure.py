@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact, Value, Witness
-from diagnose.parse import doing, host_oom, progress
+from diagnose.parse import doing, host_oom, progress, scraps
 from diagnose.parse.pattern import later
 from diagnose.units import Size
 
@@ -99,6 +99,12 @@ def figures(root: Event) -> Iterator[Fact]:
             yield Fact(host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, "log", _printed(root, value))
 
 
+def trainer(root: Event) -> Iterator[Fact]:
+    """The framework whose code failed, where nothing that the log prints says it (these facts come last)."""
+    if name := doing.trainer_of_frames(root.frames):
+        yield Fact("train.framework", name, "derived", root.evidence[1] if len(root.evidence) > 1 else root.evidence[0])
+
+
 def circumstances(root: Event) -> Iterator[Fact]:
     """What follows from its processes, its frames and its phase."""
     place = root.evidence[0]
@@ -109,6 +115,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
         activity = doing.of_frames(root.frames)
         if activity:
             yield Fact("log.doing", activity, "log", frame)
+        if activity == "load_optimizer":
+            yield Fact("log.resumed", True, "derived", frame)
         if doing.moves_model(root.frames):
             yield Fact("log.trainer_moves_model", True, "log", frame)
         stage = doing.stage_of_frames(root.frames)
@@ -150,6 +158,20 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
     if None not in others and root.family not in host_oom.KILLS:  # those are on the node, not on the card
         total = sum((size for size in others if size is not None), start=Size.exactly(0))
         yield Fact("log.other_processes", total, "log", place)
+    yield from _largest(root, place)
+
+
+def _largest(root: Event, place: Witness) -> Iterator[Fact]:
+    """The largest process that the message names, and what it and its like hold together (Ray writes `ray::Class.method`)."""
+    named = [(other.name.partition(".")[0], other.in_use) for other in root.other_processes if other.name and other.in_use is not None]
+    if not named:
+        return
+    name, size = max(named, key=lambda one: one[1].bytes)
+    alike = [held for other, held in named if other == name]
+    yield Fact("log.largest_process", size, "log", place)
+    yield Fact("log.largest_name", name, "log", place)
+    yield Fact("log.alike", len(alike), "log", place)
+    yield Fact("log.alike_held", sum(alike, start=Size.exactly(0)), "log", place)
 
 
 def _named(frames: Sequence[Frame]) -> str:
@@ -159,7 +181,12 @@ def _named(frames: Sequence[Frame]) -> str:
 
 
 def _attention(one: Seen) -> Iterator[Fact]:
-    """The attention implementation, where a frame runs what only one of them has."""
+    """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
+    if not one.trace.frames:
+        name = _implementation("", scraps.source(one.page, one.index, one.prefix))
+        if name is not None:
+            yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[one.index]))
+        return
     for frame, index in zip(reversed(one.trace.frames), reversed(one.trace.places), strict=True):
         name = _implementation(frame.function, frame.statement)
         if name is not None and not _is_softmax_alone(frame):

@@ -89,7 +89,8 @@ def _failures(messages: Sequence[Seen], survival: Survival, pages: Sequence[Page
         if one.message.helper:
             one.message.status, one.message.reason = "lookalike", "after_end"
         saving = phase.of_lines(one.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
-        one.survived = one.survived or one.message.helper or not saving
+        own = one.message.family == "ray_oom"  # Ray ends the job's own workers, and says which
+        one.survived = one.survived or one.message.helper or not (saving or own)
     failures.sort(key=lambda one: one.attempt.number)
     named = next((fact.value for fact in log_facts.root_rank(pages)), None)
     return order.in_order(failures, named if isinstance(named, int) else None, pages, one_log)

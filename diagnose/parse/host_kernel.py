@@ -26,16 +26,17 @@ LARGEST = 10  # processes of the table that are named
 
 _TOLD = ("memory: usage", "oom-kill:", "invoked oom-killer", "pages RAM", "pages reserved", "killed as a result of limit", "mem avail:")
 _ENDS = later(r"invoked oom-killer|Kill(?:ed)? process \d|mem avail:")
-_ROW = later(r"\[ {0,9}(\d{1,10})\] {1,9}\d{1,10} {1,9}\d{1,10} {1,12}(\d{1,15}) {1,12}(\d{1,15}) ")
+_ROW = later(r"\[ {0,9}(\d{1,10})\] {1,9}\d{1,10} {1,9}\d{1,10} {1,12}(\d{1,15}) {1,12}(\d{1,15}) (?:.{0,80} (\S{1,40})$)?")
 _TOTAL = later(r"total-vm:(\d{1,20})kB")
 
 
 class _Row(NamedTuple):
-    """A process of the table: all its address space and what of it is in memory, in pages."""
+    """A process of the table: all its address space and what of it is in memory, in pages; its name."""
 
     pid: int
     total: int
     resident: int
+    name: str = ""
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
@@ -65,7 +66,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     if size is None:
         return used
     message.processes = tuple(
-        OtherProcess(row.pid, Size.exactly(row.resident * size), row.pid == message.pid)
+        OtherProcess(row.pid, Size.exactly(row.resident * size), row.pid == message.pid, row.name)
         for row in sorted(rows, key=lambda row: -row.resident)[:LARGEST]
         if 0 < row.resident * size <= IMPOSSIBLE
     )
@@ -82,7 +83,7 @@ def _report(page: Page, index: int) -> tuple[list[tuple[int, str]], list[_Row]]:
     for at, text in beside.above(page, index, REACH):
         row = _ROW.search(text[:200])
         if row is not None:
-            rows.append(_Row(*map(int, row.groups())))
+            rows.append(_Row(int(row[1]), int(row[2]), int(row[3]), row[4] or ""))
             continue
         if any(word in text for word in _TOLD):
             lines.append((at, text[:1000]))

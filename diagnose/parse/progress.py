@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 BACK = 8  # bars from the end among which the latest that counts training is sought before all are read
 LONGEST = 400  # bytes that the state of a bar takes
 #: A state of a tqdm bar behind its percentage; its description is what stands before it in the line.
-_BAR = later(rb"%\|[^|\r\n]{0,300}\| *([\d,]{1,20})/([\d,]{1,20}) \[")
+_BAR = later(rb"%(?:\|[^|\r\n]{0,300}\|)? *([\d,]{1,20})/([\d,]{1,20}) \[")
 _COUNTER = later(
     rb"global_step/max_steps': '(\d{1,12})/(\d{1,12})'|\biteration {1,8}(\d{1,12})/ {0,8}(\d{1,12}) \|"
     rb"|\bINFO - (?:\x1b\[\d{1,3}m)?step: {1,8}(\d{1,12})()|\bstep:(\d{1,12}) - ()"
     rb"|\bIter\(train\) {1,3}\[ {0,8}(\d{1,12})/(\d{1,12})\]|\bEpoch\(train\) {1,3}\[1\]\[ {0,8}(\d{1,12})/(\d{1,12})\]"
+    rb"|\bepoch {1,4}\d{1,9}, it {1,4}(\d{1,12})()"
     rb"| iter: (\d{1,12})() {1,4}total_loss|^Step (\d{1,12})() \| loss:|\"current_steps\": (\d{1,12}), \"total_steps\": (\d{1,12})",
     re.MULTILINE,
 )
@@ -32,13 +33,14 @@ COUNTS = (
     b"Iter(train)",
     b"Epoch(train)",
     b"total_loss",
+    b", it ",
     b"| loss:",
     b'"current_steps"',
 )
 #: Bars of what is no training.
 _OTHER = later(
     r"(?i)load|map|token|download|fetch|shard|generat|processed|prompts|packing|filter|sav|writ|eval|valid|convert"
-    r"|captur|dropping|group|experience"
+    r"|captur|dropping|group|experience|comput|mini.?batch|update (?:policy|critic)"
 )
 _ROUND = later(r"(?i)^(episode|rollout|outer)")
 _MICRO = later(r"(?i)^train epoch")

@@ -59,7 +59,7 @@ def _learn(message: Message, said: Statement) -> None:
         case "node":
             message.host = re.sub(r".*IP: ([\w.:]+),", r"\1", words)
         case "task":
-            name, pid, used = re.findall(r"=([^,=]+)", words)[-3:]
+            name, pid, used = re.findall(r"name=(.*), pid=(\d+), memory used=(.+)", words)[0]
             message.pid = message.killed["ray"] = int(pid)
             message.said = name
             message.figures["process_in_use"] = wording.size(used, binary=True)
@@ -72,5 +72,6 @@ def _learn(message: Message, said: Statement) -> None:
             if shown is not None and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", shown[2]):
                 pid = int(shown[1])
                 held = Size.printed(shown[2], "GB", binary=True)
-                message.processes += (OtherProcess(pid, held, pid == message.pid),)
-                message.said = f"{message.said} {shown[3]}"
+                message.processes += (OtherProcess(pid, held, pid == message.pid, shown[3]),)
+                if pid == message.pid or not message.said:  # the others have roles of their own
+                    message.said = f"{message.said} {shown[3]}"

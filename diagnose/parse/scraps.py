@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 LISTED = 200  # frames of a list that are read
 APART = 3  # lines between the message and its list
+BOXED = 8  # lines of source in a box of rich, and what it shows below
 
 #: pybind11 writes the frames below the words of a Python error that passed through C++, the innermost first.
 _LIST = re.compile(r"\s*At:\s*$")
 _LISTED = later(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200})$")
+
+#: The lower edge of a box that rich draws round a traceback, and the line of source in it that failed.
+_EDGE = re.compile(r"\s*╰─+╯\s*$")
+_MARKED = re.compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*$")
 
 _HEAD = re.compile(r"Traceback \(most recent call last\):\s*$")
 _FENCE = re.compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
@@ -65,6 +70,14 @@ def cut_off(page: Page, index: int) -> Traceback:
 def source(page: Page, index: int, prefix: Prefix) -> str:
     """The line just above a message, which may be the source line that failed; empty where it is another process's."""
     for at, text in beside.above(page, index, APART):
+        if _EDGE.match(text):
+            return _marked(page, at)
         if text.strip():
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
+
+
+def _marked(page: Page, edge: int) -> str:
+    """The line that rich marks in the box that ends at this edge; empty where that part was not pasted."""
+    lines = (_MARKED.match(text) for _, text in beside.above(page, edge, BOXED))
+    return next((found[1].strip() for found in lines if found), "")
