@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases import diagnosed
 
 from diagnose import judge as room
 from diagnose.facts import Fact, FactBook, Witness, typed
@@ -63,6 +64,17 @@ def test_yielding_to_a_word_yields_to_every_rule_of_it() -> None:
         [verdict("a", "config_not_effective"), verdict("b", "activations", accounts="61 GiB")], {"a": ("activations",)}, None
     )
     assert [v.also_true for v in found] == [False, True]
+
+
+def test_what_yields_to_anything_speaks_where_no_other_cause_leads() -> None:
+    last = verdict("a", "unknown")
+    yields: dict[str, tuple[str, ...]] = {"a": ("anything",), "c": ("everything",)}
+    assert order_of([last, verdict("b", "weights", "likely")], yields) == [("weights", False)]
+    assert order_of([last, verdict("c", "fragmentation")], yields) == [("fragmentation", True), ("unknown", False)]
+
+
+def order_of(verdicts: list[Verdict], yields: dict[str, tuple[str, ...]]) -> list[tuple[str, bool]]:
+    return [(found.cause, found.also_true) for found in compete.ranked(verdicts, yields, None)]
 
 
 def test_a_probable_cause_sets_no_certain_one_aside() -> None:
@@ -141,6 +153,24 @@ def test_states_that_fill_the_card_come_before_the_tensor_that_failed() -> None:
     )
     assert [(v.cause, v.also_true) for v in found.causes] == [("optimizer_states", False), ("logits", True)]
     assert str(found.causes[0].accounts_for) == "61.00 GiB"
+
+
+@pytest.mark.parametrize(
+    "case, first, aside",
+    [
+        ("rows-of-nine-thousand-tokens-under-a-cap-of-two", "rows-longer-than-the-limit", "longest-sample"),
+        ("an-evaluation-copy-stays-on-the-card", "kept-since-one-step", "longest-sample"),
+        ("merging-beside-the-model", "merging-on-the-card", "weights-at-load"),
+        ("reference-copy-of-a-14b-model", "extra-models-beside-the-trained", "weights-moved-in-preparation"),
+        ("bucket-of-ten-billion-elements", "request-is-a-buffer", "partition-at-start"),
+        ("a-model-built-before-lightning-shards", "model-built-outside-sharding", "kept-activations-of-an-unknown-model"),
+        ("the-engine-cannot-wake-up", "engine-cannot-wake", "extra-models-beside-the-trained"),
+    ],
+)
+def test_one_story_is_told_once(case: str, first: str, aside: str) -> None:
+    """Two rules that read the same evidence do not both stand: the one that says less of it is also true."""
+    standing = {cause.rule: cause.also_true for cause in diagnosed(case).judgement.causes}
+    assert (standing[first], standing[aside]) == (False, True)
 
 
 def test_without_anything_known_nothing_is_claimed() -> None:

@@ -105,7 +105,7 @@ LESSONS = [
     (22, "evaluation has its own arithmetic: a batch of its own", "evaluation-batch", "evaluation-has-a-batch-of-its-own"),
     (23, "without figures: what the configuration alone proves, and what to send next", "weights-do-not-fit", "no-figures-and-a-34b-model"),
     (23, "without a message: what the configuration makes likely, and what to ask", "offload-and-killed", "signal-nine-with-offload"),
-    (23, "a silent host: the memory of the node is what to send next", "offload-fills-the-host", "signal-nine-with-offload"),
+    (23, "a silent host: the memory of the node is what to send next", "offload-and-killed", "signal-nine-with-offload"),
 ]
 
 

@@ -16,16 +16,28 @@ ALIKE = 0.95
 #: In `yields_to`: true as it may be, this is not what filled the memory this time.
 EVERYTHING = "everything"
 
+#: In `yields_to`: what is left to say where no other cause leads.
+ANYTHING = "anything"
+
 
 def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]], shortage: Size | None) -> list[Verdict]:
-    """The causes that speak, best first: yielding ones last, then certainty, then bytes.
+    """The causes that speak, best first: yielding ones last, then certainty, then bytes; at the end what is only said for want of others.
 
     `yields_to` names, by rule, the rules or causes that set it aside. `shortage` is the request less the free memory;
     without it (no figures, or a host kill) the bytes alone rank. No weights: every step is one comparison.
     """
-    speaking = [verdict for verdict in verdicts if verdict.outcome in _CERTAINTY]
+    speaking = [_hedged(verdict) for verdict in verdicts if verdict.outcome in _CERTAINTY]
     standing = [replace(verdict, also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
-    return _merged(_settled(sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), *_alike(verdict))), shortage))
+    last = {verdict.rule for verdict in standing if ANYTHING in yields_to.get(verdict.rule, ())}
+    if any(not verdict.also_true and verdict.rule not in last for verdict in standing):
+        standing = [verdict for verdict in standing if verdict.rule not in last]
+    ordered = sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), *_alike(verdict)))
+    return _merged(sorted(_settled(ordered, shortage), key=lambda verdict: verdict.rule in last))
+
+
+def _hedged(verdict: Verdict) -> Verdict:
+    """A cause without a name is never certain: what is known is only what filled the memory, not why."""
+    return replace(verdict, outcome="likely") if verdict.cause == "unknown" else verdict
 
 
 def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:

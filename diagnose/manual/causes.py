@@ -67,8 +67,8 @@ def _rank(entry: Entry, shelf: Shelf, seat: Seat) -> Iterator[Block]:
 
 def _stronger(name: str, shelf: Shelf, seat: Seat) -> str:
     """A rule or a cause that sets this one aside, as a link."""
-    if name == "everything":
-        return say("everything", seat.lang)
+    if name in ("everything", "anything"):
+        return say(name, seat.lang)
     rule = shelf.cause(name)
     if rule is not None:
         return link(quoted(rule.raw["title"][seat.lang]), seat.to(page_of("causes", rule.word), rule.id))

@@ -126,7 +126,7 @@ def _edits(entry: Entry, lang: Lang) -> Iterator[Block]:
         return  # nothing is turned, or what a script does
     for framework in tables.names():
         for key in tables.table(framework).of(knob):
-            if key.key and not key.read_only and (text := _spelling(key, entry.raw.get("to", ()), framework, lang)):
+            if key.addable and (text := _spelling(key, entry.raw.get("to", ()), framework, lang)):
                 rows.setdefault((text, releases(key, framework, lang), _needed(key)), []).append(framework)
     yield Heading(3, say("edits", lang))
     if not rows:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from diagnose.complaints import Complaint
 from diagnose.facts import Fact, FactBook, Witness, typed
-from diagnose.judge.compete import EVERYTHING
+from diagnose.judge.compete import ANYTHING, EVERYTHING
 from diagnose.judge.decide import decide
 from diagnose.judge.express import Comparison, names
 from diagnose.judge.load import Rule, rule_of
@@ -116,7 +116,8 @@ def runs(paper: Paper) -> bool:
 
 
 def related(rule: Rule, other: Rule) -> bool:
-    return bool({other.id, other.cause, EVERYTHING} & set(rule.yields_to)) or bool({rule.id, rule.cause, EVERYTHING} & set(other.yields_to))
+    to_all = {ANYTHING, EVERYTHING}
+    return bool({other.id, other.cause, *to_all} & set(rule.yields_to)) or bool({rule.id, rule.cause, *to_all} & set(other.yields_to))
 
 
 @record

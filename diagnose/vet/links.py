@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from diagnose import shipped
-from diagnose.judge.compete import EVERYTHING
+from diagnose.judge.compete import ANYTHING, EVERYTHING
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 from diagnose.vet.shape import nearest, remedy_words
@@ -65,7 +65,9 @@ def unique(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
     known = (
-        {str(paper.data["id"]) for paper in papers if paper.room != "remedies"} | set(shipped.table("vocabulary")["cause"]) | {EVERYTHING}
+        {str(paper.data["id"]) for paper in papers if paper.room != "remedies"}
+        | set(shipped.table("vocabulary")["cause"])
+        | {ANYTHING, EVERYTHING}
     )
     for paper in papers:
         for index, name in enumerate(paper.data.get("yields_to", ())):

@@ -1,0 +1,16 @@
+accelerate launch --config_file fsdp.yaml src/train.py \
+    --stage sft \
+    --do_train \
+    --model_name_or_path Qwen/Qwen2-7B-Instruct \
+    --dataset answers \
+    --template qwen \
+    --finetuning_type full \
+    --output_dir saves/qwen2-7b \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 2 \
+    --learning_rate 1e-5 \
+    --cutoff_len 1024 \
+    --save_steps 500 \
+    --num_train_epochs 2 \
+    --bf16 True \
+    --resume_from_checkpoint saves/qwen2-7b/checkpoint-2500

@@ -1,0 +1,18 @@
+deepspeed --include localhost:0,1,2,3 src/train_bash.py \
+    --stage sft \
+    --model_name_or_path baichuan-inc/Baichuan2-13B-Chat \
+    --do_train \
+    --dataset contracts_qa \
+    --template baichuan2 \
+    --finetuning_type full \
+    --output_dir saves/baichuan2-13b \
+    --cutoff_len 2048 \
+    --per_device_train_batch_size 4 \
+    --gradient_accumulation_steps 4 \
+    --lr_scheduler_type cosine \
+    --logging_steps 10 \
+    --save_steps 2000 \
+    --learning_rate 5e-5 \
+    --num_train_epochs 3.0 \
+    --fp16 \
+    --deepspeed ds_zero3.json
