@@ -23,7 +23,7 @@ from diagnose.plan.advise import job_of
 from diagnose.plan.frontier import outlook
 from diagnose.plan.levers import levers
 from diagnose.plan.outlook import Reach
-from diagnose.plan.reach import furthest
+from diagnose.plan.reach import Past, furthest
 from diagnose.plan.track import FITTING, Track
 from diagnose.report import Diagnosis
 from diagnose.surfaces import cli
@@ -79,23 +79,35 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 def test_the_search_finds_the_last_value_that_holds(limit: int, top: int, start: int, power: float, step: bool) -> None:
     """Whatever the shape: growing slowly, fast, or in one jump."""
 
-    def over(n: int) -> float:
-        return (1.0 if n > limit else -1.0) if step else n**power - (limit + 0.5) ** power
+    def over(n: int) -> Past:
+        return (1.0 if n > limit else -1.0,) if step else (n**power - (limit + 0.5) ** power,)
 
     assert furthest(over, start, top) == min(limit, top)
 
 
-@given(limit=st.integers(1, 10**6), start=st.integers(1, 10**6))
-def test_the_search_asks_little(limit: int, start: int) -> None:
-    """A frontier is some thousand questions otherwise: each is a ledger."""
+@given(limit=st.integers(1, 10**6), start=st.integers(1, 10**6), level=st.integers(-(10**6), -1))
+def test_the_search_asks_little(limit: int, start: int, level: int) -> None:
+    """A frontier is some thousand questions otherwise: each is a ledger. What limits n is found however far below zero it starts, beside
+    what grows faster and limits it nowhere: two answers make the lines, two more are the end."""
     asked = []
 
-    def over(n: int) -> float:
+    def over(n: int) -> Past:
         asked.append(n)
-        return n - limit - 0.5
+        return n - limit - 0.5, 2 * n - 2 * 10**6 - 1, level
 
     assert furthest(over, start, 10**6) == limit
-    assert len(asked) < 30
+    assert len(asked) <= 5
+
+
+def test_what_is_known_is_not_asked_again() -> None:
+    asked = []
+
+    def over(n: int) -> Past:
+        asked.append(n)
+        return (n - 70.5,)
+
+    assert furthest(over, 8, 1000, {8: (-62.5,), 70: (-0.5,), 100: (29.5,)}) == 70
+    assert asked == [71]
 
 
 # -- the frontier
@@ -143,7 +155,8 @@ def test_a_larger_card_never_shrinks_the_frontier(small: int, more: int, rows: i
         one, other = measure(less), measure(larger)
         assert one is not None
         assert other is not None
-        assert (one.sure, one.likely) <= (other.sure, other.likely)
+        assert one.likely <= other.likely
+        assert track.surely(less, one).sure <= track.surely(larger, other).sure
 
 
 def test_the_ways_are_remedies_of_this_framework_that_go_further() -> None:
@@ -203,6 +216,22 @@ def test_without_a_card_the_frontier_says_which_card_it_takes() -> None:
         fitting = [gb for gb, size in sold if track.fits({**dict(way.knobs), "hardware.capacity": size}) in FITTING]
         assert way.card == fitting[0]
         assert fitting == [gb for gb, _ in sold if gb >= fitting[0]]
+
+
+@pytest.mark.parametrize(
+    ("config", "most"), [("trl/reward-model.sh", 125), ("swift/grpo-colocated.sh", 95), ("openrlhf/ppo-with-a-critic-over-ray.sh", 50)]
+)
+def test_a_frontier_draws_few_ledgers(config: str, most: int) -> None:
+    """Ledgers are what a frontier costs: some ten for each way that is measured, and one for each switch."""
+    seen = check([CORPUS / config], gpu="A100-80GB", frontier=False)
+    asked = []
+
+    def reprice(book: FactBook) -> tuple[Ledger, ...]:
+        asked.append(book)
+        return budget.ledgers(book)
+
+    assert outlook(job_of(FactBook(seen.facts), seen.ledgers, seen.judgement, seen.documents, reprice=reprice)).ways
+    assert len(asked) <= most
 
 
 # -- the verdict

@@ -9,10 +9,14 @@ import pytest
 from workshop import GIB, TRAIN_YAML, book, cause, edit, job, judged, reprice
 
 from diagnose.budget.ledger import Ledger
+from diagnose.explain import explain
 from diagnose.facts import FactBook
 from diagnose.judge.verdict import Judgement, Verdict
 from diagnose.plan import load, make
+from diagnose.plan.advise import job_of
+from diagnose.plan.finish import spread_instead
 from diagnose.plan.remedy import Outcome, Remedy
+from diagnose.plan.spread import cards_that_do
 from diagnose.record import replace
 
 BIG_ACTIVATIONS = cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len")
@@ -73,9 +77,18 @@ def test_a_node_known_to_be_too_small_rejects_offload() -> None:
 
 
 def test_without_a_whole_ledger_nothing_is_said_to_fit() -> None:
-    found = outcome(job(), BIG_ACTIVATIONS, complete=False)
+    found = outcome(job(), BIG_ACTIVATIONS, complete=False, room=80)
     assert {each.fits for each in found.remedies} == {"unknown"}
     assert found.plan is not None and found.plan.predicted_peak is None and found.plan.steps[0] == "gradient_checkpointing"
+
+
+def test_terms_that_are_known_can_be_too_much_alone() -> None:
+    """32 GiB are known on a card of 20: what leaves more than that is not enough whatever the rest is, what leaves less may be, and
+    nothing is said to fit."""
+    found = outcome(job(zero__stage="0"), cause("optimizer_states", "liger_kernel", "gradient_checkpointing", "lora"), complete=False)
+    assert {each.id: each.fits for each in found.remedies}["liger_kernel"] == "no"
+    assert remedy(found, "lora").fits == remedy(found, "gradient_checkpointing").fits == "no"
+    assert remedy(found, "lower_seq_len").fits == "unknown" and remedy(found, "lower_seq_len").peak is None
 
 
 def test_files_that_are_not_what_ran_give_no_peak() -> None:
@@ -90,7 +103,7 @@ def test_files_that_are_not_what_ran_do_not_lead_to_other_results() -> None:
     """What a cause lists first and changes the results goes behind what keeps them; what no cause calls for is not sold by a ledger
     that the log contradicts."""
     listed = cause("activations", "lora", "gradient_checkpointing")
-    assert ids(outcome(job(), listed, complete=False))[0] == "lora"
+    assert ids(outcome(job(), listed, complete=False, room=80))[0] == "lora"
     assert ids(outcome(job(ledger__verdict="above"), listed))[:2] == ["gradient_checkpointing", "lora"]
     nothing = cause("optimizer_states", "optimizer_8bit")
     assert {"lora", "more_gpus"} <= set(ids(outcome(job(), nothing, given=False)))
@@ -237,6 +250,18 @@ def test_new_hardware_comes_last() -> None:
     assert ids(found)[-1] == "more_gpus"
 
 
+def test_what_needs_several_cards_goes_behind_where_nothing_says_that_there_are() -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/x/transformers/modeling_utils.py", line 3366, in from_pretrained',
+        "    dispatch_model(model, **device_map_kwargs)",
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB (GPU 0; 23.69 GiB total capacity; 23.01 GiB already",
+    ]
+    for prefix, first in (("", "low_cpu_mem_usage"), ("[rank2]: ", "zero3")):
+        found = ids(explain("\n".join(f"{prefix}{line}" for line in lines)).outcome)
+        assert min(("zero3", "low_cpu_mem_usage"), key=found.index) == first
+
+
 def test_each_word_once_and_never_both_proposed_and_rejected() -> None:
     found = outcome(job(**FIGURES), BIG_ACTIVATIONS, BIG_LOGITS)
     assert len(ids(found)) == len(set(ids(found)))
@@ -274,6 +299,20 @@ def test_two_steps_that_keep_the_results_come_before_one_that_changes_them() -> 
 def test_where_nothing_fits_the_plan_says_so() -> None:
     plan = outcome(job(), BIG_ACTIVATIONS, room=2).plan
     assert plan is not None and plan.fits == "no"
+
+
+def test_what_is_not_enough_on_one_card_may_be_on_several() -> None:
+    """2 GiB of weights, 12 of states and 1.1 for a row: of 6 GiB usable, four cards that share the states leave enough."""
+    small = {"train__micro_batch_size": "1", "train__max_seq_len": "1024", "train__gradient_checkpointing": "enabled"}
+    counted, uncounted = job(**small), job(**small).changed({"parallel.world": None})
+    planned = [job_of(facts, priced(facts), judged(BIG_ACTIVATIONS), [TRAIN_YAML], (), priced, edit) for facts in (counted, uncounted)]
+    assert [cards_that_do(each) for each in planned] == [None, 4]
+    said = spread_instead(planned[1])
+    assert said is not None and "over 4 cards" in said.en
+
+
+def priced(facts: FactBook) -> tuple[Ledger, ...]:
+    return reprice(facts, room=6)
 
 
 def test_the_ladder_climbs_back_step_by_step() -> None:

@@ -77,6 +77,11 @@ FILES = {
     "nemo_rl.yaml": "policy:\n  model_name: a/b # kept\n  train_micro_batch_size: 2\n  dtensor_cfg: {enabled: true}\n  generation:\n"
     "    backend: vllm\ncluster:\n  gpus_per_node: 2\n",
     "nemo_rl.sh": "uv run examples/run_grpo.py \\\n  policy.train_micro_batch_size=2 \\\n  cluster.gpus_per_node=8\n",
+    "areal.yaml": "actor:\n  backend: fsdp:d2\n  path: a/b # kept\n  mb_spec: {max_tokens_per_mb: 64}\n"
+    "train_dataset:\n  type: rl\n  max_length: 8\n",
+    "automodel.yaml": "step_scheduler:\n  global_batch_size: 8\n  local_batch_size: 2 # kept\nmodel:\n"
+    "  pretrained_model_name_or_path: a/b\npeft:\n  dim: 8\n",
+    "automodel.sh": "automodel recipe.yaml --step_scheduler.local_batch_size 2 \\\n  --distributed.tp_size 2\n",
     "vllm.yaml": "# mine\nmodel: a/b\ngpu-memory-utilization: 0.8 # kept\nmax-model-len: 512\n",
     "vllm.sh": "vllm serve a/b --max-model-len 512 \\\n  --tensor-parallel-size 2\n",
     "sglang.yaml": "# mine\nmodel-path: a/b\nmem-fraction-static: 0.8 # kept\ncontext-length: 512\n",
@@ -247,6 +252,19 @@ def test_engines_get_dashes_where_no_option_shows_the_dialect(command: str) -> N
     """Their own parsers take nothing else, and an argument without a name is no option."""
     written = patched({"run.sh": command + "\n"}, {"rollout.max_num_seqs": 8})
     assert " --max-batch-size 8" in written or " --max-running-requests 8" in written
+
+
+def test_an_option_of_a_script_of_ones_own_is_changed_where_it_stands() -> None:
+    """The Trainer has no key for the length: the script's is changed, none is added, and no call's keyword becomes an option."""
+    command = "torchrun --nproc_per_node 8 train/sft.py --per_device_train_batch_size 1 --bf16 true"
+    assert f"{command} --max_seq_length 2560" in patched({"r.sh": f"{command} --max_seq_length 32768\n"}, {"train.max_seq_len": 2560})
+    assert launched(f"{command}\n", "train.max_seq_len", 2560) is None
+
+
+def test_an_override_of_omegaconf_has_no_dashes() -> None:
+    """Its recipe is named by an option, and is the only word of the command that has them."""
+    command = "tune run full_finetune_single_device --config llama3/8B_full_single_device\n"
+    assert " tokenizer.max_seq_len=2048" in patched({"run.sh": command}, {"train.max_seq_len": 2048})
 
 
 def test_a_switch_is_taken_out_with_its_line_and_backslash() -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from workshop import book, edit, judged, reprice
 
 from diagnose import check
+from diagnose.plan.job import Job
+from diagnose.plan.price import Bench
+from diagnose.plan.values import beyond_cards
 
 AXOLOTL = """\
 base_model: Qwen/Qwen2.5-7B
@@ -33,3 +37,16 @@ def test_context_parallelism_raises_accumulation(held: int) -> None:
     edits: list[dict[str, str]] = next(one["edits"] for one in remedies if one["id"] == "sequence_parallel")  # type: ignore[misc]
     to = {edit["key"]: int(edit["to"]) for edit in edits if re.fullmatch(r"\d+", edit["to"])}
     assert to["gradient_accumulation_steps"] == held * to["context_parallel_size"] > held
+
+
+def test_cards_are_shared_evenly() -> None:
+    """Three cards cannot hold rows in two parts each: such a run stops at its start."""
+    assert not beyond_cards("parallel.context", 2, bench_of(4))
+    assert beyond_cards("parallel.context", 2, bench_of(3))
+    assert beyond_cards("parallel.context", 8, bench_of(4))
+
+
+def bench_of(cards: int) -> Bench:
+    """A job on so many cards, of which nothing else is known."""
+    facts = book(parallel__world=str(cards))
+    return Job(facts, (), judged(), (), reprice, edit, ()).bench

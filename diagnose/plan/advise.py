@@ -23,6 +23,8 @@ from diagnose.plan.search import as_it_is, draft_of
 from diagnose.plan.special import another_release, repaired
 from diagnose.plan.unsettled import unsettled
 from diagnose.plan.weigh import weigh
+from diagnose.plan.worth import several
+from diagnose.record import replace
 
 
 def make(
@@ -91,10 +93,18 @@ def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
             crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
             continue
         if isinstance(said, Offer):
-            offers.append(said)
+            offers.append(replace(said, blind=is_blind(said, job)))
         elif said is not None:
             refused.append(said)
     return offers, refused, crashed
+
+
+def is_blind(offer: Offer, job: Job) -> bool:
+    """Whether it rests on what nobody says: that there are several cards, or how much the one has to which offloaded states come back."""
+    if offer.id in shipped.table("vocabulary")["over_cards"]:
+        return not several(job)
+    sharded = any(knob.startswith(("zero.offload", "fsdp.offload")) for knob in offer.changes)
+    return sharded and offer.rule.relieves == "host" and job.bench.usable is None
 
 
 def job_of(

@@ -12,7 +12,7 @@ from diagnose.plan.remedy import Edit
 
 def by_global_batch(desk: Desk, steps: Value, turn: Callable[[Desk, str, Value], list[Edit] | None]) -> list[Edit] | None:
     """Where the framework is told the rows of a step and accumulates what that takes: nothing, or those rows said."""
-    keys = [key for document in desk.documents for key in tables.table(document.framework).keys if key.key and not key.read_only]
+    keys = [key for document in desk.documents for key in tables.table(document.framework).keys if key.addable]
     if all(key.knob != "train.global_batch" for key in keys) or any(key.knob == "train.gradient_accumulation" for key in keys):
         return None
     micro, ranks = (

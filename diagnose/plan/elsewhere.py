@@ -72,7 +72,7 @@ def first_file(desk: Desk) -> list[Edit] | None:
 def inside(desk: Desk, path: str, knob: str, value: Value) -> list[Edit] | None:
     """The file is not known: say which key of it."""
     for key in tables.table("deepspeed").of(knob):
-        if key.key and not key.read_only:
+        if key.addable:
             document = Document(path, "deepspeed", "json", "", ())
             new = desk.written(document, key, value, None)
             return None if new is None else [Edit(path, key.key, None, new)]

@@ -14,6 +14,7 @@ from diagnose.plan.ladder import rungs
 from diagnose.plan.remedy import Edit, Plan, Remedy
 from diagnose.plan.reread import implied
 from diagnose.plan.say import filled, joined, value_of, why_saves
+from diagnose.plan.spread import cards_that_do
 from diagnose.plan.values import CAPACITY, with_companions
 from diagnose.plan.weigh import edits_of, in_commands
 from diagnose.record import replace
@@ -66,11 +67,17 @@ def note(draft: Draft, peak: Size | None, job: Job) -> Text | None:
     if job.bench.trust != "full" or peak is None:
         return None
     if draft.fits == "yes" and any(map(is_hardware, draft.steps)):
-        return phrase("plan.only_hardware")
+        return spread_instead(job) or phrase("plan.only_hardware")
     usable = job.bench.room(job.bench.after(draft.all))
     if draft.fits in ("no", "unlikely") and usable is not None and not any(is_release(step) for step in draft.steps):
-        return phrase("plan.nothing_fits", peak=show(peak.bytes), usable=show(usable.bytes))
+        return spread_instead(job) or phrase("plan.nothing_fits", peak=show(peak.bytes), usable=show(usable.bytes))
     return None
+
+
+def spread_instead(job: Job) -> Text | None:
+    """Where nobody says how many processes train, what is not enough holds for one card only."""
+    cards = cards_that_do(job)
+    return phrase("plan.nothing_on_one", cards=str(cards)) if cards else None
 
 
 def predicted(draft: Draft, job: Job) -> Size | None:

@@ -57,7 +57,7 @@ def fits_form(document: Document, key: Key) -> bool:
     call, dot, _ = key.key.partition(".")
     is_call = bool(dot) and (call in ("from_pretrained", "Trainer", "model_init_kwargs") or call[:1].isupper())
     if document.form != "python":
-        return not is_call and not (document.form in ("shell", "command") and dot and call in _ONE_WORD)
+        return not is_call and not key.code and not (document.form in ("shell", "command") and dot and call in _ONE_WORD)
     if key.cli:
         return False
     if call == "model_init_kwargs" and any(entry.key.startswith("from_pretrained.") for entry in document.entries):
@@ -72,13 +72,14 @@ def fits_form(document: Document, key: Key) -> bool:
 
 
 def spelled_key(document: Document, key: str) -> str:
-    """An option gets the dashes that its neighbours have."""
-    if document.form not in ("shell", "command") or tables.table(document.framework).variables:
+    """An option gets the dashes that its neighbours have; an override of what OmegaConf reads has none, whatever stands beside it."""
+    tab = tables.table(document.framework)
+    if document.form not in ("shell", "command") or tab.variables or tab.interpolates:
         return key
     others = [entry.key for entry in document.entries]
     if others and not any(other.startswith("-") for other in others):
         return key
     options = [name.lstrip("-") for name in others if name.startswith("-")]
     joined, parted = sum("_" in name for name in options), sum("-" in name for name in options)
-    dashes = parted > joined or (not joined and tables.table(document.framework).serves)  # engines' own parsers take nothing else
+    dashes = parted > joined or (not joined and tab.serves)  # engines' own parsers take nothing else
     return f"--{key.replace('_', '-') if dashes else key}"

@@ -18,6 +18,7 @@ from diagnose.plan.rank import RESULTS, SPEED
 from diagnose.plan.sense import contradictions
 from diagnose.plan.track import FITTING, Track, uncounted
 from diagnose.plan.weigh import edits_of
+from diagnose.record import replace
 
 #: Ledgers that one frontier may draw up: some tenths of a millisecond each.
 MOST_ASKED = 400
@@ -69,7 +70,8 @@ def seat(ledger: Ledger) -> Seat:
 
 
 def ways(job: Job) -> list[Way]:
-    """The job as configured, then every way that goes further, the cheapest first; then costly remedies off that it could do without."""
+    """The job as configured, costly remedies off that it could do without as configured, then every way that goes further, the cheapest
+    first."""
     track = Track(job)
     base = way(track, [])
     if base.need is None and base.batch is None and base.length is None:
@@ -88,8 +90,8 @@ def ways(job: Job) -> list[Way]:
             found.append(goal if len(held) == len(every) else way(track, held, goal))
         if any(one.fits in FITTING and one.speed != "much_slower" for one in found):
             break  # what costs more is not asked for
-    off = [way(track, [lever]) for lever in reverted(job) if track.asked < MOST_ASKED]
-    return [base, *spared(off), *best(found)]
+    off = [way(track, [lever], base) for lever in reverted(job) if track.asked < MOST_ASKED and track.fits(lever.changes) in FITTING]
+    return [told(one, track) for one in (base, *off, *best(found))]
 
 
 def at_most(lever: Lever, results: str, speed: str) -> bool:
@@ -103,7 +105,7 @@ def helps(track: Track, base: Way, chosen: Sequence[Lever]) -> bool:
     if base.batch is None and base.length is None:
         need = track.need(changes)
         return need is not None and base.need is not None and need.bytes < (1 - SLACK) * base.need.bytes
-    return any(track.fits(track.at(changes, reach.knob, reach.likely + reach.least)) in FITTING for reach in blocked)
+    return any(track.stand_at(changes, reach.knob, reach.likely + reach.least).fits in FITTING for reach in blocked)
 
 
 def fewest(track: Track, chosen: Sequence[Lever], goal: Way) -> list[Lever]:
@@ -124,7 +126,7 @@ def enough(track: Track, goal: Way, rest: Sequence[Lever]) -> bool:
         return need is not None and goal.need is not None and need.bytes <= (1 + SLACK) * goal.need.bytes
     for reach in (goal.batch, goal.length):
         near = nearly(reach) if reach else 0
-        if reach is not None and near and track.fits(track.at(changes, reach.knob, near)) not in FITTING:
+        if reach is not None and near and track.stand_at(changes, reach.knob, near).fits not in FITTING:
             return False
     return True
 
@@ -135,7 +137,7 @@ def nearly(reach: Reach) -> int:
 
 
 def way(track: Track, chosen: Sequence[Lever], near: Way | None = None) -> Way:
-    """What these switches cost, what the job then needs, and how far it can go; `near` is a way that goes about as far."""
+    """What these switches cost, what the job then needs, and how far it can likely go; `near` is a way that goes about as far."""
     changes = merged(chosen)
     job = track.job
     on, off = [lever.remedy for lever in chosen if not lever.off], [lever.remedy for lever in chosen if lever.off]
@@ -154,8 +156,14 @@ def way(track: Track, chosen: Sequence[Lever], near: Way | None = None) -> Way:
         length=track.length(changes, near.length if near else None) if carded else None,
         card=None if carded else smallest_card(track, chosen),
         host_memory=max(hosts, key=lambda size: size.bytes) if hosts else None,
-        edits=edits_of(changes, job) or () if changes else (),
     )
+
+
+def told(one: Way, track: Track) -> Way:
+    """A way that is shown: with how far it surely goes, and its edits."""
+    changes = dict(one.knobs)
+    batch, length = (reach and track.surely(changes, reach) for reach in (one.batch, one.length))
+    return replace(one, batch=batch, length=length, edits=edits_of(changes, track.job) or () if changes else ())
 
 
 def speed(chosen: Sequence[Lever]) -> str:
@@ -185,11 +193,6 @@ def best(found: Sequence[Way]) -> list[Way]:
     further = [one for one in others if beyond(one, base)]
     worth = [one for one in further if not any(outdoes(other, one) for other in further if other is not one)]
     return sorted(worth, key=price)[: MOST_WAYS - 1]
-
-
-def spared(off: Sequence[Way]) -> list[Way]:
-    """Costly remedies that the job could do without: it still fits as configured."""
-    return [one for one in off if one.fits in FITTING]
 
 
 def price(one: Way) -> tuple[int, int, int]:

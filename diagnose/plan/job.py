@@ -46,6 +46,7 @@ class Offer:
     saving: Saving | None
     call: Call | None
     spare: bool = False  # worth a line only as a step of the plan
+    blind: bool = False  # it needs several cards, or room on one, of which nobody says that they are there
     aside: bool = False  # most of what it saves is not of the kind that its cause is about
 
     @property
@@ -83,6 +84,14 @@ class Job:
     reprice: Reprice
     edit: Editor
     rules: tuple[Rule, ...] = field(default_factory=load.rules)
+    _edits: dict[tuple[tuple[str, Value], ...], tuple[Edit, ...] | None] = field(default_factory=dict)
+
+    def edits(self, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
+        """The edits that give the knobs these values, worked out once; None where a knob has no key here."""
+        key = tuple(changes.items())
+        if key not in self._edits:
+            self._edits[key] = self.edit(self.documents, self.book, changes)
+        return self._edits[key]
 
     @cached_property
     def bench(self) -> Bench:
@@ -104,6 +113,11 @@ class Job:
     def on_host(self) -> bool:
         """Whether it is known that host memory ran out, not the card's."""
         return self.book.switch("log.on_card") is False
+
+    @property
+    def trains(self) -> bool:
+        """Whether anything is trained, as far as is known: a run may only evaluate, predict or generate."""
+        return self.book.switch("train.enabled") is not False
 
     def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
         """Whether less than half of a saving is of the kind of term that this cause is about: a fused loss, where activations fill

@@ -148,7 +148,7 @@ def homes(desk: Desk, knob: str) -> list[Document]:
 def added(desk: Desk, document: Document, knob: str, value: Value) -> list[Edit] | None:
     tab = tables.table(document.framework)
     span = desk.span(document)
-    keys = [key for key in tab.of(knob) if key.key and not key.read_only and key.takes not in ("any", "part", "basename")]
+    keys = [key for key in tab.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
     usable = [key for key in keys if desk.covered(key, span) is not False and fits_form(document, key) and stands(document, key)]
     blocks = {name_of(entry.key).partition(".")[0] for entry in document.entries}
 

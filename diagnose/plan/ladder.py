@@ -8,7 +8,7 @@ from diagnose.facts import Value
 from diagnose.plan.fit import MARGIN
 from diagnose.plan.job import Job
 from diagnose.plan.price import LONGEST, Changes
-from diagnose.plan.reach import furthest
+from diagnose.plan.reach import Past, furthest
 from diagnose.plan.remedy import Rung
 from diagnose.plan.values import ACCUMULATION, LENGTH, MICRO, MOST_ROWS
 from diagnose.plan.weigh import edits_of
@@ -31,7 +31,7 @@ Step = tuple[str, Value, dict[str, Value]]
 
 def rungs(plan: Changes, job: Job) -> tuple[Rung, ...]:
     """Steps that each fit on top of the ones before: batch, length, then costly remedies off that were on before the plan."""
-    if job.bench.partial:
+    if job.bench.partial or not job.trains:
         return ()  # what is usable in training is not known from a failure in the rollout
     held: dict[str, Value] = dict(plan)
     steps: list[Rung] = []
@@ -98,14 +98,14 @@ def raised(knob: str, now: Value, choices: Sequence[dict[str, Value]], held: Cha
     return (knob, now, choices[found - 1]) if found else None
 
 
-def over(choices: Sequence[dict[str, Value]], held: Changes, job: Job) -> Callable[[int], float]:
+def over(choices: Sequence[dict[str, Value]], held: Changes, job: Job) -> Callable[[int], Past]:
     """By how many bytes the n-th choice is past what surely fits."""
 
-    def past(n: int) -> float:
+    def past(n: int) -> Past:
         changes = {**held, **choices[n - 1]}
         after, fitting = job.bench.after(changes), job.bench.fits(changes) == "yes"
         need, room = job.bench.need(after), job.bench.room(after)
         beyond = need.high - (1 - MARGIN) * room.bytes if need is not None and room is not None else 1.0
-        return min(beyond, 0.0) if fitting else max(beyond, 1.0)
+        return (min(beyond, 0.0) if fitting else max(beyond, 1.0),)
 
     return past

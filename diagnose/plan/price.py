@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from diagnose.budget.ledger import Ledger, Moment
 from diagnose.facts import FactBook, Value
-from diagnose.plan.fit import fits, worse
+from diagnose.plan.fit import fits, sits, worse
 from diagnose.plan.remedy import Fits
 from diagnose.plan.saving import Saving, difference, pick
 from diagnose.record import field, record
@@ -18,8 +18,9 @@ Changes: TypeAlias = "Mapping[str, Value]"
 Reprice: TypeAlias = "Callable[[FactBook], tuple[Ledger, ...]]"
 
 #: How far the ledger is believed. full: it is complete and the message does not contradict it; short: it explains much less
-#: than was allocated; over: it needs more than was allocated, so the files are not what ran; none: terms are missing.
-Trust = Literal["full", "short", "over", "none"]
+#: than was allocated; over: it needs more than was allocated, so the files are not what ran; least: terms are missing, and those
+#: that are known are more than the card holds; none: terms are missing.
+Trust = Literal["full", "short", "over", "least", "none"]
 
 #: Under a ledger that explains too little, a remedy is said to fit only where it leaves this share of the card free.
 WIDE = 0.5
@@ -120,7 +121,7 @@ class Bench:
         if verdict == "above":
             return "over"
         if not self.before.complete:
-            return "none"
+            return "least" if sits(self.before) == "no" else "none"
         return "short" if verdict == "below" or self.fits_on_paper else "full"
 
     @property
@@ -215,7 +216,9 @@ class Bench:
         """Whether the whole need fits after the changes: the moment that failed with its request, and the largest of all."""
         after = self.after(changes)
         need = self.need(after)
-        if after is None or need is None or not after.complete or self.trust in ("over", "none"):
+        if self.trust == "least" and after is not None and not after.complete:
+            return sits(after)
+        if after is None or need is None or not after.complete or self.trust in ("over", "least", "none"):
             return "unknown"
         if self.trust == "short":
             return self._fits_however(changes)

@@ -10,6 +10,7 @@ from diagnose.phrases import Text, phrase
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.remedy import Plan, Question
 from diagnose.plan.say import called, filled
+from diagnose.plan.spread import cards_that_do
 from diagnose.units import show
 
 MOST = 3
@@ -21,6 +22,9 @@ _DECIDES, _DECIDES_ALONE = ("zero.stage", "train.precision"), ("train.gradient_c
 _BEFORE_ROWS = ("model_load", "init", "dataset", "optimizer_step", "checkpoint_save", "weight_sync")
 
 _OF_ROWS = ("train.max_seq_len", "train.micro_batch_size", "train.packing", "model.attention")
+
+#: What a run that trains nothing has as well.
+_OF_ANY_RUN = ("train.max_seq_len", "train.load_dtype", "train.precision")
 
 #: Causes that fill a card: where host memory ran out, whether they also apply is of no interest.
 _ON_THE_CARD = ("activations", "attention_scores", "logits", "fragmentation", "gradients", "comm_buffers", "kv_cache", "mm_inputs")
@@ -46,14 +50,20 @@ def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tup
     trust, rowless = job.bench.trust, job.book.word("log.phase") in _BEFORE_ROWS
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
+    if job.on_host:
+        yield from of_node(job)
     if first is not None and first.outcome == "likely" and first.missing and askable(first.missing, job):
         yield first.missing, phrase("plan.ask_presumed", fact=called(first.missing), title=first.title)
+    if not (plan and plan.fits in ("yes", "likely") and keeps(plan, offers)) and (cards := cards_that_do(job)):
+        yield "parallel.world", phrase("plan.ask_spread", fact=called("parallel.world"), cards=str(cards))
+    if blind_to_card(job):
+        yield "hardware.gpu", phrase("plan.ask_card", fact=called("hardware.gpu"))
     if trust == "over":
         deciding = _DECIDES_ALONE if job.book.count("parallel.world") == 1 else _DECIDES
         yield from ((fact, phrase("plan.ask_above", fact=called(fact))) for fact in deciding if not job.bench.stated(fact))
     if trust == "short" and not rowless and not of_training("model.attention", job):
         yield from gap(job)
-    if trust == "none" and job.bench.before is not None and (not job.on_host or _offloads(job)):
+    if trust in ("least", "none") and job.bench.before is not None and (not job.on_host or _offloads(job)):
         yield from (
             (fact, phrase("plan.ask_missing", fact=called(fact), what=phrase("plan.ask_ledger")))
             for fact in job.bench.before.unknown
@@ -66,10 +76,32 @@ def wanted(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tup
     steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
     yield from verdicts(job, only_releases=certain)
     yield from about(steps, job)
-    kept = all(step.remedy.price.results == "keep" for step in steps)
-    enough = kept and plan is not None and plan.fits in ("yes", "likely")  # then what else could be done need not be known
+    enough = plan is not None and plan.fits in ("yes", "likely") and keeps(plan, offers)  # then what else could be done need not be known
     yield from host(steps if enough else (*steps, *offers), job)
     yield from about([offer for offer in offers if offer not in steps], job, apart=True)
+
+
+def of_node(job: Job) -> Iterator[tuple[str, Text]]:
+    """What the node has, where the ledger says what the configuration keeps there, and how many processes share that."""
+    size = job.book.size("ledger.host")
+    if size is None or not _offloads(job):
+        return
+    if not job.bench.stated("host.ram") and job.book.size("log.container_limit") is None:
+        yield "host.ram", phrase("plan.ask_ram", fact=called("host.ram"), low=show(size.low), high=show(size.high))
+    if job.bench.before is not None and "parallel.world" in job.bench.before.unknown:
+        yield "parallel.world", phrase("plan.ask_world_of_host", fact=called("parallel.world"))
+
+
+def keeps(plan: Plan, offers: Sequence[Offer]) -> bool:
+    """Whether the plan leaves the results as they are."""
+    return all(offer.remedy.price.results == "keep" for offer in offers if offer.id in plan.steps)
+
+
+def blind_to_card(job: Job) -> bool:
+    """Whether a card ran out, the ledger says what the job's model needs, and nothing says how much there was or was in use."""
+    ledger = job.bench.before
+    said = job.bench.usable is not None or job.book.size("log.allocated") is not None or job.bench.stated("hardware.gpu")
+    return job.book.switch("log.on_card") is True and not said and ledger is not None and "model.shape" not in ledger.unknown
 
 
 def _offloads(job: Job) -> bool:
@@ -105,11 +137,19 @@ def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
     open_ = [
         (verdict.missing, verdict)
         for verdict in doubted
-        if verdict.missing and askable(verdict.missing, job) and not (job.on_host and verdict.cause in _ON_THE_CARD)
+        if verdict.missing
+        and askable(verdict.missing, job)
+        and not (job.on_host and verdict.cause in _ON_THE_CARD)
+        and not (verdict.missing.startswith("zero.") and not _deepspeed(job))
     ]
     for missing, verdict in sorted(open_, key=lambda pair: not pair[0].startswith("version.")):
         if missing.startswith("version.") or not only_releases:
             yield missing, phrase("plan.ask_verdict", fact=called(missing), title=verdict.title)
+
+
+def _deepspeed(job: Job) -> bool:
+    """Whether anything names DeepSpeed: few jobs run with it, and none would learn from a question that none of its texts calls for."""
+    return any(fact.name == "version.deepspeed" or (fact.name.startswith("zero.") and fact.value is not None) for fact in job.book)
 
 
 def askable(fact: str, job: Job) -> bool:
@@ -134,7 +174,9 @@ def _of_another_framework(fact: str, job: Job) -> bool:
 
 
 def of_training(fact: str, job: Job) -> bool:
-    """Whether it is about training and its model, where an engine ran out."""
+    """Whether it is about training, where nothing is trained; or about a trainer's model, where an engine ran out."""
+    if not job.trains and fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")):
+        return fact not in _OF_ANY_RUN
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
         job.book.word("log.role") == "engine" or (job.book.word("log.family") or "") in ("vllm_kv", "sglang_kv")
     )
@@ -181,7 +223,7 @@ def how(fact: str, job: Job) -> Text:
         return Text(entry.how["en"], entry.how["zh"])
     framework = job.book.word("train.framework")
     if framework in tables.names():
-        keys = list(dict.fromkeys(key.key for key in tables.table(framework).of(fact) if key.key and not key.read_only))
+        keys = list(dict.fromkeys(key.key for key in tables.table(framework).of(fact) if key.addable))
         if keys:
             either = phrase("plan.how_or")
             names = Text(either.en.join(keys[:2]), either.zh.join(keys[:2]))

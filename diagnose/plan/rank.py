@@ -33,7 +33,8 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers two of
     them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
     its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
-    trouble never leads; of one cause's, where the ledger is doubted, what leaves the results as they are goes first."""
+    trouble never leads; of one cause's, what eases another moment than the fullest goes last, so does what needs a card that
+    nobody names, and where the ledger is doubted, what leaves the results as they are goes first."""
     price = offer.remedy.price
     group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
     cure = offer.fits in ("yes", "likely")
@@ -42,10 +43,11 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
     standing = offer.call.standing if offer.call else 99
     joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
+    elsewhere = offer.fits != "unknown" and bool(offer.saving and offer.saving.moment)  # else nobody knows which moment failed
     own = (
         (price.results == "change", fit, results, joint, offer.aside, slows, standing, speed, cause)
         if cure
-        else (cause, doubted and price.results == "change", fit, listed, results, speed)
+        else (cause, elsewhere, doubted and price.results == "change", fit, offer.blind, listed, results, speed)
     )
     return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
 

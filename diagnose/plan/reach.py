@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+#: By how much a number is too much, for each thing that limits it (negative: what is left). None of them falls as it grows.
+Past: TypeAlias = "Sequence[float]"
+
+#: Where so many questions have not halved the interval, the next one does, or doubles what holds.
+PATIENCE = 3
 
 
-def furthest(over: Callable[[int], float], start: int, top: int, known: Mapping[int, float] | None = None) -> int:
-    """The largest n of 1..top at which `over` is not positive, where it never falls as n grows; 0: at none.
+def furthest(over: Callable[[int], Past], start: int, top: int, known: Mapping[int, Past] | None = None) -> int:
+    """The largest n of 1..top at which nothing that `over` says is positive; 0: at none.
 
-    `over` says by how much n is too much (negative: what is left), so that the next n to ask about is where a straight line
-    through the two nearest ones meets zero: memory grows almost in proportion, and a few questions are enough. Where it does
-    not, the interval is halved, so that there are never more than about twice its logarithm. `known` is what `over` says of some n
-    without being asked.
+    Each thing that limits n grows almost in proportion, so the next n to ask about is where the first of the straight lines through
+    two answers meets zero: a few questions are enough, of which two are the answer and the one after it. Where the lines are wrong,
+    the interval is halved in between, so that there are never more than about four times its logarithm. `known` is what `over` says of some
+    n without being asked, `start` the first guess where that is too little for a line.
     """
-    low, high = 0, top + 1  # holds, holds no more
-    left: float | None = None  # what `over` said there
-    right: float | None = None
-    for at, said in (known or {}).items():
-        if said > 0 and at < high:
-            high, right = at, said
-        elif said <= 0 and at > low:
-            low, left = at, said
-    at, halve = start if left is None or right is None else _between(low, left, high, right), False
+    said = {n: past for n, past in (known or {}).items() if 0 < n <= top}
+    low = max((n for n, past in said.items() if holds(past)), default=0)
+    high = min((n for n, past in said.items() if not holds(past)), default=top + 1)
+    widths = [high - low]
     while high - low > 1:
-        at = min(max(at, low + 1), high - 1)
-        said, width = over(at), high - low
-        low, left, high, right = (low, left, at, said) if said > 0 else (at, said, high, right)
-        if right is None:
-            at = min(2 * low, top)
-        elif left is None:
-            at = high // 2
+        stuck = len(widths) > PATIENCE and 2 * widths[-1] > widths[-1 - PATIENCE]
+        if len(said) > 1 and not stuck:
+            at = _meeting(said, low, high)
+        elif high > top:
+            at = start if low < start and not stuck else 2 * low
         else:
-            at = (low + high) // 2 if halve else _between(low, left, high, right)
-        halve = right is not None and left is not None and not halve and 2 * (high - low) > width
+            at = (low + high) // 2
+        at = min(max(at, low + 1), high - 1)
+        said[at] = over(at)
+        low, high = (at, high) if holds(said[at]) else (low, at)
+        widths.append(high - low)
     return low
 
 
-def _between(low: int, left: float, high: int, right: float) -> int:
-    """Where a straight line through both ends meets zero."""
-    return low + int((high - low) * (-left / (right - left)))
+def holds(past: Past) -> bool:
+    return max(past) <= 0
+
+
+def _meeting(said: Mapping[int, Past], low: int, high: int) -> int:
+    """Where the first of the lines through the two answers next to the end meets zero: at `high` where none does."""
+    near = sorted(said, key=lambda n: (n not in (low, high), min(abs(n - low), abs(n - high))))
+    one, two = sorted(near[:2])
+    left, right = said[one], said[two]
+    if len(left) != len(right):  # other things limit it there
+        left, right = (max(left),), (max(right),)
+    met = [one - (two - one) * a / (b - a) if b > a else 0.0 for a, b in zip(left, right, strict=True) if b > a or b > 0]
+    return int(max(0.0, min(met, default=high)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from diagnose import shipped
 from diagnose.catalogue import sizes_sold
 from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase
@@ -20,6 +21,12 @@ def contraindicated(rule: Rule, job: Job) -> Text | None:
         if job.true(unless.all) is True:
             return filled(unless.reason, job)
     return None
+
+
+def not_in_training(rule: Rule, job: Job) -> Text | None:
+    """Says so where nothing is trained and the remedy is one of training."""
+    words: Sequence[str] = shipped.table("vocabulary")["only_training"]
+    return phrase("plan.does_not_train") if not job.trains and rule.remedy in words else None
 
 
 def too_unsure(rule: Rule, job: Job) -> Text | None:

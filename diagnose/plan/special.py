@@ -51,7 +51,8 @@ def newer(rule: Rule, job: Job) -> Offer | None:
     if library is None or rule.remedy != "upgrade_library":
         return None
     why = phrase("plan.newer", title=job.calls[rule.remedy].cause.title)
-    return offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_PACKAGE.get(library, library)}"))
+    offer = offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_PACKAGE.get(library, library)}"))
+    return replace(offer, remedy=replace(offer.remedy, title=phrase("plan.newer_title")))
 
 
 def _versions(job: Job) -> list[Any]:
@@ -143,7 +144,7 @@ def meant_by(document: Document, knob: str, entry: Entry) -> Value:
     """What the value would mean under the framework's own key for the knob; None where that cannot be known."""
     text = entry.written.strip("\"'")
     for key in tables.table(document.framework).of(knob):
-        if key.key and not key.read_only:
+        if key.addable:
             try:
                 value = meaning(key, Leaf(key.key, text, entry.written, 0, 0, 1, 1))
             except ValueError:

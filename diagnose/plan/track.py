@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from typing import Literal
 
 from diagnose.budget.known import table
 from diagnose.budget.ledger import Ledger
@@ -12,10 +13,10 @@ from diagnose.plan import fit
 from diagnose.plan.job import Job
 from diagnose.plan.outlook import Reach
 from diagnose.plan.price import LONGEST, Changes
-from diagnose.plan.reach import furthest
+from diagnose.plan.reach import Past, furthest, holds
 from diagnose.plan.remedy import Fits
 from diagnose.plan.values import LENGTH, MICRO, MOST_ROWS
-from diagnose.record import field, record
+from diagnose.record import field, record, replace
 from diagnose.units import Size
 
 BUDGET, COMPLETION, PROMPT = "train.token_budget", "rollout.completion_len", "rollout.prompt_len"
@@ -29,21 +30,23 @@ FITTING = ("yes", "likely")
 
 @record
 class Stand:
-    """How the roles that can be judged stand: the worst verdict, and by how many bytes the worst moment is past what is `sure` or
+    """How the roles that can be judged stand: the worst verdict, and by how many bytes each moment is past what is `sure` and what is
     `likely` to fit (negative: what is left)."""
 
     fits: Fits
-    sure: float = 0.0
-    likely: float = 0.0
+    sure: tuple[float, ...] = (0.0,)
+    likely: tuple[float, ...] = (0.0,)
 
 
 @record(frozen=False, slots=False)
 class Track:
-    """Every ledger of the job under any change of its knobs, each drawn up once."""
+    """Every ledger of the job under any change of its knobs, each drawn up once. `_along`: how the job stands at each value of a knob that
+    was asked about, so that no search begins from nothing."""
 
     job: Job
     _done: dict[frozenset[tuple[str, Value]], tuple[Ledger, ...]] = field(default_factory=dict)
     _stood: dict[frozenset[tuple[str, Value]], Stand] = field(default_factory=dict)
+    _along: dict[tuple[frozenset[tuple[str, Value]], str], dict[int, Stand]] = field(default_factory=dict)
 
     def ledgers(self, changes: Changes) -> tuple[Ledger, ...]:
         if not changes:
@@ -96,50 +99,62 @@ class Track:
         return max(positions - (self.job.book.count(PROMPT) or 0), 0) if self.tokens == COMPLETION else positions
 
     def batch(self, changes: Changes, near: Reach | None = None) -> Reach | None:
-        """How many rows (tokens, where a budget of tokens rules) one forward pass can have; None where that cannot be judged.
+        """How many rows (tokens, where a budget of tokens rules) one forward pass can likely have; None where that cannot be judged.
         `near` is the reach of a job like this one."""
         knob, step, most = self.rows
-        return self._reach(changes, knob, step, most, near, bounded=False)
+        return self._likely(changes, knob, step, most, near, bounded=False)
 
     def length(self, changes: Changes, near: Reach | None = None) -> Reach | None:
-        """How long the rows can be; None where that cannot be judged, or where a budget of tokens rules."""
+        """How long the rows can likely be; None where that cannot be judged, or where a budget of tokens rules."""
         if self.rows[0] == BUDGET:
             return None
-        return self._reach(changes, self.tokens, STEP, self.longest or LONGEST, near, bounded=bool(self.longest))
+        return self._likely(changes, self.tokens, STEP, self.longest or LONGEST, near, bounded=bool(self.longest))
 
-    def at(self, changes: Changes, knob: str, value: int) -> dict[str, Value]:
+    def surely(self, changes: Changes, reach: Reach) -> Reach:
+        """The same with how far it surely goes."""
+        sure = self._largest(changes, reach.knob, reach.least, reach.likely, reach.likely, lambda stand: stand.sure)
+        return replace(reach, sure=sure)
+
+    def at(self, changes: Changes, knob: str, value: int) -> Changes:
         """The job with this knob at this value; a budget of tokens is filled with rows."""
+        if knob != BUDGET:
+            as_configured = knob not in changes and value == self.job.book.count(knob)
+            return changes if as_configured else {**changes, knob: value}
         filled = {**changes, knob: value}
         row = self.job.book.count(self.tokens)
-        if knob == BUDGET and row:
+        if row:
             row += (self.job.book.count(PROMPT) or 0) if self.tokens == COMPLETION else 0
             filled[MICRO] = -(-value // row)
         return filled
 
-    def _reach(self, changes: Changes, knob: str, step: int, top: int, near: Reach | None, *, bounded: bool) -> Reach | None:
-        """Multiples of the step, and the value that is configured, whatever it is."""
+    def stand_at(self, changes: Changes, knob: str, value: int) -> Stand:
+        """How the job stands with this knob at this value."""
+        known = self._along.setdefault((frozenset(changes.items()), knob), {})
+        if value not in known:
+            known[value] = self.stand(self.at(changes, knob, value))
+        return known[value]
+
+    def _likely(self, changes: Changes, knob: str, step: int, top: int, near: Reach | None, *, bounded: bool) -> Reach | None:
+        """How far the knob can likely be raised; `sure` stays 0, because only ways that are shown are asked for it."""
         now = self.job.book.count(knob)
         top = max(top, now or 0)
-        if self.stand(self.at(changes, knob, now or step)).fits == "unknown":
+        if self.stand_at(changes, knob, now or step).fits == "unknown":
             return None
-        first, then = (near.sure + step, near.likely + step) if near else (now or step, 0)
-        stood: dict[int, Stand] = {}
+        start = near.likely + step if near else 2 * (now or step)
+        likely = self._largest(changes, knob, step, start, top, lambda stand: stand.likely)
+        limit: Literal["", "model", "search"] = "" if likely + step <= top else "model" if bounded else "search"
+        return Reach(knob, now, 0, likely, step, limit)
 
-        def surely(value: int) -> float:
-            stood[value] = self.stand(self.at(changes, knob, value))
-            return stood[value].sure
+    def _largest(self, changes: Changes, knob: str, step: int, start: int, top: int, past: Callable[[Stand], Past]) -> int:
+        """The largest multiple of the step at which nothing is too much, or the value that is configured, whatever it is."""
 
-        sure = _largest(surely, first, now, step, top)
-        known = {value // step: stand.likely for value, stand in stood.items() if value % step == 0}
-        likely = _largest(lambda value: self.stand(self.at(changes, knob, value)).likely, max(sure + step, then), now, step, top, known)
-        return Reach(knob, now, sure, likely, step, ("model" if bounded else "search") if likely + step > top else "")
+        def over(n: int) -> Past:
+            return past(self.stand_at(changes, knob, n * step))
 
-
-def _largest(
-    over: Callable[[int], float], start: int, now: int | None, step: int, top: int, known: Mapping[int, float] | None = None
-) -> int:
-    found = furthest(lambda n: over(n * step), start // step, top // step, known) * step
-    return now if now is not None and now > found and over(now) <= 0 else found
+        now, seen = self.job.book.count(knob), self._along.get((frozenset(changes.items()), knob), {})
+        known = {value // step: past(stand) for value, stand in seen.items() if value % step == 0}
+        found = furthest(over, start // step, top // step, known) * step
+        return now if now is not None and found < now <= top and holds(past(self.stand_at(changes, knob, now))) else found
 
 
 def _stand(ledgers: Sequence[Ledger]) -> Stand:
@@ -147,8 +162,8 @@ def _stand(ledgers: Sequence[Ledger]) -> Stand:
     judged = [(ledger, verdict) for ledger in counted(ledgers) if (verdict := fit.sits(ledger)) != "unknown"]
     if not judged:
         return Stand("unknown")
-    ends = [ends for ledger, _ in judged for ends in fit.beyond(ledger)]
-    return Stand(reduce(fit.worse, [verdict for _, verdict in judged]), max(high for high, _ in ends), max(middle for _, middle in ends))
+    high, middle = zip(*[ends for ledger, _ in judged for ends in fit.beyond(ledger)], strict=True)
+    return Stand(reduce(fit.worse, [verdict for _, verdict in judged]), high, middle)
 
 
 def counted(ledgers: Sequence[Ledger]) -> Sequence[Ledger]:

@@ -17,6 +17,9 @@ EACH, MOST = 3, 8
 #: Causes that fill a host.
 _ON_THE_HOST = ("host_ram", "pinned_host", "checkpoint_save")
 
+#: Causes that only a run that trains can have.
+_IN_TRAINING = ("optimizer_states", "gradients", "activations", "comm_buffers")
+
 #: What a fuller log would say, by the fact that stands for it, and how that is asked for.
 _MESSAGE = ("log.requested", "log.capacity", "log.free", "log.allocated", "log.reserved_unallocated", "log.process_in_use")
 _IN_THE_LOG = {"log.requested": "message", "log.phase": "traceback", "log.step": "progress", "log.memory_grows": "series"}
@@ -29,7 +32,8 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
     by_fact: dict[str, dict[str, Unsettled]] = {}
     lacks, ways = cache(partial(lacking, job=job)), cache(partial(way_to, job=job))
     for verdict in job.judgement.undecided:
-        if verdict.cause in known or (job.on_host and verdict.cause not in _ON_THE_HOST):
+        beside_the_point = verdict.cause not in _ON_THE_HOST if job.on_host else not job.trains and verdict.cause in _IN_TRAINING
+        if verdict.cause in known or beside_the_point:
             continue
         facts = {fact for name in verdict.lacks for fact in lacks(name)}
         if len(facts) != 1:

@@ -67,9 +67,9 @@ def larger_cards(bench: Bench) -> list[Value]:
 
 
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether a degree of parallelism is more than there are cards to spread over."""
+    """Whether the cards cannot be spread over a degree of parallelism: more than there are, or one that does not divide them."""
     cards = bench.book.count("actor.gpus") or bench.book.count("parallel.world")
-    return knob in DEGREES and isinstance(value, int) and cards is not None and value > cards
+    return knob in DEGREES and isinstance(value, int) and cards is not None and (value > cards or cards % value > 0)
 
 
 def value_for(knob: str, text: str, book: FactBook) -> Value:

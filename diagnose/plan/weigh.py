@@ -12,7 +12,7 @@ from diagnose.plan import environment, larger, rows, serving
 from diagnose.plan.fit import fits as sized
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
-from diagnose.plan.reject import contraindicated, in_effect, too_little_card, too_little_host, too_unsure
+from diagnose.plan.reject import contraindicated, in_effect, not_in_training, too_little_card, too_little_host, too_unsure
 from diagnose.plan.remedy import Edit, Fits, Price, Rejected, Remedy
 from diagnose.plan.saving import Saving, difference
 from diagnose.plan.say import (
@@ -44,7 +44,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     if where is False or (not called and (where is None or not considered(rule, job))) or of_another_trainer(rule, job):
         return None
     aloud = called or rule.popular
-    reason = contraindicated(rule, job) or in_effect(rule, job)
+    reason = not_in_training(rule, job) or contraindicated(rule, job) or in_effect(rule, job)
     if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
         return None  # nobody asked for it
     if reason is None and rule.turns is not None and rule.do is None and not settable(rule, job):
@@ -85,10 +85,15 @@ def of_another_trainer(rule: Rule, job: Job) -> bool:
 
 
 def settable(rule: Rule, job: Job) -> bool:
-    """Whether the job's framework has a key for the knob. Without a config or a value to try there is nothing to refuse."""
+    """Whether the job's framework has a key for the knob. Without a framework or a value to try there is nothing to refuse."""
     entry = declared(rule.turns) if rule.turns else None
-    if entry is None or not entry.is_knob or not job.documents or environment.is_ours(entry.name) or written_by_hand(job):
+    if entry is None or not entry.is_knob or environment.is_ours(entry.name) or written_by_hand(job):
         return True
+    if not job.documents:
+        told = tables.table(name).of(entry.name) if (name := job.book.word("train.framework")) in tables.names() else ()
+        keys = [key for key in told if key.key]  # without one it is said what it does, and nothing tells it otherwise
+        asked = rule.to.values if rule.to.aim == "list" else ()
+        return not told or any(not asked or not key.values or {*map(str, key.values.values())} & {*asked} for key in keys)
     tried = candidates(entry.name, rule.to, job.bench)
     return not tried or any(
         edits_of(with_companions(rule, job.bench, value), job) is not None for value in tried[: len(rule.to.values) or 1]
@@ -108,7 +113,7 @@ def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
     ours = environment.edits(changes, job.book, job.documents)
     if not rest or not job.documents:
         return ours
-    edits = job.edit(job.documents, job.book, rest)
+    edits = job.edits(rest)
     if edits is None and ACCUMULATION in rest and len(rest) > 1:
         return edits_of({name: value for name, value in rest.items() if name != ACCUMULATION}, job)
     if edits is None and written_by_hand(job):
@@ -129,6 +134,8 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     if job.on_host and rule.relieves != "gpu":
         return offered(rule, job, changes, None, None, "unknown", why_on_host(job, rule, changes))
     saving = bench.saving(changes) if bench.trust != "none" else None
+    if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
+        saving = None  # what it saves may be among the terms that are missing
     host = host_of(rule, job, changes)
     if (refused := too_little_host(job, host)) is not None:
         return Rejected(rule.remedy, rule.id, refused)

@@ -8,6 +8,9 @@ from diagnose.facts import Value
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
 
+#: Off a need that no card is known for, less than this share is not worth a line that nobody asked for.
+GOOD_PART = 0.1
+
 
 def helps(offer: Offer) -> bool:
     """Whether a remedy that nobody calls for and that is not enough by itself can be a step of a plan."""
@@ -16,6 +19,12 @@ def helps(offer: Offer) -> bool:
 
 def splits_unknown(offer: Offer, job: Job) -> bool:
     return splits(offer.changes, job)
+
+
+def several(job: Job) -> bool:
+    """Whether something says that the job has more than one card: its size, or a rank or card of a higher number than the first."""
+    counted = any((job.book.count(name) or 0) > 1 for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
+    return counted or any((job.book.count(name) or 0) > 0 for name in ("log.rank", "log.gpu"))
 
 
 def splits(changes: Mapping[str, Value], job: Job) -> bool:
@@ -33,9 +42,17 @@ def unasked(offer: Offer, job: Job) -> bool:
     if offer.rule.effort == "hardware" and not offer.rule.popular:
         return False  # new hardware is said where a cause calls for it, or nothing less is enough
     if offer.saving is None:
-        return bool(offer.changes) and offer.rule.effort != "hardware"  # looked at as promising above
+        return bool(offer.changes) and not dear  # looked at as promising above
+    if offer.saving.moment and job.bench.usable is None and not much_of_an_unknown_card(offer, job):
+        return False  # little, at a moment that need not be the one that failed
     promises = offer.saving.bytes.bytes > 0 or offer.rule.alone is not None
-    return promises and (offer.rule.popular or offer.fits in ("yes", "likely"))
+    return promises and (offer.rule.popular or offer.fits in ("yes", "likely") or much_of_an_unknown_card(offer, job))
+
+
+def much_of_an_unknown_card(offer: Offer, job: Job) -> bool:
+    """Whether it takes a good part off the need, where no card says how much has to go."""
+    need = job.bench.peak
+    return job.bench.usable is None and need is not None and offer.bytes > need.bytes * GOOD_PART
 
 
 def considered(rule: Rule, job: Job) -> bool:
