@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import SAMPLES
 
@@ -182,7 +182,6 @@ def test_a_plan_that_replaces_values_is_a_fix() -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60), st.text(min_size=1, max_size=40))
 def test_any_text_and_any_name_make_valid_sarif(text: str, name: str) -> None:
     sample = SAMPLES["host_kill"]()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import cases
 import pytest
@@ -213,3 +214,42 @@ def test_a_caret_follows_a_long_line() -> None:
     notice = Notice("error", "config.not_json", same("x"), Witness("a.json", 1, 900, "x" * 899 + "!" + "y" * 900))
     shown, caret = lines(notice, SAMPLES["before_a_run"](), 60)
     assert cells(shown) <= 60 and shown[caret.index("^")] == "!"
+
+
+METAL = (
+    "RuntimeError: MPS backend out of memory (MPS allocated: 33.48 GB, other allocations: 2.45 GB, max allowed: 36.27 GB). "
+    "Tried to allocate 600.15 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations.\n"
+)
+
+
+def test_what_metal_may_allocate_is_a_bar(tmp_path: Path) -> None:
+    """Its limit stands for the card, and what torch holds there is not divided: pools hold more than tensors."""
+    log = tmp_path / "error.log"
+    log.write_text(METAL, encoding="utf-8")
+    diagnosis = explain(log)
+    shown = card.of(diagnosis, "en")
+    assert shown is not None and round(shown.edge / GIB, 2) == 36.27
+    assert [(part.kind, card.figure(part)) for part in shown.parts] == [
+        ("allocated", "33.48"), ("outside", "2.45"), ("free", "0.34"), ("request", "0.59")
+    ]  # fmt: skip
+    assert squeezed("36.27 GiB in all") in squeezed(RENDERERS["text"](diagnosis, "en", View(verbose=True)))
+
+
+def test_a_job_that_no_card_is_known_for_is_a_bar_of_what_it_needs(tmp_path: Path) -> None:
+    log, config = tmp_path / "error.log", tmp_path / "train.yaml"
+    log.write_text("torch.cuda.OutOfMemoryError: CUDA out of memory.\n", encoding="utf-8")
+    config.write_text(
+        "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\nbf16: true\ncutoff_len: 2048\n", encoding="utf-8"
+    )
+    shown = card.of(explain(log, configs=[config]), "en")
+    assert shown is not None and shown.edge == 0 and {part.kind for part in shown.parts} >= {"weights", "gradients", "optimizer"}
+    assert "free" not in {part.kind for part in shown.parts}
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("seven-ranks-report-a-time-out", True), ("a-hundred-and-forty-samples-in-one-row", False)])
+def test_an_estimate_for_rows_at_the_limit_is_told_as_such(name: str, wanted: bool) -> None:
+    """Six times what was allocated is no contradiction where the rows may have been shorter; packed rows are never."""
+    diagnosis = cases.diagnosed(name)
+    for lang in LANGS:
+        said = squeezed(words.word("ledger_at_limit", lang))
+        assert (said in squeezed(RENDERERS["text"](diagnosis, lang, View()))) == wanted

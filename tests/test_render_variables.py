@@ -71,3 +71,16 @@ def test_a_message_neither() -> None:
 def test_a_variable_that_is_added_is_spelt_as_its_place_spells_it(target: str, shown: str) -> None:
     """It is no key of a mapping where a shell reads it."""
     assert words.setting("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512", target) == shown
+
+
+@pytest.mark.parametrize(
+    ("key", "target", "shown"),
+    [
+        ("tokenizer.max_seq_len", "train.sh", "tokenizer.max_seq_len=2048"),
+        ("tokenizer.max_seq_len", "8B_full.yaml", "tokenizer.max_seq_len: 2048"),
+        ("--max_length", "train.sh", "--max_length 2048"),
+        ("max_length", "train.py", "max_length=2048"),
+    ],
+)
+def test_a_setting_stands_as_its_file_writes_it(key: str, target: str, shown: str) -> None:
+    assert words.setting(key, "2048", target) == shown

@@ -48,15 +48,15 @@ SPECK = 0.0005
 
 
 class Part(NamedTuple):
-    """Some bytes of the card; `estimated` where the ledger says so and not the log, `refused` of a request that had room."""
+    """Some bytes of the card; `estimated` where the ledger says so and not the log, `called` a name of its own."""
 
     kind: str
     bytes: int
     estimated: bool = False
-    refused: bool = False
+    called: str = ""
 
     def name(self, lang: Lang) -> str:
-        return word("bar_refused" if self.refused else f"bar_{self.kind}", lang)
+        return word(f"bar_{self.called or self.kind}", lang)
 
 
 @record
@@ -107,8 +107,10 @@ def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     capacity = capacity_of(diagnosis)
     if event is not None and capacity is not None and event.allocated is not None:
         return printed(diagnosis, event, capacity.bytes, now, lang)
+    if event is not None and event.max_allowed is not None and event.mps_allocated is not None:
+        return of_metal(event, event.max_allowed.bytes, lang)
     now = now or (ledger.peak if ledger is not None else None)
-    if ledger is None or now is None or not now.terms or ledger.capacity is None:
+    if ledger is None or now is None or not now.terms:
         return None
     return needed(ledger, now, event, lang)
 
@@ -137,10 +139,19 @@ def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | Non
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
     parts += [Part("engine", engine), Part("unused", unused), Part("outside", outside), Part("foreign", others), Part("free", free)]
     if event.requested is not None:
-        parts.append(Part("request", event.requested.bytes, refused=event.requested.high <= free))
+        parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
     return Card(title, kept(parts, capacity), capacity)
+
+
+def of_metal(event: Event, limit: int, lang: Lang) -> Card:
+    """What Metal may allocate as the message prints it; what torch holds there is pools, used or not, which no ledger divides."""
+    held, others = (size.bytes if size is not None else 0 for size in (event.mps_allocated, event.other_allocations))
+    parts = [Part("allocated", held), Part("outside", others, called="metal_others"), Part("free", max(limit - held - others, 0))]
+    if event.requested is not None:
+        parts.append(Part("request", event.requested.bytes))
+    return Card(word("bar_metal", lang), kept(parts, limit), limit)
 
 
 def divided(now: Moment, allocated: int) -> list[Part]:
@@ -159,14 +170,20 @@ def divided(now: Moment, allocated: int) -> list[Part]:
 
 
 def needed(ledger: Ledger, now: Moment, event: Event | None, lang: Lang) -> Card:
-    """The card as the ledger fills it, without a message that says how it was."""
-    assert ledger.capacity is not None
-    capacity = ledger.capacity.bytes
-    usable = ledger.usable.bytes if ledger.usable else capacity
+    """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs."""
     sums = grouped(now)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
     if now.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
+    if ledger.capacity is None:
+        held = sum(part.bytes for part in parts)
+        return Card(
+            word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(now.name, lang)),
+            kept(parts, held),
+            0,
+        )
+    capacity = ledger.capacity.bytes
+    usable = ledger.usable.bytes if ledger.usable else capacity
     outside = max(capacity - usable, 0)
     parts.insert(0, Part("outside", outside, True))
     if (left := capacity - sum(part.bytes for part in parts)) > 0:

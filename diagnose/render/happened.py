@@ -138,10 +138,10 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     """What the message says of the card, part by part; empty where it prints less than two figures."""
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
-        ("part_allocated", event.allocated),
+        ("part_allocated", event.allocated or event.mps_allocated),
         ("part_unallocated", sizes.get("log.reserved_unallocated", event.reserved_unallocated)),
         ("part_private", event.private_pools),
-        ("part_not_torch", sizes.get("log.not_torch")),
+        ("part_not_torch", sizes.get("log.not_torch") or event.other_allocations),
         ("part_engine", sizes.get("log.engine_in_use")),
         ("part_foreign", foreign(diagnosis)),
         ("part_free", event.free),
@@ -150,8 +150,8 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
     if len(said) < 3:
         return ""
-    if event.capacity is not None:
-        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(event.capacity, lang)))
+    if (capacity := event.capacity or event.max_allowed) is not None:
+        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(capacity, lang)))
     return word("on_the_card", lang, parts=semicolon(lang).join(said))
 
 

@@ -14,6 +14,9 @@ from diagnose.units import Size
 #: The share below which a term is folded with its like.
 SMALL = 0.01
 
+#: An estimate for rows at the limit is said to be one where it is so many times what was allocated.
+SHORT_ROWS = 2
+
 
 class Row(NamedTuple):
     """A line of the table; `bar` is its length against the longest, `folded` whether it stands for several."""
@@ -68,9 +71,19 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 
 def doubt(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What it means where ledger and log contradict each other; empty where they agree."""
-    off = happened.contradicted(diagnosis)
+    """What it means where ledger and log contradict each other, or are of rows of other lengths; empty where they agree."""
+    off = happened.contradicted(diagnosis) or ("at_limit" if at_limit(diagnosis) else "")
     return word(f"ledger_{off}", lang) if off else ""
+
+
+def at_limit(diagnosis: Diagnosis) -> bool:
+    """Whether much more is estimated than was allocated and shorter rows than the limit allows explain it: nothing judges the two."""
+    ledger = leading(diagnosis)
+    now, seen = told_of(ledger), ledger.observed if ledger is not None else None
+    packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)  # such rows are as long as the limit
+    if now is None or seen is None or packed or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+        return False
+    return now.total.bytes > SHORT_ROWS * seen.bytes
 
 
 def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:

@@ -159,18 +159,21 @@ def sentence(text: str, lang: Lang) -> str:
     return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")
 
 
+#: Files of settings, and files of commands.
+_FILES, _COMMANDS = (".yaml", ".yml", ".json", ".toml"), (".sh", ".bash", ".slurm", ".sbatch", ".bat", ".cmd", ".ps1")
+
 #: How variables of the environment are spelt.
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 def setting(key: str, value: str, target: str = "") -> str:
-    """A key with its value as `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`; a shell's `VARIABLE=value`."""
-    if value and _VARIABLE.fullmatch(key) and not target.endswith((".yaml", ".yml", ".json", ".toml")):
-        return f"{key}={value}"
+    """A key with its value as `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`; `key=value` in a command."""
     if key.startswith("-"):
         return f"{key} {value}".rstrip()
-    if target.endswith((".py", ".ipynb")):
+    if target.endswith((".py", ".ipynb")) and not _VARIABLE.fullmatch(key):
         return _argument(key, value)
+    if value and (target.endswith(_COMMANDS) or (_VARIABLE.fullmatch(key) and not target.endswith(_FILES))):
+        return f"{key}={value}"
     return f"{key}: {value}"
 
 
