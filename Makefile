@@ -1,7 +1,7 @@
 # One list of verbs. `make` alone prints it; every verb sets up what it needs.
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+WORKERS ?= 3
 VERSIONS := 3.11 3.12 3.13 3.14
 
 # A Python that can make the environment: 3.11 or newer, with venv.
@@ -22,7 +22,7 @@ demo: $(VENV)/.core bytecode  ## set everything up and diagnose the first refere
 	$(BIN)/oomdoctor explain $(DEMO)/error.log --config $(DEMO)/qwen2vl_dpo.yaml --config $(DEMO)/ds_z3_config.json
 
 test: check  ## set everything up; format, lint, types and tests: what CI runs
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev bytecode  ## format, lint and types only
 	$(BIN)/ruff format --check .
@@ -41,7 +41,7 @@ test-all:  ## the tests on every Python from 3.11 to 3.14 that is found
 
 .PHONY: pytest
 pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 fix: $(VENV)/.dev  ## format and repair what can be repaired
 	$(BIN)/ruff format .

@@ -49,8 +49,7 @@ def explain(runner: Path, **inputs: str) -> tuple[int, str, dict[str, str]]:
     return done.returncode, summary.read_text(encoding="utf-8"), told
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["its own copy", "a path that is named"])
-def test_it_installs_and_explains(named: bool, tmp_path: Path) -> None:
+def test_it_installs_and_explains(tmp_path: Path) -> None:
     """Both steps, in folders with a blank in their names. Without an index: what the command needs is lent by this environment."""
     runner, sources = tmp_path / "runner temp", tmp_path / "a copy"
     runner.mkdir()
@@ -58,8 +57,7 @@ def test_it_installs_and_explains(named: bool, tmp_path: Path) -> None:
     copied(sources)
     # of the variables for options that say no, pip takes 0 for yes
     lent = {"PYTHONPATH": sysconfig.get_path("purelib"), "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
-    inputs = {"python": sys.executable, **({"version": str(sources)} if named else {})}
-    done = step(INSTALL, runner, inputs, **lent, **({} if named else {"GITHUB_ACTION_PATH": str(sources)}))
+    done = step(INSTALL, runner, {"python": sys.executable}, **lent, GITHUB_ACTION_PATH=str(sources))
     assert done.returncode == 0, done.stderr.decode()
     installed = list((runner / "oomdoctor" / "lib").glob("python*/site-packages/diagnose/_shipped/compiled/*"))
     assert installed and (runner / "oomdoctor" / "bin" / "oomdoctor").is_file()
@@ -67,6 +65,26 @@ def test_it_installs_and_explains(named: bool, tmp_path: Path) -> None:
     paths = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(outputs), "PYTHONPATH": lent["PYTHONPATH"]}
     assert step(EXPLAIN, runner, {"log": "error.log"}, **paths).returncode == 0
     assert "**OUT OF MEMORY**" in summary.read_text(encoding="utf-8") and "status=oom" in outputs.read_text(encoding="utf-8")
+
+
+#: A Python that only says what it was told: an environment holds another of its kind.
+TELLTALE = """#!/bin/sh
+printf '%s\\n' "$@" >> "$RUNNER_TEMP/told"
+if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+"""
+
+
+@pytest.mark.parametrize("version", ["", "oomdoctor==0.1.0", "a path/with a blank"])
+def test_what_is_installed_is_what_was_named(version: str, tmp_path: Path) -> None:
+    """As one word; where nothing was named, the copy that the action came in."""
+    python = tmp_path / "python"
+    python.write_text(TELLTALE)
+    python.chmod(0o755)
+    done = step(INSTALL, tmp_path, {"python": str(python), "version": version}, GITHUB_ACTION_PATH="/the action")
+    assert done.returncode == 0, done.stderr.decode()
+    told = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
+    assert told[:3] == ["-m", "venv", str(tmp_path / "oomdoctor")]
+    assert told[3:6] == ["-m", "pip", "install"] and told[-1] == (version or "/the action")
 
 
 def test_the_answer_is_in_the_summary_and_in_the_outputs(runner: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from diagnose.explain import explain
+from diagnose.surfaces import cli
 
 GOOD = CORPUS / "llamafactory-6800"
 LOG, CONFIG = GOOD / "error.log", GOOD / "qwen2vl_dpo.yaml"
@@ -38,19 +39,20 @@ class Answer:
 
 
 def oomdoctor(*words: str | Path, stdin: bytes = b"") -> Answer:
-    """The real command in a process of its own."""
+    """The real command, between streams of its own (tests/test_hostile_input.py starts it as a process)."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     start = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "diagnose", *map(str, words)],
-        input=stdin,
-        capture_output=True,
-        cwd=CORPUS.parent,
-        timeout=120,
-        check=False,
-    )
-    answer = Answer(done.returncode, done.stdout.decode(), done.stderr.decode(), time.monotonic() - start)
-    assert "Traceback" not in answer.err and "Traceback" not in answer.out.partition("{")[0], answer.err
-    return answer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(CORPUS.parent)
+        patch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+    seconds = time.monotonic() - start
+    said, warned = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return Answer(int(left.value.code or 0), said, warned, seconds)
 
 
 def explained(*words: str | Path, stdin: bytes = b"") -> Answer:

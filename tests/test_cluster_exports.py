@@ -371,7 +371,7 @@ def test_paths_in_a_log_are_never_opened(tmp_path: Path) -> None:
 
 
 def test_the_shelf_holds_no_job(tmp_path: Path) -> None:
-    """Twenty thousand records of a scheduler cost no more memory than a thousand."""
+    """Eight thousand records of a scheduler cost no more memory than a thousand."""
     import tracemalloc
 
     def held(count: int) -> int:
@@ -386,7 +386,7 @@ def test_the_shelf_holds_no_job(tmp_path: Path) -> None:
         return peak
 
     held(100)
-    assert held(20_000) < held(1000) + (1 << 20)
+    assert held(8_000) < held(1000) + (1 << 20)
 
 
 @pytest.mark.parametrize("text", ['[{"a": 1}, {"a": ', '{"items": [{"a": 1}, nonsense]}', "[1, 2"])

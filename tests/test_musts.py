@@ -169,7 +169,7 @@ def failures(draw: st.DrawFn) -> tuple[str, list[str], dict[str, Any]]:
 
 
 @given(failures())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_job_that_nobody_has_seen(failure: tuple[str, list[str], dict[str, Any]]) -> None:
     """Full and adapter training of four models on six cards, whatever the figures and the settings say."""
     log, configs, told = failure

@@ -116,7 +116,6 @@ def test_garbage_behind_the_stream_is_passed_over(form: str) -> None:
     assert read(told(PACKERS[form](LOG) + b"garbage behind the end"))[0][1:] == (len(LOG), 2001)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     text=st.lists(st.one_of(st.binary(max_size=300), st.just(MESSAGE.encode())), max_size=40).map(b"\n".join),
     form=st.sampled_from(["gz", "bz2", "xz"]),

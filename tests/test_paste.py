@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_packed import MESSAGE
 
@@ -233,7 +233,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES | st.text(max_size=40), max_size=12).map("\n".join))
 def test_any_page_is_read_without_harm(page: str) -> None:
     """Blocks in any disorder: every config stands in the page where its name says."""

@@ -243,7 +243,7 @@ def test_any_json_is_a_report_or_a_problem(client: httpx.Client, path: str, body
         is_problem(answer, 422)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     path=st.sampled_from(["/api/explain", "/api/check", "/"]),
     body=st.binary(max_size=200),

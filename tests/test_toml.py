@@ -138,7 +138,6 @@ def reached(data: Any, leaf: Leaf) -> Any:
     return walk(data, leaf.key)
 
 
-@settings(max_examples=120, deadline=None)
 @given(documents())
 def test_the_span_of_a_leaf_is_its_value(made: tuple[str, dict[str, Any]]) -> None:
     """An edit replaces exactly this span: read alone it must mean what the whole file means under that key."""
@@ -318,7 +317,6 @@ def test_a_key_is_renamed_in_place_or_moved() -> None:
     assert tomllib.loads(moves) == {"training": {"batch_size": 8, "seq_len": 4}, "compile": {"enable": True}}
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents(), st.integers(0, 30), scalars)
 def test_an_edit_changes_its_value_and_nothing_else(made: tuple[str, dict[str, Any]], which: int, value: Any) -> None:
     """For any file and any key: the new value is read back, every other value is what it was, every other byte too."""
@@ -337,7 +335,6 @@ def test_an_edit_changes_its_value_and_nothing_else(made: tuple[str, dict[str, A
     assert repr(tomllib.loads(f"v = {after[leaf.key].written}")["v"]) == repr(value)
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents(), st.sampled_from(["training.seq_len", "compile.enable", "quantize.linear.float8.emulate", "title"]))
 def test_a_new_key_is_read_back(made: tuple[str, dict[str, Any]], key: str) -> None:
     """Wherever it goes, the file stays TOML and keeps all that it said."""
