@@ -81,6 +81,8 @@ def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
         ("        `--num_processes` was set to a value of `2`", "parallel.world", 2),
         ("Config mesh_device None world_size = 4", "parallel.world", 4),
         ("  Instantaneous batch size per device = 1,024", "train.micro_batch_size", 1024),
+        ("[INFO] [config.py:1003:print]   bfloat16_enabled ............. True", "train.precision", "bf16"),
+        ("[INFO] [config.py:1003:print]   fp16_enabled ................. True", "train.precision", "fp16"),
         ("Gradient checkpointing enabled.", "train.gradient_checkpointing", "enabled"),
         ("Created reference model from the model itself.", "train.ref_model", "copy"),
         ("Loading model weights took 30.5022 GB", "rollout.engine_weights", "30.5022 GB"),
