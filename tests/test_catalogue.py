@@ -28,6 +28,10 @@ def test_the_dimensions_add_up_to_the_recorded_total(family: dict[str, Any], ent
     assert shape.counted == shape.params == entry["total_params"]
 
 
+def test_the_readme_counts_what_is_there() -> None:
+    assert f"{len(ENTRIES)} models and {len(CARDS)} cards" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(("family", "entry"), [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
 def test_every_alias_finds_its_entry(family: dict[str, Any], entry: dict[str, Any]) -> None:
     for name in (entry["id"], *entry["aliases"]):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from diagnose.facts import Value
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
+from diagnose.plan.spread import COUNTS, is_counted
 
 #: Off a need that no card is known for, less than this share is not worth a line that nobody asked for.
 GOOD_PART = 0.1
@@ -23,14 +24,13 @@ def splits_unknown(offer: Offer, job: Job) -> bool:
 
 def several(job: Job) -> bool:
     """Whether something says that the job has more than one card: its size, or a rank or card of a higher number than the first."""
-    counted = any((job.book.count(name) or 0) > 1 for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
+    counted = any((job.book.count(name) or 0) > 1 for name in COUNTS)
     return counted or any((job.book.count(name) or 0) > 0 for name in ("log.rank", "log.gpu"))
 
 
 def splits(changes: Mapping[str, Value], job: Job) -> bool:
     """Whether they divide the work over cards, where nobody says that there is more than one."""
-    counted = any(job.book.count(name) is not None for name in ("parallel.world", "actor.gpus", "hardware.count", "run.cuda_devices"))
-    return not counted and any(name.startswith("parallel.") for name in changes)
+    return not is_counted(job) and any(name.startswith("parallel.") for name in changes)
 
 
 def unasked(offer: Offer, job: Job) -> bool:
