@@ -64,8 +64,12 @@ def read(
     if healthy or reading.events:
         found.pasted()
     reading = found.enriched(reading)
-    beside, notices = gather.beside(configs, found.configs, reading)
-    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *beside], found.unread
+    if not found.configs:
+        return reading, list(configs), found.unread
+    from diagnose import beside
+
+    taken, notices = beside.that_count(configs, found.configs, reading)
+    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *taken], found.unread
 
 
 def check(

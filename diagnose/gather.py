@@ -9,7 +9,7 @@ from diagnose import packed, scan
 from diagnose.adapters.settings import LARGEST, ConfigSource
 from diagnose.complaints import Complaint
 from diagnose.facts import Notice, Witness
-from diagnose.given import as_config, as_log, each
+from diagnose.given import as_log
 from diagnose.parse.pattern import later
 from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
@@ -31,10 +31,14 @@ _SIGNS = frozenset(
     (
         *(b"```", b"~~~", b"<details", b"<summary", b"\n# ", b"\n## ", b"\n### ", b"> #"),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
-        *(word.encode() for word in ("如下", "请问", "请教", "求助", "大佬", "大家好", "谢谢", "为什么", "我的", "我用", "我在", "我们")),
+        *(
+            word.encode()
+            for word in ("：\n", "如下", "请问", "请教", "求助", "大佬", "大家好", "谢谢", "为什么", "我的", "我用", "我在", "我们")
+        ),
     )
 )
-_BEGINNINGS = (b"#", b"I ", b"my ")  # the same at the very start
+#: The same at the very start, or a command.
+_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
 _RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
 _SAYS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: What the notes of an input mean to its reader.
@@ -244,37 +248,6 @@ def recorded(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[
     from diagnose import wandb
 
     return wandb.apart(sources)
-
-
-def beside(
-    given: Sequence[Material | ConfigSource], found: Sequence[ConfigSource], reading: Reading
-) -> tuple[list[ConfigSource], list[Notice]]:
-    """The configs that lay beside the logs or inside them and count: those that adapters know, one of a kind, and none of a kind
-    that was given. Of several the one that something else names comes first."""
-    if not found:
-        return [], []
-    from diagnose import folder, paste
-    from diagnose.adapters.opened import opened
-
-    known = [opened(source) for source in found]
-    known = [one for one in known if paste.is_config(one)]
-    if len(known) > folder.CONFIGS:
-        message = phrase("folder.many_configs", name=str(Path(known[0].source.name).parent), count=len(known))
-        return [], [Notice("warning", "many_configs", message)]
-    sources, _ = each(as_config, [one for one in given if isinstance(one, (Path, ConfigSource, str, bytes))])
-    taken = {opened(source).kind for source in sources}
-    texts = [command.text for command in reading.commands] + [one.text for one in known] + [opened(source).text for source in sources]
-    known.sort(key=lambda one: not any(Path(one.source.name).name in text for text in texts))
-    kept: list[ConfigSource] = []
-    notices: list[Notice] = []
-    for one in known:
-        if one.kind in taken:
-            message = phrase("folder.same_kind", name=one.source.name, kind=one.kind)
-            notices.append(Notice("info", "config_not_used", message, Witness(one.source.name)))
-        else:
-            kept.append(one.source)
-        taken.add(one.kind)
-    return kept, notices
 
 
 def job(materials: Iterable[Material]) -> Gathered:

@@ -25,12 +25,14 @@ ENDS = 32 << 10  # bytes at either end in which sentences of a person are looked
 BLOCK = 128 << 10  # characters of one block
 BLOCKS, CONFIGS = 64, 8  # blocks of a page that are looked at; configs that are taken from it
 FEW = 3  # keys at least of a bare block
+LEAD = 12  # lines of variables before the program of a command
 
-#: Signs that a person wrote here: a heading, an emphasis, a sentence about oneself.
+#: Signs that a person wrote here: a heading (in Chinese: a few characters and a colon), an emphasis, a sentence about oneself.
 _HUMAN = re.compile(
     rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
-    rb"|" + "如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
+    rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
+    + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
     re.MULTILINE,
 )
 _QUOTE = re.compile(r"(?: {0,3}> ?){1,3}")
@@ -42,6 +44,7 @@ _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} 
 _MACHINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
 _OPENS = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
 _SHELL = re.compile(r"\s*(?:#|export |set |cd |source |module |conda |[A-Za-z_]\w{0,60}=|done|fi|for |if )")
+_OPTION = re.compile(r"\s{0,16}--[A-Za-z]")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _PRINTED = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
@@ -79,15 +82,19 @@ def configs(one: Scanned) -> list[ConfigSource]:
 
 
 def _is_page(texts: Sequence[bytes]) -> bool:
-    """Whether a person wrote round what a program printed: blocks anywhere, or sentences at either end."""
+    """Whether a person wrote round what a program printed: blocks anywhere, sentences at either end, or first of all the command."""
+    if texts and _starts(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
+        return True
     if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary")):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, ENDS) or _HUMAN.search(texts[-1][-ENDS:])) is not None
 
 
 def _unquoted(line: str) -> str:
+    """A line without the marks of a quotation, and without the backtick of a code span that goes on over several lines."""
     quote = _QUOTE.match(line) if line.lstrip().startswith(">") else None
-    return line[quote.end() :].rstrip("\r") if quote else line.rstrip("\r")
+    line = line[quote.end() :].rstrip("\r") if quote else line.rstrip("\r")
+    return line.removeprefix("`").removesuffix("`") if line.count("`") == 1 else line
 
 
 def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Iterator[Block]:
@@ -105,7 +112,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
         apart = not at or not lines[at - 1].strip() or _OPENS.search(lines[at - 1])
         end = _end_of_bare(lines, at) if apart and _is_prose(before) else at
         if end > at:
-            yield Block(first + at, "\n".join(lines[at:end]).rstrip(), called=_called(lines, at))
+            yield Block(first + at, "\n".join(_continued(lines[at:end])).rstrip(), called=_called(lines, at))
             at, before = end, lines[end - 1]
             continue
         before = line if line.strip() else before
@@ -145,9 +152,9 @@ def _end_of_bare(lines: Sequence[str], at: int) -> int:
     if line.rstrip() == "{":
         closing = next((end for end in range(at + 1, min(len(lines), at + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines))
         return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else at
-    if _command().match(line):
+    if _starts(lines, at) and line[:1].strip():
         end = at + 1
-        while end < len(lines) and lines[end - 1].rstrip().endswith("\\"):
+        while end < len(lines) and (lines[end - 1].rstrip().endswith("\\") or _OPTION.match(lines[end])):
             end += 1
         return end
     if line.startswith(("    ", "\t")) and at and not lines[at - 1].strip():
@@ -156,6 +163,17 @@ def _end_of_bare(lines: Sequence[str], at: int) -> int:
             end += 1
         return end
     return at
+
+
+def _continued(lines: Sequence[str]) -> list[str]:
+    """The lines of a command joined again by the backslashes that Markdown takes from the ends of lines outside a fence."""
+    if not _starts(lines, 0):
+        return list(lines)
+    following = [*lines[1:], ""]
+    return [
+        f"{line.rstrip()} \\" if _OPTION.match(after) and not line.rstrip().endswith("\\") else line
+        for line, after in zip(lines, following, strict=True)
+    ]
 
 
 def _end_of_yaml(lines: Sequence[str], at: int) -> int:
@@ -200,9 +218,9 @@ def _commands_only(text: str, is_shell: bool) -> str:
     kept: list[str] = []
     lines = text.split("\n")
     started = is_shell or text.lstrip().startswith("#!")
-    for line in lines:
+    for at, line in enumerate(lines):
         goes_on = bool(kept) and kept[-1].rstrip().endswith("\\")
-        starts = bool(_command().match(line.lstrip()))
+        starts = _starts(lines, at)
         fits = goes_on or starts or not line.strip() or _SHELL.match(line)
         if not fits and (not started or _PRINTED.search(line)):
             break
@@ -211,12 +229,16 @@ def _commands_only(text: str, is_shell: bool) -> str:
     return "\n".join(kept).rstrip() if started else ""
 
 
+def _starts(lines: Sequence[str], at: int) -> bool:
+    """Whether a command begins in this line; its variables may stand in lines of their own before the program."""
+    return _command().match("\n".join(lines[at : at + LEAD]).lstrip()) is not None
+
+
 @cache
 def _command() -> re.Pattern[str]:
     """How a command line begins: variables, then a program that starts a training run (rules/programs.yaml)."""
     programs = shipped.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
-    runs = rf"(?:{names}) (?=\S)|python[\d.]{{0,6}} (?:-m |-u |\S{{1,200}}\.py)"
-    return re.compile(
-        rf"(?:export |set )?(?:[A-Z_][A-Z0-9_]{{0,60}}=\S{{0,300}} ?){{0,12}}(?:(?:nohup|sudo|env|time|uv run|exec) ){{0,3}}(?:{runs})"
-    )
+    runs = rf"(?:{names}) {{1,8}}(?=\S)|python[\d.]{{0,6}} {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
+    before = r"[A-Za-z_]\w{0,60}=\S{0,300}|nohup|sudo|env|time|uv run|exec"
+    return re.compile(rf"(?:export |set )?(?:(?:{before})(?: {{1,8}}| ?\\\n {{0,16}})){{0,15}}(?:{runs})")

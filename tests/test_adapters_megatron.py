@@ -23,6 +23,28 @@ def run(options: str, tool: str = "torchrun --nproc_per_node 8 pretrain_gpt.py")
     return f"{tool} {options}\n"
 
 
+@pytest.mark.parametrize(
+    ("tool", "world"),
+    [
+        ("python -m torch.distributed.launch $DISTRIBUTED_ARGS pretrain_gpt.py", None),
+        ("torchrun --nnodes 2 --nproc_per_node 4 ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py", 8),
+        ("torchrun pretrain_gpt.py", 1),
+    ],
+)
+def test_options_in_a_variable_are_of_the_launcher(tool: str, world: int | None) -> None:
+    """Nobody says what it holds: the program comes after it, and how many processes there are is unknown."""
+    told = read({"a.sh": run(LLAMA, tool)})
+    assert value(told, "train.framework") == "megatron"
+    assert value(told, "parallel.world") == world
+
+
+@pytest.mark.parametrize("more", ["--model-parallel-size 8", "--deepspeed --deepspeed_config ds.json"])
+def test_early_releases_and_megatron_deepspeed_lack_late_options(more: str) -> None:
+    told = read({"a.sh": run(f"{LLAMA} --bf16 {more}")})
+    for turned in ({"train.activation_offload": True}, {"zero.offload_optimizer": "cpu"}, {"zero.stage": 1}):
+        assert not knobs.edits([one for one in told.documents if one.name == "a.sh"], FactBook(told.facts), turned)
+
+
 # -- the model from its dimensions
 
 

@@ -361,3 +361,47 @@ def test_a_script_with_arguments_of_its_own_has_defaults_of_its_own() -> None:
     told = read({"run.sh": own})
     assert value(told, "train.micro_batch_size") == 8
     assert value(told, "train.precision") is None
+
+
+# -- programs that train nothing
+
+
+@pytest.mark.parametrize(
+    "command", ["swift infer --model Qwen/Qwen2.5-7B", "llamafactory-cli chat a.yaml", "python -m lm_eval --model hf", "lm_eval run"]
+)
+def test_a_program_that_never_trains_is_known(command: str) -> None:
+    assert value(read({}, commands=[command]), "train.enabled") is False
+
+
+@pytest.mark.parametrize(
+    ("command", "merges"), [("swift export --merge_lora true", True), ("swift export --quant_bits 4", None), ("swift infer", None)]
+)
+def test_a_command_that_merges_adapters_is_known(command: str, merges: bool | None) -> None:
+    assert value(read({}, commands=[command]), "run.merges") is merges
+
+
+def test_what_is_done_after_training_is_not_all_that_is_done() -> None:
+    told = read({"run.sh": "swift sft --model Qwen/Qwen2.5-7B --dataset d\nswift export --model Qwen/Qwen2.5-7B --merge_lora true\n"})
+    assert value(told, "train.enabled") is not False
+
+
+def test_a_model_of_sentence_transformers_is_loaded_by_its_name() -> None:
+    told = read({"t.py": 'from sentence_transformers import SentenceTransformer\nmodel = SentenceTransformer("BAAI/bge-m3")\n'})
+    assert (value(told, "model.path"), value(told, "model.head")) == ("BAAI/bge-m3", "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "quantised"),
+    [("", "full", "none"), ("--lora_enable True --lora_r 128 --bits 4", "lora", "nf4_double")],
+)
+def test_llavas_trainer_trains_all_weights_unless_told_otherwise(options: str, method: str, quantised: str) -> None:
+    told = read({"run.sh": f"deepspeed llava/train/train_mem.py --model_name_or_path lmsys/vicuna-7b-v1.5 --output_dir o {options}\n"})
+    assert (value(told, "train.finetuning"), value(told, "model.quantization")) == (method, quantised)
+
+
+def test_internvls_trainer_trains_adapters_of_the_rank_it_is_given() -> None:
+    command = (
+        "torchrun internvl/train/internvl_chat_finetune.py --model_name_or_path OpenGVLab/InternVL2-4B --output_dir o --use_llm_lora 16"
+    )
+    told = read({"run.sh": f"{command}\n"})
+    assert (value(told, "train.finetuning"), value(told, "lora.rank"), value(told, "train.stage")) == ("lora", 16, "sft")

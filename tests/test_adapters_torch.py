@@ -212,6 +212,16 @@ def test_both_generations_of_fsdp(lines: str, version: int | None, sharding: str
     assert [value(told, f"fsdp.{name}") for name in ("version", "sharding", "offload")] == [version, sharding, offload]
 
 
+def test_fsdp_on_the_command_line_takes_offload_as_a_word() -> None:
+    command = 'torchrun --nproc_per_node 2 train.py --model_name_or_path a/b --output_dir o --fsdp "full_shard auto_wrap"\n'
+    told = read(("a.sh", command))
+    assert value(told, "fsdp.offload") is False
+    edits = knobs.edits(told.documents, FactBook(told.facts), {"fsdp.offload": True})
+    assert edits is not None
+    assert patch.texts(told.documents, edits)["a.sh"].endswith('--fsdp "full_shard auto_wrap offload"\n')
+    assert value(read(("a.sh", command.replace("wrap", "wrap offload"))), "fsdp.offload") is True
+
+
 def test_the_shipped_zero2_keeps_the_optimizer_in_host_memory() -> None:
     told = read(("c.yaml", AXOLOTL + "deepspeed: deepspeed_configs/zero2.json\n"))
     assert (value(told, "zero.stage"), value(told, "zero.offload_optimizer")) == (2, "cpu")

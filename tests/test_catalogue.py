@@ -59,6 +59,11 @@ def test_a_file_is_named_after_its_family() -> None:
         ("/c/hub/models--Qwen--Qwen2-VL-7B-Instruct/snapshots/51c47430f97dd7c74aa1fa6825e68a813478097f", "Qwen/Qwen2-VL-7B-Instruct"),
         ("/x/meta-llama/Llama-2-7b-hf/checkpoint-500", "meta-llama/Llama-2-7b-hf"),
         ("deepseek-ai/DeepSeek-V2-Lite-Chat", "deepseek-ai/DeepSeek-V2-Lite"),
+        ("/models/codellama_13b_sft_v3", "codellama/CodeLlama-13b-hf"),
+        ("llama3_70b", "meta-llama/Meta-Llama-3-70B"),
+        ("qwen-2.5-7b-instruct", "Qwen/Qwen2.5-7B"),
+        ("Qwen2-7B-Instruct-dpo-lora-merged", "Qwen/Qwen2.5-7B"),
+        ("/out/Qwen2-VL-7B-Instruct/v1-20250102-180445/checkpoint-3000-merged", "Qwen/Qwen2-VL-7B-Instruct"),
     ],
 )
 def test_a_path_or_a_copy_of_a_model_finds_it(path: str, entry: str) -> None:
@@ -67,7 +72,21 @@ def test_a_path_or_a_copy_of_a_model_finds_it(path: str, entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/", "Qwen", "Qwen2.5", "qwen2.5-instruct", "llama-7b-and-more", "saves/our-sft", "Llama-2", "7B", "checkpoint-500"]
+    "path",
+    [
+        "",
+        "/",
+        "Qwen",
+        "Qwen2.5",
+        "qwen2.5-instruct",
+        "llama-7b-and-more",
+        "saves/our-sft",
+        "Llama-2",
+        "7B",
+        "checkpoint-500",
+        "llama_70",
+        "qwen-7b-and-sft",
+    ],
 )
 def test_no_model_is_guessed(path: str) -> None:
     """A family without its size, or a name that only begins like one of ours, is unknown."""

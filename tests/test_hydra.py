@@ -391,3 +391,18 @@ def test_overrides_alone_are_a_list_of_them() -> None:
     told = adapters.read([ConfigSource("o", b"actor_rollout_ref.rollout.n=5\ndata.train_batch_size=64\n")], Reading(), FactBook())
     book = FactBook(told.facts)
     assert [book.value(name) for name in ("train.framework", "rollout.num_generations", "rollout.batch")] == ["verl", 5, 64]
+
+
+def test_what_an_added_key_needs_is_added_with_the_same_sign() -> None:
+    """Megatron's recomputation is three keys, none of which the configuration of an early release holds; FSDP's keys do nothing there."""
+    text = "python -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer actor_rollout_ref.model.path=a/b\n"
+    edited = patched("run.sh", text, {"train.gradient_checkpointing": "enabled", "parallel.context": 2})
+    block = "++actor_rollout_ref.actor.megatron.override_transformer_config.recompute"
+    assert all(f"{block}_{rest}" in edited for rest in ("granularity=full", "method=uniform", "num_layers=1"))
+    assert "megatron.context_parallel_size=2" in edited and "ulysses" not in edited
+
+
+def test_rows_that_cannot_be_shared_out_are_unknown() -> None:
+    """Two rows over eight cards: no card has none, so something else ran than what is written."""
+    held = read(("run.sh", "python -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size=2 trainer.n_gpus_per_node=8\n"))
+    assert value(held, "train.micro_batch_size") is None

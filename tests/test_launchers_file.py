@@ -29,6 +29,18 @@ def test_the_name_of_the_file_says_how_the_model_is_sharded(file: str, sharding:
     assert value(told, "config.launcher_missing") is True
 
 
+@pytest.mark.parametrize(
+    ("file", "stage"),
+    [("configs/zero2.json", 2), ("stage3.json", 3), ("ds_config.json", None), ("examples/deepspeed/ds_z0_config.json", 0)],
+)
+def test_the_name_of_deepspeeds_own_file_says_the_stage(file: str, stage: int | None) -> None:
+    """What the framework ships under that name needs no guess, and is not missed."""
+    command = COMMAND.replace("accelerate launch --config_file {file}", "deepspeed").replace("--bf16", f"--deepspeed {file} --bf16")
+    told = read({"run.sh": command})
+    assert value(told, "zero.stage") == stage
+    assert value(told, "config.engine_file_missing") is (None if stage == 0 else True)
+
+
 def test_nothing_is_said_to_lie_whole_on_every_card() -> None:
     """What the file decides is unknown, so the states of a 7B model are no reason, and no stage of ZeRO is added to a job of FSDP."""
     for file in ("fsdp_config.yaml", "mine.yaml"):

@@ -80,6 +80,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "indented": lambda text: f"\n{indented(text)}",
     "bare": lambda text: f"\n{text}\n",
     "bare-after-a-colon": lambda text: text,
+    "code-span": lambda text: f"\n`{text.rstrip()}`\n",
+    "code-span-of-its-own-lines": lambda text: f"`\n{text}`\n",
 }
 
 
@@ -129,6 +131,19 @@ def test_a_block_of_command_and_output_gives_the_command() -> None:
     """What the command printed is no script."""
     page = f"I ran\n\n```bash\nexport OMP_NUM_THREADS=4\n{COMMAND}2025-06-12 09:15:31 INFO starting --x\n{TRACE}```\n"
     assert [text for _, text in found(page)] == [f"export OMP_NUM_THREADS=4\n{COMMAND}"]
+
+
+def test_a_command_whose_backslashes_markdown_took_is_whole() -> None:
+    """Outside a fence a backslash at the end of a line is a line break; a page in Chinese is known by its headings."""
+    bare = COMMAND.replace(" \\\n", "\n").replace("torchrun ", "torchrun  ")
+    page = f"多机多卡启动cli：\n\n{bare}\n错误日志：\n{TRACE}"
+    assert micro_batch(told(Source.text(page, "paste.txt"))) == (3, "paste.txt#block-1", 5)
+
+
+@pytest.mark.parametrize("fence", ["", "```\n"])
+def test_variables_before_a_command_may_stand_in_lines_of_their_own(fence: str) -> None:
+    text = COMMAND.replace("torchrun", 'env NCCL_P2P_DISABLE=1 hostfile="" \\\nCUDA_VISIBLE_DEVICES=0,1 \\\ntorchrun')
+    assert micro_batch(told(Source.text(f"My command:\n{fence}{text}{fence}\nand then\n\n{TRACE}", "paste.txt")))[0] == 3
 
 
 @pytest.mark.parametrize("given", ["per_device_train_batch_size: 7\nstage: sft\ncutoff_len: 2048\n"])

@@ -64,6 +64,10 @@ def read(text: str) -> Settings:
         ("ssh host \"python t.py --x 1\"", None),
         ("python t.py --x 1 2>&1 | tee log", "1"),
         ("cd a && env A=1 nohup python t.py --x 1 > log 2>&1 &", "1"),
+        ("!sudo A=1 python t.py --x 1", "1"),
+        ("python t.py --x 1\\\n--y 2", "1"),
+        ("python t.py --x a\\\nb", "ab"),
+        ("python t.py x=1\\\ndata.y=2", "1"),
     ],
 )  # fmt: skip
 def test_what_a_word_becomes(text: str, found: str | None) -> None:
@@ -263,3 +267,8 @@ def test_bombs_are_cheap(text: str) -> None:
     with suppress(Unreadable):  # too much of it
         launches(text)
     assert time.process_time() - start < 10
+
+
+def test_what_was_blanked_out_redirects_nothing() -> None:
+    (launch,) = launches("torchrun a.py --token <secret redacted> \\\n  --model google/gemma-2b > log.txt\n")
+    assert [(flag.name, flag.value) for flag in launch.flags] == [("token", "<secret redacted>"), ("model", "google/gemma-2b")]

@@ -9,7 +9,16 @@ from diagnose.adapters import commands, named, parts, tables
 from diagnose.adapters.adopted import adopted
 from diagnose.adapters.answers import answered, knowing
 from diagnose.adapters.conflicts import conflicts, integration
-from diagnose.adapters.defaults import Setting, contradictions, defaults, disagreements, launcher_of_name, stock, unsaid_attention
+from diagnose.adapters.defaults import (
+    Setting,
+    contradictions,
+    defaults,
+    disagreements,
+    engine_of_name,
+    launcher_of_name,
+    stock,
+    unsaid_attention,
+)
 from diagnose.adapters.dimensions import built
 from diagnose.adapters.effective import derived, ineffective
 from diagnose.adapters.leaf import Leaf, Unreadable
@@ -55,7 +64,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     lost, warnings = cut_off(begun)
     after, late = too_late(found)
     facts: list[Fact] = [*_frameworks(gathered, found), *run_facts(begun), *script_facts(found), *lost, *after, _given(gathered)]
-    facts += untrained(found) if not any(part.table.trainer for part in gathered) else []
+    facts += untrained(found, begun, gathered)
     facts += alone(begun, gathered, book)
     known = FactBook(book).learn(facts)
     spans = _spans(gathered, known)
@@ -244,7 +253,8 @@ def _presumed(
     drives = trainer is None or integration(tables.table("deepspeed"), trainer.name) is not None
     sharded = any(part.table.name == "deepspeed" for part in gathered) or (drives and (known.count("zero.stage") or 0) > 0)
     for file in missing.deepspeed:
-        facts += stock(trainer, file, model.h if model else None) if trainer else []
+        shipped = list(stock(trainer, file, model.h if model else None)) if trainer else []
+        facts += shipped or [fact for fact in engine_of_name(file) if fact.name not in settled and fact.name not in known]
         settled |= {"zero.stage"}
     settled |= {fact.name for fact in facts}
     sharded = sharded or bool(facts)

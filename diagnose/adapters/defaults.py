@@ -148,15 +148,25 @@ def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
 #: hiyouga/LlamaFactory examples/accelerate).
 _CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
     (r"fsdp", "fsdp.sharding", "full_shard"),
-    (r"(?:zero|z)[-_]?3", "zero.stage", 3),
-    (r"(?:zero|z)[-_]?2", "zero.stage", 2),
-    (r"(?:zero|z)[-_]?1", "zero.stage", 1),
+    (r"(?:zero|z|stage)[-_]?3", "zero.stage", 3),
+    (r"(?:zero|z|stage)[-_]?2", "zero.stage", 2),
+    (r"(?:zero|z|stage)[-_]?1", "zero.stage", 1),
 )
 
 
 def launcher_of_name(file: str, witness: Witness) -> Iterator[Fact]:
     """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
     yield Fact("config.launcher_missing", True, "config", witness)
+    yield from _called_after(file)
+
+
+def engine_of_name(file: str) -> Iterator[Fact]:
+    """The same of DeepSpeed's own file, where the framework ships none of that name."""
+    yield Fact("config.engine_file_missing", True, "config", Witness("derived", text=f"{file} was not given"))
+    yield from _called_after(file)
+
+
+def _called_after(file: str) -> Iterator[Fact]:
     for pattern, knob, value in _CALLED_AFTER:
         if re.search(pattern, file.lower()):
             yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))

@@ -91,7 +91,8 @@ def of_command(command: Command, text: str, depth: int = 0) -> list[Launch]:
     if runner:
         program = f"{_text(words[:runner])} {program}"
     flags, files = flags_of(args, text)
-    own = flags_of(before, text)[0]
+    held = [word for at, word in enumerate(before) if _variable(word) and not (at and before[at - 1].text.startswith("-"))]
+    own = (*flags_of([word for word in before if word not in held], text)[0], *map(_open, held))
     launcher = "ray" if peeled.ray else launcher
     end = rest[-1].end
     return [Launch(launcher, own, program, flags, files, env, command.start, rest[0].start, end, peeled.spread, False, command.maybe)]
@@ -250,12 +251,30 @@ def _split(words: list[Word]) -> tuple[list[Word], list[Word]]:
         if text in _MODULE and index + 1 < len(words) and "." in words[index + 1].text and "=" not in text:
             return words[:index], words[index:]
         if not text.startswith("-"):
-            return words[:index], words[index:]
+            if not _holds_options(words[index:]):
+                return words[:index], words[index:]
+            index += 1
+            continue
         following = words[index + 1].text if index + 1 < len(words) else "-"
         alone = text in _MODULE or text.lstrip("-").replace("-", "_") in _ALONE
         takes = "=" not in text and not following.startswith("-") and not following.endswith((".py", ".sh")) and not alone
         index += 2 if takes else 1
     return words, []
+
+
+def _holds_options(words: list[Word]) -> bool:
+    """Whether the first word is a variable of unknown content that stands before the program: what a script keeps options in."""
+    following = words[1].text if len(words) > 1 else ""
+    return _variable(words[0]) and (following.endswith((".py", ".sh")) or following.startswith("$") or following in _MODULE)
+
+
+def _open(word: Word) -> Flag:
+    """A variable among a launcher's options: it may hold any option."""
+    return Flag(word.text, word.text, None, word.start, word.end, word.start, False)
+
+
+def _variable(word: Word) -> bool:
+    return not word.sure and word.text.startswith("$")
 
 
 def _program(words: list[Word]) -> tuple[str, list[Word]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.script_calls import NAMED, called, cuts, generating, late, loads_model, parsed, scalar
+from diagnose.adapters.script_calls import EMBEDDERS, NAMED, called, cuts, generating, late, loads_model, parsed, scalar
 from diagnose.adapters.script_env import environment
 from diagnose.adapters.script_leaves import Leaves, Script
 from diagnose.adapters.script_models import Models, mapped
@@ -37,6 +37,8 @@ class Reader(Leaves):
             name = called(call.func)
             if name == "from_pretrained":
                 self._loads(call, models.loads, args_classes)
+            elif name in EMBEDDERS and not models.loads:
+                self._embedder(call, EMBEDDERS[name])
             elif name in NAMED:
                 self._named(call, name)
             elif name in PARSERS | _FILES:
@@ -129,6 +131,14 @@ class Reader(Leaves):
             (start, end), owner = self._span(call.func.value), called(call.func.value)
             self._add(Leaf("from_pretrained", owner, self.text[start:end], start, end, *self._place(start), "scalar"))
 
+    def _embedder(self, call: ast.Call, loader: str) -> None:
+        """A model of sentence-transformers, which loads what it is named with a loader of transformers."""
+        given = call.args[:1] or [word.value for word in call.keywords if word.arg == "model_name_or_path"]
+        if given and isinstance(self._names.followed(given[0]), ast.Constant):
+            self._leaf("from_pretrained.model", given[0], None)
+            start, end = self._span(call.func)
+            self._add(Leaf("from_pretrained", loader, self.text[start:end], start, end, *self._place(start), "scalar"))
+
     def _pipeline(self, call: ast.Call) -> None:
         """What a pipeline of transformers loads by itself, and how many rows it passes at a time."""
         if called(call.func) == "pipeline":
@@ -183,6 +193,8 @@ class Reader(Leaves):
         for change in self._names.changed:
             held = self._names.bound.get(change.name)
             name = self._names.parsed.get(change.name) or (called(held.func) if isinstance(held, ast.Call) else "")
+            if name in EMBEDDERS and change.attribute == "max_seq_length" and change.sure:
+                self._leaf("tokenizer.max_length", change.value, None)
             if not name or not self._kind(name, args_classes) or name.endswith(_TRAINER_SUFFIX):
                 continue
             self._leaf(change.attribute, change.value, None, again=True)

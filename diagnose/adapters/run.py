@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from diagnose.adapters import tables
+from diagnose import shipped
 from diagnose.adapters.opened import Opened
 from diagnose.adapters.scheduled import scheduled
 from diagnose.adapters.started import Started
@@ -38,7 +38,9 @@ def _of_trainer(start: Started) -> Iterator[Fact]:
         yield Fact("parallel.world", chosen, start.origin, _at(start, included.at, included.key))
     if count is not None and start.launch.launcher == "deepspeed" and not leaves_of(start, "num_gpus", "include", "hostfile"):
         yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
-    if start.launch.launcher == "torchrun" and not leaves_of(start, "nproc_per_node", "nnodes") and not start.launch.spread:
+    open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # a variable that may hold any option
+    counted = open_ended or leaves_of(start, "nproc_per_node", "nnodes")
+    if start.launch.launcher == "torchrun" and not counted and not start.launch.spread:
         yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.start, "torchrun"))
     if _single(start):
         yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.program_at, start.launch.program))
@@ -152,11 +154,36 @@ def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
             yield Fact("eval.metrics", True, "config", Witness(one.source.name, metric.line, metric.column, key="compute_metrics"))
 
 
-def untrained(found: Iterable[Opened]) -> Iterator[Fact]:
-    """That a script which only generates trains nothing."""
+def untrained(found: Iterable[Opened], begun: Sequence[Started], gathered: Iterable[Part]) -> Iterator[Fact]:
+    """That a script which only generates trains nothing, nor a program that never does (`swift infer`), where nothing else trains."""
+    idle = [start for start in begun if _never_trains(start)]
+    if idle and not any(start.trains for start in begun if start not in idle):
+        yield Fact("train.enabled", False, idle[0].origin, _at(idle[0], idle[0].launch.program_at, idle[0].launch.program))
+        yield from (
+            Fact("run.merges", True, one.origin, _at(one, one.launch.program_at, one.launch.program)) for one in idle if _merges(one)
+        )
+    if any(part.table.trainer for part in gathered):
+        return
     for one in found:
         if one.script is not None and one.script.generates_at is not None:
             yield Fact("train.enabled", False, "config", Witness(one.source.name, *one.script.generates_at, key="generate"))
+
+
+def _never_trains(start: Started) -> bool:
+    """Whether the command is one of those that evaluate, generate or convert, whatever their options."""
+    return _is_one_of(start, shipped.table("programs")["untrained"])
+
+
+def _merges(start: Started) -> bool:
+    """Whether the command merges adapters into their model."""
+    merging = shipped.table("programs")["merging"]
+    return _is_one_of(start, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
+
+
+def _is_one_of(start: Started, programs: Iterable[str]) -> bool:
+    """By its name with the sub-command, or by the end of a script's path."""
+    name = start.launch.program
+    return any(f"{name} ".startswith(f"{program} ") or name.endswith(f"/{program}") for program in programs)
 
 
 def too_late(found: Iterable[Opened]) -> tuple[list[Fact], list[Notice]]:
@@ -181,8 +208,7 @@ def unrecognised(found: Iterable[Opened], begun: Sequence[Started]) -> list[Noti
         else:
             known = one.form != "python" or one.kind != "python" or (one.script is not None and bool(one.script.env))
         if not known and one.source.forced_kind is None:
-            tried = ", ".join(name for name in tables.names() if tables.table(name).trainer)
-            message = phrase("adapters.in_file", file=same(one.source.name), what=phrase("adapters.nothing_starts", tried=tried))
+            message = phrase("adapters.in_file", file=same(one.source.name), what=phrase("adapters.nothing_starts"))
             notices.append(Notice("warning", "config.unknown_kind", message, Witness(one.source.name)))
     return notices
 

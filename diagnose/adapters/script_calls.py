@@ -16,7 +16,11 @@ NAMED = frozenset({"LoraConfig", "BitsAndBytesConfig", "DataLoader", "get_peft_m
 NAMED |= {"AdamW", "Adam", "AdamW8bit", "Adam8bit", "PagedAdamW", "PagedAdamW32bit", "PagedAdamW8bit", "Lion", "Lion8bit", "Adafactor"}
 NAMED |= {"SGD", "RMSprop", "autocast"}
 NAMED |= {"DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "gradient_checkpointing_enable"}
+NAMED |= {"MultipleNegativesRankingLoss", "MultipleNegativesSymmetricRankingLoss", "SparseMultipleNegativesRankingLoss", "GISTEmbedLoss"}
+NAMED |= {"CachedMultipleNegativesRankingLoss", "CachedMultipleNegativesSymmetricRankingLoss", "CachedGISTEmbedLoss", "MegaBatchMarginLoss"}
 NAMED |= {"DeepSpeedStrategy", "FSDPStrategy", "DDPStrategy", "ModelParallelStrategy", "BitsandbytesPrecision"}
+#: Models of sentence-transformers, and the loader of transformers that each of them uses.
+EMBEDDERS = {"SentenceTransformer": "AutoModel", "CrossEncoder": "AutoModelForSequenceClassification"}
 #: How transformers names a model with a head: LlamaForCausalLM, Qwen2VLForConditionalGeneration.
 _HEAD = re.compile(r"[a-z0-9A-Z]For[A-Z]")
 #: Bits of the longest number that means anything.

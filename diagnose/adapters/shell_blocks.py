@@ -13,7 +13,7 @@ _PATTERN = re.compile(r"\s*\(?[^)\n;]{0,200}\)")
 _UNSET = re.compile(r"(?:-z\s+|!\s+-n\s+)\"?\$\{?([A-Za-z_]\w*)")
 _SET = re.compile(r"-n\s+\"?\$\{?([A-Za-z_]\w*)")
 _BRACE = re.compile(r"(?:^|[;&|\n{])[ \t]*(?:\w+[ \t]*\(\s*\)[ \t]*)?([{}])(?=[\s;&|)]|$)")
-_WORD = re.compile(r"@?(?:[a-z]+|[{}!])(?=[\s;&|()]|$)", re.IGNORECASE)
+_WORD = re.compile(r"@?(?:[a-z]+|[{}!])(?=[\s;&|()]|$)|!(?=\w)", re.IGNORECASE)  # !python: a notebook's way to call the shell
 _KEYWORDS = frozenset({"!", "time", "do", "in", "then", "function", "{", "}"})
 _OPENING = frozenset({"if", "while", "until", "for", "select", "case"})
 

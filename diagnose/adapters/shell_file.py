@@ -8,14 +8,14 @@ from diagnose.adapters import slurm
 from diagnose.adapters.shell_blocks import Blocks
 from diagnose.adapters.shell_dialects import dialect_of, unbroken
 from diagnose.adapters.shell_flow import State, merged
-from diagnose.adapters.shell_text import MAX_WORDS, Announced, Chars, Command, Home, Word, Written
+from diagnose.adapters.shell_text import BLANKED, MAX_WORDS, Announced, Chars, Command, Home, Word, Written
 
 __all__ = ["Command", "Reader", "Word", "Written", "dialect_of"]
 
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(\+?)=")
 _POWER_ASSIGN = re.compile(r"\$(?:env:)?([A-Za-z_]\w*)[ \t]*(\+?)=[ \t]*", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<(-?)\s*(['\"]?)([\w.-]+)\2")
-_REDIRECT = re.compile(r"\d*(?:&>>?|>>|>\||>&|<>|<<<|<&|>|<)")
+_REDIRECT = re.compile(rf"\d*(?:&>>?|>>|>\||>&|<>|<<<|<&|>|(?!{BLANKED})<)")
 _FUNCTION = re.compile(r"(?:function[ \t]+([\w:.-]+)[ \t]*(?:\(\s*\))?|([\w:.-]+)[ \t]*\(\s*\))\s*\{(?=\s)")
 _SET_BY_CMD = re.compile(r"\"?([A-Za-z_]\w*)()=([^\n\"]*)\"?")
 _DECLARE = frozenset({"export", "declare", "local", "readonly", "typeset"})

@@ -6,6 +6,8 @@ import re
 
 from diagnose.record import field, record
 
+#: What people write in the place of what is nobody's business: <token>, <secret redacted>.
+BLANKED = r"<[A-Za-z](?:[^<>\n|&;]*[^<>\s|&;])?>(?=\s|$)"
 #: A script of more words than this is a program, not a launch; a variable that holds more text is a bomb.
 MAX_WORDS = 20_000
 MAX_HELD = 50_000

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 from diagnose.adapters.shell_names import Held, Names
-from diagnose.adapters.shell_text import MAX_WORDS, Chars, Home, Word
+from diagnose.adapters.shell_text import BLANKED, MAX_WORDS, Chars, Home, Word
 
 __all__ = ["Held", "Words"]
 
-_PLAIN = re.compile(r"[^\s;&|()<>'\"`$\\^%]+")
+_BLANKED = re.compile(BLANKED)
+_PLAIN = re.compile(rf"{BLANKED}|[^\s;&|()<>'\"`$\\^%]+")
+# An option at the start of a line. Bash joins it to a word that a backslash breaks off right before it, which nobody means; a page that
+# the script was copied from often ate the blank.
+_NEXT_OPTION = re.compile(r"--[A-Za-z]|\+{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
 
 
 class Words(Names):
@@ -65,10 +69,12 @@ class Words(Names):
     def _pieces(self) -> list[tuple[Chars, bool | list[Word]]]:
         """What the word at hand is made of: text, and whether it may be split (or the words of an array)."""
         text, found = self.text, list[tuple[Chars, "bool | list[Word]"]]()
-        while self.at < len(text) and text[self.at] not in " \t\n;&|()<>":
+        while self.at < len(text) and (text[self.at] not in " \t\n;&|()<>" or _BLANKED.match(text, self.at)):
             here, piece = text[self.at], Chars()
             if self.continues():
                 self.at += 2
+                if found and _NEXT_OPTION.match(text, self.at):
+                    break
                 continue
             if (here == "'" and self.dialect != "cmd") or text.startswith("$'", self.at):
                 start = self.at + 1 + (here == "$")

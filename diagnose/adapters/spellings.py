@@ -138,6 +138,10 @@ class Table:
         """The knobs that a key turns."""
         return [entry for entry in self.keys if entry.key == key]
 
+    def switch(self, key: str) -> bool:
+        """Whether a key of a command line is an option that has no value."""
+        return self.bare_switches or any(entry.bare for entry in self.named(key))
+
     def deciding(self, entry: str) -> str:
         """The entry point, where it is one that settles what is trained; a script of any name is not."""
         return entry if any(name in entry for name in self.entries) else ""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 
 from diagnose.adapters import tables
 from diagnose.adapters.ignored import Vain, in_vain, on
 from diagnose.adapters.leaf import Leaf, name_of
-from diagnose.adapters.meaning import NOTHING, meaning
+from diagnose.adapters.meaning import NOTHING, matches, meaning
 from diagnose.adapters.settings import Entry, Form
 from diagnose.adapters.spellings import Key, Span, Table
 from diagnose.adapters.unknown import unknown_keys
@@ -141,16 +140,6 @@ def _is_one_of(leaf: Leaf | None, words: Iterable[str]) -> bool:
     return matches(("unset",) if leaf is None or absent else leaf.items or (leaf.text or "",), words)
 
 
-def matches(texts: Iterable[str], words: Iterable[str]) -> bool:
-    """Is one of the texts one of the words? A word with * or [ in it is a pattern, which `unset` never meets."""
-    return any(
-        text in words
-        or text.lower() in words
-        or (text != "unset" and any(fnmatchcase(text, word) for word in words if {"*", "["} & set(word)))
-        for text in texts
-    )
-
-
 def _in_force(part: Part, key: Key, spans: Mapping[str, Span]) -> bool:
     """A framework that drops what it does not know drops the keys of other releases too; where it rejects them, what ran was known.
     Of a key that has a line for some releases and another for others, the line of this release counts."""
@@ -201,6 +190,8 @@ def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Val
         return value
     for factor, multiply in _factors(key, by_name):
         if not factor:
+            return None
+        if not multiply and 0 < value < factor:  # less than one for each: nobody can tell what ran
             return None
         value = value * factor if multiply else value // factor
     return value

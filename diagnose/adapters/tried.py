@@ -9,8 +9,8 @@ from diagnose.adapters.kinds import rivals
 from diagnose.adapters.leaf import Leaf
 from diagnose.phrases import Text, phrase, same
 
-#: Of so many kinds the missing keys are told; the others are only named.
-NEAREST = 3
+#: Of so many kinds the missing keys are told; so many others are only named, and the rest counted.
+NEAREST, NAMED = 3, 12
 
 
 def sentence(leaves: Sequence[Leaf]) -> Text:
@@ -26,8 +26,10 @@ def _kinds(there: Container[str]) -> Text:
     nearest = [(name, _nearest(signs, there)) for name in tables.names() if (signs := tables.signs(name).get("keys", ()))]
     told = sorted(nearest, key=lambda pair: (not pair[1][0], len(pair[1][1])))
     said = [phrase("adapters.tried_kind", kind=name, missed=", ".join(missed)) for name, (_, missed) in told[:NEAREST]]
-    rest = [same(name) for name, _ in told[NEAREST:]]
-    return Text(", ".join(one.en for one in [*said, *rest]), "、".join(one.zh for one in [*said, *rest]))
+    said += [same(name) for name, _ in told[NEAREST : NEAREST + NAMED]]
+    if (left := len(told) - len(said)) > 0:
+        said.append(phrase("adapters.more_kinds", count=str(left)))
+    return Text(", ".join(one.en for one in said), "、".join(one.zh for one in said))
 
 
 def _nearest(signs: Sequence[Sequence[str]], there: Container[str]) -> tuple[int, list[str]]:
