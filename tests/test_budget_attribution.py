@@ -275,3 +275,19 @@ def test_an_engine_has_no_tensor_of_a_trainer_and_a_trainer_none_of_an_engine() 
 @pytest.mark.parametrize("text", ["2.00 MiB", "20.00 MiB"])
 def test_small_requests_of_an_engine_name_nothing_either(text: str) -> None:
     assert not found(SERVED, event(text, "init", SAMPLER, role="engine"))
+
+
+def test_the_tokens_of_rows_that_nobody_counts_are_solved_where_the_traceback_shows_the_tensor() -> None:
+    """4 bytes x 8,192 tokens x 152,064 words is 4.64 GiB; without the frame any tensor has such a length."""
+    known = {"model": "Qwen/Qwen2.5-7B"}
+    shown = event("4.64 GiB", "loss", "transformers/models/qwen2/modeling_qwen2.py:forward|logits = logits.float()")
+    best = found(known, shown)[0]
+    assert (best.group, best.tokens, best.solved) == ("logits", 8192, True)
+    assert not [made for made in found(known, event("4.64 GiB", "loss")) if made.solved]
+
+
+def test_a_length_found_for_what_evaluation_keeps_makes_no_exact_size_with_another_vocabulary() -> None:
+    """Any request is some number of tokens: that other models of the family have more rows in their heads makes it no surer."""
+    known = book({"model": "meta-llama/Llama-2-7b-hf", "train.micro_batch_size": 1, "train.max_seq_len": 2048, "train.precision": "bf16"})
+    made = attribute(known, ledgers(known), event("6.32 GiB", phase="unknown"), 0)
+    assert len(made) > 1 and all(one.solved for one in made)

@@ -185,6 +185,20 @@ def test_host_memory_of_offload() -> None:
     assert gib(made["ledger.host"]) == pytest.approx(8 + 18 * 3.212749824e9 / GIB, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("counted", "due"),
+    [
+        ({"log.step": 1000, "save.every": 500}, True),
+        ({"log.step": 1001, "save.every": 500, "log.total_steps": 2000}, False),
+        ({"log.step": 312, "log.total_steps": 312}, True),  # after the last one the model is saved
+        ({"log.step": 311, "log.total_steps": 312}, None),  # nobody says how often
+        ({"save.every": 500}, None),
+    ],
+)
+def test_when_a_save_was_due(counted: dict[str, int], due: bool | None) -> None:
+    assert {made.name: made.value for made in facts(book({}, **counted), (), ())}.get("log.save_due") is due
+
+
 def test_modules_trained_whole_beside_adapters_are_priced() -> None:
     """Both ends of an 8B model: 16-bit copies, gradients, two moments and the list of the update, 2*(1 + 1 + 2 + 1) bytes of 2*V*h."""
     job = {

@@ -11,7 +11,7 @@ from diagnose.facts import Fact, FactBook
 from diagnose.parse.event import Event
 
 #: What a request may say of the run that the ledgers are drawn from.
-REDRAWN = ("data.tokens_in_batch", "train.loss_kernel")
+REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel")
 
 
 def _of_the_run(fact: Fact) -> bool:

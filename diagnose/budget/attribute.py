@@ -171,7 +171,7 @@ def _vocabularies(found: list[Candidate], job: Setup, asked: Query) -> list[Cand
         values: dict[str, Number] = {**best.values, "V": rows}
         others = [made for symbols in best.tensor.bytes for made in exact(replace(best.tensor, bytes=(symbols,)), values, asked)]
         kin += sorted(others, key=lambda made: -made.bytes)[:1]
-    return [replace(made, vocabulary=int(made.values["V"])) for made in kin]  # type: ignore[arg-type]
+    return [replace(made, vocabulary=int(made.values["V"]), solved=best.solved) for made in kin]  # type: ignore[arg-type]
 
 
 def _twins(found: list[Candidate], chosen: list[Tensor], asked: Query) -> list[Candidate]:

@@ -36,14 +36,15 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         rows, length = 1, budget
     unknown = [name for name, value in ((names[-1], rows), ("train.max_seq_len", length)) if value is None]
     letters: dict[str, Number] = {}
+    texts = (2 if stage in table()["pairs"] else book.count("data.texts_per_row") or 1) * (rows or 0)
     if rows is not None:
-        letters |= {"b": rows, "B": 2 * rows if stage in table()["pairs"] else rows}
+        letters |= {"b": rows, "B": texts}
     if length is not None:
         letters["s"] = length
     if completion is not None:
         letters["G"] = completion
     if rows is not None and length is not None:
-        tokens = (2 * rows if stage in table()["pairs"] else rows) * length
+        tokens = texts * length
         parallel = max(1, book.count("parallel.context") or 1)
         letters["T"] = -(-min(tokens, budget or tokens) // parallel)
     return Batch(letters, solved, tuple(unknown))

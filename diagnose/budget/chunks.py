@@ -158,5 +158,5 @@ def _head_chunk_by_chunk(job: Setup) -> list[Term]:
 def chunk_rows(job: Setup) -> int:
     """Liger's rule: the next power of two of T / ceil(V/h)."""
     tokens, vocabulary, width = (job.values[name] for name in ("T", "V", "h"))
-    count, parts = (tokens.mid if isinstance(tokens, Span) else tokens), -(-vocabulary // width)  # type: ignore[operator]
+    count, parts = (tokens.mid if isinstance(tokens, Span) else tokens), max(1, -(-vocabulary // width))  # type: ignore[operator]
     return int(1 << (max(1, int(-(-count // parts))) - 1).bit_length())

@@ -10,6 +10,7 @@ from diagnose.budget.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.lengths import lengths
 from diagnose.budget.message import of_message
 from diagnose.budget.missed import missed
+from diagnose.budget.nodes import fullest
 from diagnose.budget.noticed import of_ledger, of_settings
 from diagnose.budget.states import shardable
 from diagnose.budget.trainable import tuning
@@ -24,6 +25,18 @@ MEETS = 0.2
 STATES = ("weights", "gradients", "optimizer_states")
 FIXED = (*STATES, "extra_models", "comm_buffers")
 GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
+
+#: Terms that appear in the course of backward.
+GRADIENTS = ("gradients", "gradients_sharded", "gradients_whole")
+
+#: What is made in the course of a moment, tensor by tensor: the request that failed may have been the first of them.
+MADE_AT = {
+    "forward_end": ("activations", "attention_scores", "logits", "mm_inputs"),
+    "loss_call": ("logits",),
+    "reference_forward": ("logits",),
+    "loss_backward": ("logits",),
+    "optimizer_step": ("optimizer_states",),
+}
 
 
 def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
@@ -139,14 +152,15 @@ def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
         enough = moment.total.high >= (1 - MEETS) * seen.low
         return [fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
-    made_late = moment.only("gradients", "gradients_sharded", "gradients_whole").low  # they appear in the course of backward
-    if moment.of(*FIXED).low - made_late > seen.high * (1 + MEETS / 10):
+    made = set(MADE_AT.get(moment.name, ()))
+    there = [term for term in moment.terms if term.group not in made and term.key not in GRADIENTS]
+    if total([term.size for term in there if term.group in FIXED]).low > seen.high * (1 + MEETS / 10):
         return [fact("ledger.verdict", "above", told)]
     if not ledger.complete:
         return []
     if moment.total.high < (1 - MEETS) * seen.low:
         return [fact("ledger.verdict", "below", told)]
-    if moment.total.low - made_late <= (1 + MEETS) * seen.high:
+    if total([term.size for term in there]).low <= (1 + MEETS) * seen.high:
         return [fact("ledger.verdict", "agrees", told)]
     return [fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
 
@@ -173,10 +187,6 @@ def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
 
 
 def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
-    terms = [term for ledger in ledgers for term in ledger.host.terms]
-    if not terms:
-        return []
-    whole = terms[0].size
-    for term in terms[1:]:
-        whole += term.size
-    return [fact("ledger.host", whole, " + ".join(term.symbols for term in terms))]
+    """What the fullest node keeps in host memory."""
+    terms = fullest(ledgers)
+    return [fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []

@@ -6,6 +6,7 @@ import re
 
 from diagnose.budget import activations, logits
 from diagnose.budget.allocator import prints_as
+from diagnose.budget.concluded import plain
 from diagnose.budget.ledger import Term, total
 from diagnose.budget.losses import Block
 from diagnose.budget.setup import Setup
@@ -37,7 +38,7 @@ MOMENT = {
 TORCH_LOSS = r"log_softmax|cross_entropy|nll_loss|nn/modules/loss|batch_logps"
 
 #: Terms that are the request itself where it failed: what is sent or reduced as one block.
-REQUESTED = ("sample_copy", "fsdp_root_reduce", "vision_mask_16")
+REQUESTED = ("sample_copy", "fsdp_root_reduce", "vision_mask_16", "vision_dense_scores")
 
 #: A further layer counts as stored if it overshoots the observed figure by at most this share of itself.
 OVERSHOOT = 0.15
@@ -59,10 +60,10 @@ def scores(book: FactBook) -> bool:
 
 
 def observed(book: FactBook) -> Size | None:
-    """What torch had allocated; releases that print only the reserved total give that less the unallocated part."""
-    allocated = book.size("log.allocated")
+    """What torch had allocated on the card; releases that print only the reserved total give that less the unallocated part."""
+    allocated, asleep = book.size("log.allocated"), book.size("log.asleep")
     if allocated is not None:
-        return allocated
+        return allocated if asleep is None else plain(allocated - asleep)
     reserved, idle = book.size("log.reserved_total"), book.size("log.reserved_unallocated")
     return reserved - idle if reserved is not None and idle is not None else None
 
@@ -82,7 +83,8 @@ def usable(book: FactBook) -> Size | None:
     reserved = held + idle if held is not None and idle is not None else total_held
     if reserved is None:
         return None
-    room, most = replace(free + reserved, text=""), cap(book)
+    asleep = book.size("log.asleep")
+    room, most = replace(free + reserved, text="") if asleep is None else plain(free + reserved - asleep), cap(book)
     return most if most is not None and most.bytes < room.bytes else room
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnose.budget import passes
 from diagnose.budget.allocator import POWERS, Allocator, block
 from diagnose.budget.ledger import Attribution
 from diagnose.budget.roles import roles
@@ -45,7 +46,7 @@ def _width(best: Attribution) -> list[Fact]:
 
 def _rows(book: FactBook, best: Attribution) -> list[Fact]:
     """Tokens per row, and whether that is more than the settings allow for one sample."""
-    job = setup(book, roles(book)[0])
+    job = passes.failed(setup(book, roles(book)[0]))
     rows, cap = job.values.get("B"), book.count("train.max_seq_len")
     if best.tokens is None or not isinstance(rows, int) or rows < 1 or book.word("log.phase") == "eval":
         return []

@@ -61,11 +61,12 @@ class Moment:
 @record
 class Host:
     """Host memory of one node that this role takes: `terms` stay there while it trains, `moments` are those that take more; `ram` is
-    what the node has, if known."""
+    what the node has, if known; `node`: the first of those that the role lies on, counted from 0."""
 
     terms: tuple[Term, ...] = ()
     moments: tuple[Moment, ...] = ()
     ram: Size | None = None
+    node: int = 0
 
     @property
     def total(self) -> Size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget import apart, extra, failure, moments, outside
+from diagnose.budget import apart, extra, failure, moments, nodes, outside
 from diagnose.budget.ends import spanned
 from diagnose.budget.host import host
 from diagnose.budget.ledger import Host, Ledger, Moment, total
@@ -18,7 +18,8 @@ def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
     drawn = _DRAWN.of(book, cast)
-    return _beside(book, cast, tuple(_ledger(book, cast, index, each) for index, each in enumerate(drawn)))
+    found = tuple(_ledger(book, cast, index, each) for index, each in enumerate(drawn))
+    return _beside(book, cast, nodes.laid_out(book, cast, found, [names for fact, names in SHARING.items() if book.switch(fact)]))
 
 
 #: Which roles share their cards, by the fact that says so.

@@ -55,7 +55,7 @@ def of_message(book: FactBook) -> list[Fact]:
 
 def _held(book: FactBook) -> Size | None:
     """What torch holds of the card. The memory of private pools is part of what it prints as allocated."""
-    allocated, idle = (book.size(f"log.{name}") for name in ("allocated", "reserved_unallocated"))
+    allocated, idle = failure.observed(book), book.size("log.reserved_unallocated")
     if allocated is not None and idle is not None:
         return allocated + idle
     return book.size("log.reserved_total")

@@ -29,7 +29,8 @@ OF_ROWS = frozenset(("train.max_seq_len", "train.micro_batch_size", "train.stage
 #: Moments at which a micro batch is on the card.
 WITH_ROWS = ("forward_end", "loss_call", "loss_backward", "layer_backward")
 #: Groups that a micro batch does not change.
-BESIDE_ROWS = ("weights", "gradients", "optimizer_states", "extra_models", "comm_buffers")
+STATES = ("weights", "gradients", "optimizer_states")
+BESIDE_ROWS = (*STATES, "extra_models", "comm_buffers")
 
 #: From this release on torch names the exception torch.OutOfMemoryError, before torch.cuda.OutOfMemoryError (torch/csrc/Exceptions.cpp).
 RENAMED = Version("2.5")
@@ -37,7 +38,7 @@ RENAMED = Version("2.5")
 
 def of_settings(book: FactBook) -> list[Fact]:
     """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
-    given, and what the release says of torch's age."""
+    given, whether adapters were merged, and what the release says of torch's age."""
     made: list[Fact] = []
     differing = book.all("config.disagreement")
     knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
@@ -47,11 +48,16 @@ def of_settings(book: FactBook) -> list[Fact]:
         made.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
         made.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
     missing = "zero.config" in book and "zero.stage" not in book
-    if missing or book.switch("config.given"):
+    if "config.engine_file_missing" not in book and (missing or book.switch("config.given")):
         made.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
-    step, every = book.count("log.step"), book.count("save.every")
-    if step and every:
-        made.append(_fact("log.save_due", step % every == 0, "steps between checkpoints divide the last step"))
+    step, every, total = (book.count(name) for name in ("log.step", "save.every", "log.total_steps"))
+    if step and (every or step == total):
+        due = step == total or bool(every and step % every == 0)
+        made.append(_fact("log.save_due", due, "the last step, or one that the steps between checkpoints divide"))
+    doing = book.word("log.doing")
+    if doing is not None or "run.merges" in book:
+        merging = doing == "merge_adapter" or book.switch("run.merges") is True
+        made.append(_fact("log.merging", merging, "what the frames show, or what the command does"))
     torch = book.version("version.torch")
     if torch is not None:
         made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
@@ -73,7 +79,18 @@ def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
         if scores:
             largest: Size = max(scores, key=lambda size: size.bytes)
             made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
-    return made
+    return [*made, *_of_unseen_stage(book)]
+
+
+def _of_unseen_stage(book: FactBook) -> list[Fact]:
+    """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
+    if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
+        return []
+    least = accounts(book.changed({"zero.stage": 3}))
+    moment = least[0].moment("optimizer_step") if least and least[0].complete else None
+    if moment is None:
+        return []
+    return [_fact("ledger.states_if_sharded", moment.of(*STATES), "weights + gradients + optimizer_states with zero.stage 3")]
 
 
 def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:

@@ -141,6 +141,11 @@ def scoring(job: Setup) -> Setup | None:
     return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})
 
 
+def failed(job: Setup) -> Setup:
+    """The job with the rows of the forward that failed: those of scoring where only that was going on."""
+    return (scoring(job) if failure.scores(job.book) else None) or job
+
+
 def scored(job: Setup, live: list[Term]) -> list[Moment]:
     """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
     A run that failed in training had passed it."""

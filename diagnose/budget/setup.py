@@ -119,7 +119,7 @@ def _letters(model: Model | None, shards: sharding.Sharding, held: Precision, le
     if shards.sequence and "T" in rows.letters:
         whole = rows.letters["T"]
         values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
-    return values
+    return {letter: number for letter, number in values.items() if letter[0] not in "PLN"} if shards.parted else values
 
 
 def _of_adapters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:

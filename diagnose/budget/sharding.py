@@ -44,6 +44,11 @@ class Sharding:
     def model_parallel(self) -> int:
         return self.tensor * self.pipeline
 
+    @property
+    def parted(self) -> bool:
+        """Whether one process spreads the layers over cards that nobody counts, so that what lies on one of them is not known."""
+        return self.scheme == "single" and self.ranks is None
+
     def without_experts(self) -> Sharding:
         """The same with every expert on every rank."""
         return replace(self, expert=1)
@@ -64,8 +69,10 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         return Sharding("single", cards, cards or 1)
     tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
     scheme = _scheme(book, cards)
-    if _unsaid(book, scheme, cards):
-        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=("fsdp.sharding",))
+    if scheme in ("single", "ddp") and (over := _spread_over(book)) is not None:
+        return Sharding("single", 1, 1, pipeline=over) if over else Sharding("single", None, 1, unknown=("hardware.count",))
+    if unsaid := _unsaid(book, scheme, cards):
+        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=(unsaid,))
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:
         ranks = 1
@@ -89,9 +96,21 @@ def sharding(book: FactBook, role: Role) -> Sharding:
     )
 
 
-def _unsaid(book: FactBook, scheme: Scheme, cards: int | None) -> bool:
-    """Whether a launcher's file that nobody gave may shard what seems to lie whole on every card."""
-    return scheme in ("single", "ddp") and cards != 1 and book.switch("config.launcher_missing") is True
+def _spread_over(book: FactBook) -> int | None:
+    """Over how many cards one process spreads the layers of its model (device_map: auto), which computes one card after the other like a
+    pipeline with a single batch in it. None: it does not; 0: it does, over nobody says how many."""
+    if book.switch("model.spread") is not True or (book.count("parallel.world") or 1) > 1:
+        return None
+    return book.count("run.cuda_devices") or book.count("hardware.count") or 0
+
+
+def _unsaid(book: FactBook, scheme: Scheme, cards: int | None) -> str:
+    """The fact that would tell, where a launcher's or DeepSpeed's file that nobody gave may shard what seems to lie whole on every card."""
+    if scheme not in ("single", "ddp") or cards == 1:
+        return ""
+    if book.switch("config.engine_file_missing") is True and "zero.stage" not in book:
+        return "zero.stage"
+    return "fsdp.sharding" if book.switch("config.launcher_missing") is True else ""
 
 
 def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:

@@ -11,15 +11,19 @@ from diagnose.budget.tensors import Tensor
 
 def solved(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
     """The tensor at the length that the request implies, at most the cap; only where frame or phase speak for it, and with elements
-    as wide as the settings say: of another width any length could be had."""
-    if tensor.solve in ("", "n", "p") or not asked.fits(tensor) or not isinstance(values.get("B"), int):
+    as wide as the settings say: of another width any length could be had. Where nobody says how many rows there are, the tokens of all
+    of them, if the traceback shows the tensor."""
+    if tensor.solve in ("", "n", "p") or not asked.fits(tensor):
         return []
-    rows, cap = int(values["B"]), values.get("s")  # type: ignore[arg-type]
-    if tensor.solve == "any":  # accumulated over batches: neither rows nor cap bound it
+    rows, cap = values.get("B"), values.get("s")
+    unsaid = not isinstance(rows, int)
+    if unsaid and not (asked.event.frames and asked.agrees(tensor)):
+        return []
+    if tensor.solve == "any" or not isinstance(rows, int):  # neither rows nor cap bound what is accumulated over batches
         rows, cap = 1, None
     for symbols in tensor.bytes:
         letters = set(formula(symbols).names)
-        if not {"T", "s"} & letters or "G" in letters or asked.against(tensor, symbols):
+        if not {"T", "s"} & letters or "G" in letters or asked.against(tensor, symbols) or (unsaid and "T" not in letters):
             continue
         each = value(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
         if not each:
@@ -32,7 +36,7 @@ def solved(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Cand
             size = value(symbols, settled)
             if size is not None and asked.prints(size):
                 span = (-(-asked.low // each), asked.high // each) if "T" in letters else (rows * first, rows * last)
-                shown = symbols if tensor.solve == "any" else symbols.replace("T", "B*s")
+                shown = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
                 return [Candidate(tensor, shown, settled, size, True, span)]
     return []
 

@@ -107,6 +107,7 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "engine": lambda job: job.role.name == "engine",
     "pairs": lambda job: job.stage in table()["pairs"],
     "rollouts": lambda job: job.stage in table()["rollouts"],
+    "head": lambda job: not job.role.headless,
     "lora": lambda job: job.trainable.lora,
     "trained_vocabulary": lambda job: not job.trainable.lora or job.trainable.saved > 0,
     "full": lambda job: not job.trainable.lora,

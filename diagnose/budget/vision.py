@@ -12,13 +12,20 @@ from diagnose.budget.setup import Setup
 
 
 def _patches(job: Setup) -> dict[str, Number] | None:
-    """The letters of the vision tower with the patches of one row; None where there is none or the images are unknown."""
+    """The letters of the vision tower with the patches of one row: those that the failed request implies, at most those that the settings
+    allow; None where there is none or the images are unknown."""
     tower = job.model.vision if job.model else None
-    pixels = job.book.count("data.image_pixels")
-    if tower is None or pixels is None or not job.knows("B") or not job.role.policy:
+    pixels, seen = job.book.count("data.image_pixels"), job.book.count("data.row_patches")
+    if tower is None or (pixels is None and seen is None) or not job.knows("B") or not job.role.policy:
         return None
     images = job.book.count("data.images_per_sample") or 1
-    own: dict[str, Number] = {"n_v": pixels // tower.patch**2 * images, "h_v": tower.hidden, "f_v": tower.width, "L_v": tower.depth}
+    allowed = None if pixels is None else pixels // tower.patch**2 * images
+    own: dict[str, Number] = {
+        "n_v": min([count for count in (seen, allowed) if count is not None]),
+        "h_v": tower.hidden,
+        "f_v": tower.width,
+        "L_v": tower.depth,
+    }
     return {**job.values, **own, "a_v": tower.heads, "p": tower.patch, "i_v": images}
 
 
@@ -65,6 +72,8 @@ def tower_kept(job: Setup) -> list[Term]:
 
 def _adapted(job: Setup) -> bool:
     """Whether adapters may lie on the tower's linears: all linears are asked for, and nothing says that the tower is frozen."""
+    if "vision" in (job.book.word("model.freeze") or ""):
+        return False
     targets = (job.book.word("lora.targets") or "").replace("-", "_")
     named = targets in ("all", "all_linear")
     return job.trainable.lora and named and job.framework not in table()["freezes_vision"]
@@ -79,6 +88,9 @@ def tower_working(job: Setup) -> list[Term]:
     if _flattened(job):
         made.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower(job)["source"]))
         made.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower(job)["source"]))
-    if job.attention == "eager":
+    each = job.book.count("data.patch_score_bytes")
+    if each and job.attention in ("sdpa", "eager"):  # the request shows that no fused kernel takes this mask
+        made.append(term("vision_dense_scores", "mm_inputs", f"{each}*a_v*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+    elif job.attention == "eager":
         made.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower(job)["source"]))
     return made
