@@ -17,6 +17,7 @@ from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
 from diagnose.parse.reading import Reading
 from diagnose.plan import knobs, patch
 from diagnose.plan.remedy import Edit
+from diagnose.render import advice
 from diagnose.units import Version
 
 #: A file of each framework and form, with comments and oddities that must survive.
@@ -39,6 +40,8 @@ FILES = {
     "lightning.py": "import lightning as L\nfrom lightning.pytorch.strategies import DeepSpeedStrategy\n"
     "loader = DataLoader(data, batch_size=4)\ntrainer = L.Trainer(\n    devices=4,  # kept\n    strategy=DeepSpeedStrategy(stage=2),\n)\n",
     "lightning.sh": "python main.py fit --config c.yaml --trainer.devices 4 --trainer.precision bf16-mixed\n",
+    "glm_finetune.yaml": "max_input_length: 512 # kept\nmax_output_length: 512\ntraining_args:\n  output_dir: o\n"
+    "  per_device_train_batch_size: 4\npeft_config:\n  peft_type: LORA\n  r: 8\n",
     "litgpt.yaml": "checkpoint_dir: a/b # kept\nlora_r: 8\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 8\n",
     "litgpt.sh": "litgpt finetune_lora a/b --precision bf16-true --train.micro_batch_size 1 --devices 2\n",
     "diffusers.sh": "accelerate launch train_text_to_image.py --pretrained_model_name_or_path a/b \\\n"
@@ -73,6 +76,7 @@ FILES = {
     "nemo.yaml": "trainer:\n  devices: 2\n  num_nodes: 1\nmodel:\n  micro_batch_size: 1 # kept\n  hidden_size: 64\n",
     "verl.yaml": "actor_rollout_ref:\n  model:\n    path: x/y\n  rollout:\n    n: 2\ntrainer:\n  nnodes: 1\ndata:\n  train_batch_size: 8\n",
     "verl.sh": "python -m verl.trainer.main_ppo \\\n  data.train_batch_size=8 \\\n  actor_rollout_ref.model.path=a/b\n",
+    "verl-megatron.sh": "python -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer \\\n  data.train_batch_size=8 \\\n  actor_rollout_ref.model.path=a/b\n",  # noqa: E501
     "verl-sft.sh": "torchrun --nproc_per_node=2 -m verl.trainer.fsdp_sft_trainer \\\n  data.max_length=64 \\\n  'model.partial_pretrain=a/b'\n",  # noqa: E501
     "nemo_rl.yaml": "policy:\n  model_name: a/b # kept\n  train_micro_batch_size: 2\n  dtensor_cfg: {enabled: true}\n  generation:\n"
     "    backend: vllm\ncluster:\n  gpus_per_node: 2\n",
@@ -269,6 +273,15 @@ def test_an_override_of_omegaconf_has_no_dashes() -> None:
 
 def test_a_switch_is_taken_out_with_its_line_and_backslash() -> None:
     assert patched({"r.sh": FILES["openrlhf.sh"]}, {"train.gradient_checkpointing": "disabled"}).endswith("   --zero_stage 2\n")
+
+
+def test_an_option_without_a_value_is_shown_as_it_is_written() -> None:
+    """argparse's store_true takes no word: what is read on the screen is typed as it stands."""
+    command = "accelerate launch train_text_to_image_lora.py --pretrained_model_name_or_path a/b --resolution 512 --train_batch_size 2\n"
+    edits, documents = edited({"run.sh": command}, {"train.gradient_checkpointing": "enabled"})
+    assert edits
+    assert advice.edit(edits[0], "en") == "add --gradient_checkpointing"
+    assert " --gradient_checkpointing " in patch.texts(documents, edits)["run.sh"].replace("\n", " ")
 
 
 def launched(command: str, knob: str, value: Value) -> str | None:

@@ -9,8 +9,9 @@ from workshop import book, edit, judged, reprice
 
 from diagnose import check
 from diagnose.plan.job import Job
+from diagnose.plan.load import Choice
 from diagnose.plan.price import Bench
-from diagnose.plan.values import beyond_cards
+from diagnose.plan.values import beyond_cards, candidates, is_legal
 
 AXOLOTL = """\
 base_model: Qwen/Qwen2.5-7B
@@ -48,5 +49,22 @@ def test_cards_are_shared_evenly() -> None:
 
 def bench_of(cards: int) -> Bench:
     """A job on so many cards, of which nothing else is known."""
-    facts = book(parallel__world=str(cards))
-    return Job(facts, (), judged(), (), reprice, edit, ()).bench
+    return bench_with(parallel__world=str(cards))
+
+
+def bench_with(**facts: str) -> Bench:
+    """A job of which this alone is known."""
+    return Job(book(**facts), (), judged(), (), reprice, edit, ()).bench
+
+
+def test_a_budget_of_tokens_holds_the_longest_row() -> None:
+    """verl refuses to start where the cards that share a row cannot hold it."""
+    bench = bench_with(rollout__prompt_len="768", rollout__completion_len="16384", parallel__context="2")
+    assert (is_legal("train.token_budget", 8576, bench), is_legal("train.token_budget", 8575, bench)) == (True, False)
+
+
+def test_an_engine_keeps_a_share_that_holds_its_weights() -> None:
+    """With less it does not start: 15.2 GB on a card of 24 GiB take six tenths of it."""
+    bench = bench_with(model__total_params="7615616512", log__capacity="23.68 GiB", rollout__gpu_memory_utilization="0.9")
+    share = candidates("rollout.gpu_memory_utilization", Choice("largest", (), 0.05, 0.2), bench)
+    assert (share[0], share[-1]) == (0.85, 0.65)

@@ -12,9 +12,11 @@ from diagnose.explain import explain
 from diagnose.judge.verdict import Judgement
 from diagnose.plan import load, serving
 from diagnose.plan.job import Job
+from diagnose.plan.saving import beyond
 from diagnose.plan.say import titled
 from diagnose.plan.values import value_for
 from diagnose.render import PLAIN, RENDERERS
+from diagnose.units import Size
 
 FLASH = next(rule for rule in load.rules() if rule.id == "flash-attention")
 
@@ -101,3 +103,37 @@ def test_windows_and_a_build_without_it_are_not_told_expandable_segments(tmp_pat
         outcome = explain(log.format(place=place, said=said)).outcome
         assert ("expandable_segments" in [remedy.id for remedy in outcome.remedies]) is offered
         assert ("expandable_segments" in [entry.id for entry in outcome.rejected]) is not offered
+
+
+def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
+    """Where the framework is known its own key, else as an example the one of transformers."""
+    known = next(each for each in diagnosed("a-model-built-before-lightning-shards").outcome.remedies if each.id == "lower_micro_batch")
+    assert not known.edits and "in Lightning" in known.why.en and "Lightning 的" in known.why.zh
+    bare = next(each for each in diagnosed("a-message-and-nothing-else").outcome.remedies if each.id == "lower_micro_batch")
+    assert "for instance per_device_train_batch_size" in bare.why.en and "例如" in bare.why.zh
+
+
+def test_where_no_framework_is_known_a_question_names_the_key_of_the_commonest() -> None:
+    asked = next(
+        each for each in diagnosed("refused-with-most-of-the-card-free").outcome.questions if each.fact == "train.micro_batch_size"
+    )
+    assert "for instance per_device_train_batch_size" in asked.how.en and "例如 transformers" in asked.how.zh
+
+
+def test_no_more_is_said_to_be_saved_than_the_card_holds() -> None:
+    """Rows at the limit may be estimated at several cards; of such a saving only that it is more than enough can be meant."""
+    held = book(log__capacity="79.14 GiB")
+    assert [beyond(Size.exactly(gib * 2**30), held) for gib in (290, 61)] == [True, False]
+
+
+def test_a_saving_that_belies_its_cause_is_not_told(tmp_path: Path) -> None:
+    """The cause presumes that it failed in the loss; the ledger, which does not know, finds its peak elsewhere and would save little."""
+    config = tmp_path / "grpo.yaml"
+    config.write_text(
+        "policy:\n  model_name: Qwen/Qwen3-30B-A3B\n  logprob_batch_size: 4\n  max_total_sequence_length: 4096\n"
+        "  train_micro_batch_size: 1\n",
+        encoding="utf-8",
+    )
+    found = explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.27 GiB.\n", configs=[config])
+    assert found.judgement.causes[0].cause == "logits" and found.judgement.causes[0].outcome == "likely"
+    assert next(each for each in found.outcome.remedies if each.id == "chunked_loss").saves is None

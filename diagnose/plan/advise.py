@@ -12,7 +12,7 @@ from diagnose.facts import FactBook, Value
 from diagnose.judge.verdict import Judgement
 from diagnose.phrases import Text, same
 from diagnose.plan import load
-from diagnose.plan.draft import Draft
+from diagnose.plan.draft import Draft, is_beside_the_point
 from diagnose.plan.finish import finished, in_sequence
 from diagnose.plan.job import Editor, Job, Offer
 from diagnose.plan.price import Reprice
@@ -69,21 +69,21 @@ def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
     if draft is None:
         return shown
     told = in_sequence(draft, job)
-    first = [offer for offer in shown if offer in steps and offer.by_ledger] if draft.fits in ("yes", "likely") else []
+    first = [step for step in steps if step in shown and step.by_ledger] if draft.fits in ("yes", "likely") else []
+    told |= {step.id: unsaid(told.get(step.id, step)) for step in steps if is_beside_the_point(step, job)}
     return [told.get(offer.id, offer) for offer in (*first, *(offer for offer in shown if offer not in first))]
 
 
-def is_beside_the_point(offer: Offer, job: Job) -> bool:
-    """Whether it would make room by moving states, which nobody calls for, where the logits are too large: a step of a plan, no cure."""
-    if offer.leads or offer.fits not in ("yes", "likely") or job.book.word("cause.first") != "logits":
-        return False
-    sharding: Sequence[str] = shipped.table("vocabulary")["remedy"]["sharding"]
-    return offer.id in sharding
+def unsaid(step: Offer) -> Offer:
+    """A step of which it is not said that it would do alone."""
+    return replace(step, remedy=replace(step.remedy, fits="unknown"))
 
 
 def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
-    """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it."""
+    """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it. A rule of which nobody
+    knows whether it applies is not heard beside one for the same remedy that does."""
     offers: list[Offer] = []
+    settled: set[str] = set()
     refused: list[Rejected] = []
     crashed: list[Text] = []
     for rule in job.rules:
@@ -92,19 +92,20 @@ def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
         except Exception as error:
             crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
             continue
+        if said is not None and job.true(rule.where) is True:
+            settled.add(rule.remedy)
         if isinstance(said, Offer):
             offers.append(replace(said, blind=is_blind(said, job)))
         elif said is not None:
             refused.append(said)
-    return offers, refused, crashed
+    outright = {said.id for said in refused if said.outright}
+    doubtful = [offer for offer in offers if (offer.presumed and offer.id in settled) or (not offer.changes and offer.id in outright)]
+    return [offer for offer in offers if offer not in doubtful], refused, crashed
 
 
 def is_blind(offer: Offer, job: Job) -> bool:
-    """Whether it rests on what nobody says: that there are several cards, or how much the one has to which offloaded states come back."""
-    if offer.id in shipped.table("vocabulary")["over_cards"]:
-        return not several(job)
-    sharded = any(knob.startswith(("zero.offload", "fsdp.offload")) for knob in offer.changes)
-    return sharded and offer.rule.relieves == "host" and job.bench.usable is None
+    """Whether it rests on what nobody says: that there are several cards, or room on the one to which offloaded states come back."""
+    return offer.blind or (offer.id in shipped.table("vocabulary")["over_cards"] and not several(job))
 
 
 def job_of(

@@ -8,6 +8,7 @@ from diagnose.adapters import tables
 from diagnose.facts import Value
 from diagnose.plan.desk import Desk
 from diagnose.plan.remedy import Edit
+from diagnose.plan.values import SHARED
 
 
 def by_global_batch(desk: Desk, steps: Value, turn: Callable[[Desk, str, Value], list[Edit] | None]) -> list[Edit] | None:
@@ -15,11 +16,21 @@ def by_global_batch(desk: Desk, steps: Value, turn: Callable[[Desk, str, Value],
     keys = [key for document in desk.documents for key in tables.table(document.framework).keys if key.addable]
     if all(key.knob != "train.global_batch" for key in keys) or any(key.knob == "train.gradient_accumulation" for key in keys):
         return None
-    micro, ranks = (
-        desk.changes.get("train.micro_batch_size", desk.book.value("train.micro_batch_size")),
-        desk.book.count("parallel.data"),
-    )
+    micro, ranks = desk.changes.get("train.micro_batch_size", desk.book.value("train.micro_batch_size")), replicas(desk)
     known = isinstance(steps, int) and isinstance(micro, int) and ranks and desk.book.count("train.gradient_accumulation")
     if not known:
         return [] if desk.book.count("train.global_batch") else None
     return turn(desk, "train.global_batch", int(steps) * int(micro) * int(ranks))  # type: ignore[arg-type]
+
+
+def replicas(desk: Desk) -> int | None:
+    """How many replicas of the model see rows of their own once everything is changed that is to change."""
+    ranks = desk.book.count("parallel.data")
+    if ranks is None:
+        return None
+    for knob in SHARED:
+        after = desk.changes.get(knob)
+        if isinstance(after, int):
+            ranks = ranks * (desk.book.count(knob) or 1) // after
+    world, before = desk.changes.get("parallel.world"), desk.book.count("parallel.world")
+    return ranks * world // before if isinstance(world, int) and before else ranks

@@ -63,10 +63,10 @@ class Desk:
             if need.add:
                 made += in_list(document, need.key, need.add, entry)
             elif entry is None or (not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != tables.word_of(need.to)):
-                written = literal(need.to, document.form)
-                made.append(
-                    Edit(document.name, entry.key if entry else spelled_key(document, need.key), now(entry) if entry else None, written)
-                )
+                bare = need.to is True and document.form in ("shell", "command") and tables.table(document.framework).switch(need.key)
+                written = "" if bare else literal(need.to, document.form)
+                name = entry.key if entry else f"{self.plus(document, key)}{spelled_key(document, need.key)}"
+                made.append(Edit(document.name, name, now(entry) if entry else None, written))
         return made
 
     # -- how it is written

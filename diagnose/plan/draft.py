@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diagnose import shipped
 from diagnose.facts import Value
 from diagnose.plan.fit import ORDER
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.remedy import Fits
+from diagnose.plan.telling import edits_of, sensible
 from diagnose.plan.values import ACCUMULATION, changes_of
-from diagnose.plan.weigh import edits_of
 from diagnose.record import field, record
+
+#: What is said of the failure itself: once other steps are past it, nobody knows what would fail next.
+PAST: dict[str, Value] = {"log.phase": None, "cause.first": None, "attribution.group": None}
 
 
 @record
@@ -35,6 +39,17 @@ def is_release(offer: Offer) -> bool:
     return offer.id in ("upgrade_library", "downgrade_library") and offer.saving is not None
 
 
+def is_beside_the_point(offer: Offer, job: Job) -> bool:
+    """Whether it would be said to be enough, though it only makes room."""
+    return offer.fits in ("yes", "likely") and only_makes_room(offer, job)
+
+
+def only_makes_room(offer: Offer, job: Job) -> bool:
+    """Whether it would move states, which nobody calls for, where the logits are too large: a step of a plan, no cure."""
+    sharding: Sequence[str] = shipped.table("vocabulary")["remedy"]["sharding"]
+    return not offer.leads and job.book.word("cause.first") == "logits" and offer.id in sharding
+
+
 def one_set(steps: Sequence[Offer], strict: bool) -> bool:
     """Whether the steps turn different knobs and cure: where a leading cause calls for something (`strict`), at least half of
     the saving must come from that. Offloading states makes room beside logits, it does not cure them."""
@@ -44,10 +59,15 @@ def one_set(steps: Sequence[Offer], strict: bool) -> bool:
 
 
 def go_together(steps: Sequence[Offer], job: Job) -> bool:
-    """Whether each of the steps applies, and none is contraindicated, once the others are in effect."""
+    """Whether each of the steps applies, and none is contraindicated, once the others are in effect, and all of them can be meant."""
+    if not sensible({knob: value for step in steps for knob, value in step.changes.items()}, job):
+        return False
     for step in steps:
         others = {knob: value for other in steps if other is not step for knob, value in other.changes.items()}
-        then = Job(job.book.changed(others), job.ledgers, job.judgement, job.documents, job.reprice, job.edit, job.rules)
+        if step.later and not others:
+            return False
+        book = job.book.changed({**others, **PAST} if step.later else others)
+        then = Job(book, job.ledgers, job.judgement, job.documents, job.reprice, job.edit, job.rules)
         if then.true(step.rule.where) is False or any(then.true(unless.all) is True for unless in step.rule.not_when):
             return False
     return True
@@ -59,7 +79,7 @@ def priced(steps: tuple[Offer, ...], job: Job) -> Draft:
     changes: dict[str, Value] = {}
 
     def told(more: dict[str, Value]) -> bool:
-        return edits_of(more, job) is not None
+        return edits_of(more, job) is not None and sensible({**changes, **more}, job)
 
     for step in (*fixed, *(step for step in steps if step not in fixed)):
         sought = None if step in fixed or len(steps) == 1 else changes_of(step.rule, job.bench, changes, told)

@@ -11,12 +11,14 @@ from diagnose.plan.draft import Draft, is_hardware, is_release
 from diagnose.plan.fit import ORDER, margin
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.ladder import rungs
+from diagnose.plan.price import Changes
 from diagnose.plan.remedy import Edit, Plan, Remedy
 from diagnose.plan.reread import implied
 from diagnose.plan.say import filled, joined, value_of, why_saves
 from diagnose.plan.spread import cards_that_do
-from diagnose.plan.values import CAPACITY, with_companions
-from diagnose.plan.weigh import edits_of, in_commands
+from diagnose.plan.telling import edits_of
+from diagnose.plan.values import CAPACITY, WORLD, with_companions
+from diagnose.plan.weigh import in_commands
 from diagnose.record import replace
 from diagnose.units import Size, show
 
@@ -95,7 +97,7 @@ def predicted(draft: Draft, job: Job) -> Size | None:
 def in_sequence(draft: Draft, job: Job) -> dict[str, Offer]:
     """The steps as they stand in the plan, by id: each with the value that it has there and what it takes off after those before it.
     Only where the ledger prices more than one of them."""
-    told = [step for step in draft.steps if step.changes and step.by_ledger and not is_hardware(step)]
+    told = [step for step in draft.steps if step.changes and step.by_ledger and step.rule.turns != CAPACITY]
     if len(draft.steps) < 2 or not told or job.bench.trust != "full":
         return {}
     found = {step.id: replace(step, remedy=as_card(step, draft, job)) for step in draft.steps if step.rule.turns == CAPACITY}
@@ -103,13 +105,45 @@ def in_sequence(draft: Draft, job: Job) -> dict[str, Offer]:
         return found
     held: dict[str, Value] = {}
     for step in told:
-        mine = {knob: draft.changes[knob] for knob in step.changes if knob in draft.changes}
-        before, after = job.bench.need(job.bench.after(held)), job.bench.need(job.bench.after({**held, **mine}))
-        held |= mine
+        mine = share_of(step, draft)
+        brought = implied(edits_of(mine, job) or (), mine, job.documents, job.book) if draft.beside else {}
+        then = {**held, **mine, **{knob: value for knob, value in brought.items() if knob in draft.beside}}
+        before, after = job.bench.need(job.bench.after(held)), job.bench.need(job.bench.after(then))
+        held = then
         if before is None or after is None:
             return {}
-        found[step.id] = _as_step(step, mine, before, after, job, first=step is told[0])
+        elsewhere = step is told[0] and mine == step.changes and step.saving is not None and step.saving.moment
+        found[step.id] = step if elsewhere else _as_step(step, mine, before, after, job, first=step is told[0])
     return found
+
+
+def share_of(step: Offer, draft: Draft) -> dict[str, Value]:
+    """What one step changes, with the values that it has in the plan."""
+    return {knob: draft.changes[knob] for knob in step.changes if knob in draft.changes}
+
+
+def in_order(draft: Draft, job: Job) -> Draft:
+    """The steps in an order in which each takes something off the peak that those before it left, as far as there is one; else as they
+    come. What leads goes before all others, and what the ledger does not price keeps its place."""
+    rest = [step for step in draft.steps if step.changes and step.by_ledger]
+    if len(rest) < 2 or job.bench.trust != "full":
+        return draft
+    ordered = [rest.pop(0)] if rest[0].leads else []
+    held = share_of(ordered[0], draft) if ordered else {}
+    while rest:
+        gains = [_gain(held, share_of(step, draft), job) for step in rest]
+        best = next((at for at, gain in enumerate(gains) if gain > job.bench.noticeable), gains.index(max(gains)))
+        step = rest.pop(best)
+        held |= share_of(step, draft)
+        ordered.append(step)
+    following = iter(ordered)
+    return replace(draft, steps=tuple(next(following) if step in ordered else step for step in draft.steps))
+
+
+def _gain(held: Changes, mine: Changes, job: Job) -> int:
+    """What the changes take off the peak once the others are in effect."""
+    before, after = job.bench.need(job.bench.after(held)), job.bench.need(job.bench.after({**held, **mine}))
+    return before.bytes - after.bytes if before is not None and after is not None else 0
 
 
 def as_card(step: Offer, draft: Draft, job: Job) -> Remedy:
@@ -124,7 +158,7 @@ def as_card(step: Offer, draft: Draft, job: Job) -> Remedy:
 
 def _as_step(step: Offer, mine: dict[str, Value], before: Size, after: Size, job: Job, *, first: bool) -> Offer:
     """One step with its value in the plan, and the peaks before and after it there."""
-    from diagnose.plan.saving import Saving, difference
+    from diagnose.plan.saving import Saving, beyond, difference
 
     gone = difference(before, after)
     figures = {"saves": show(max(0, gone.bytes)), "before": show(before.bytes), "after": show(after.bytes)}
@@ -137,7 +171,10 @@ def _as_step(step: Offer, mine: dict[str, Value], before: Size, after: Size, job
     asked = with_companions(step.rule, job.bench, mine[step.rule.turns]) if step.rule.turns in mine else mine
     made = edits_of(mine, job) or step.remedy.edits if mine != step.changes else step.remedy.edits
     why = joined(why, rows.lost(asked, job) or same(""), in_commands(made, job))
-    remedy = replace(step.remedy, why=why, saves=gone, peak=after, edits=made, knobs=tuple(mine.items()))
+    title = larger.titled(filled(step.rule.title, job), mine) if WORLD in mine else step.remedy.title
+    remedy = replace(
+        step.remedy, title=title, why=why, saves=gone, peak=after, edits=made, knobs=tuple(mine.items()), beyond=beyond(gone, job.book)
+    )
     return replace(step, remedy=remedy)
 
 

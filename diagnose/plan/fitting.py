@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnose.adapters import tables
-from diagnose.adapters.meaning import NOTHING, meaning
+from diagnose.adapters.meaning import NOTHING, matches, meaning
 from diagnose.adapters.settings import Document, Entry
 from diagnose.adapters.spellings import Key, Table
-from diagnose.adapters.translate import matches, name_of
+from diagnose.adapters.translate import name_of
 from diagnose.facts import Value
 from diagnose.plan.spelling import flagged
 

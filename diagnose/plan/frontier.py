@@ -16,8 +16,8 @@ from diagnose.plan.levers import Lever, levers, merged, reverted, together
 from diagnose.plan.outlook import Outlook, Reach, Seat, Way
 from diagnose.plan.rank import RESULTS, SPEED
 from diagnose.plan.sense import contradictions
+from diagnose.plan.telling import edits_of
 from diagnose.plan.track import FITTING, Track, uncounted
-from diagnose.plan.weigh import edits_of
 from diagnose.record import replace
 
 #: Ledgers that one frontier may draw up: some tenths of a millisecond each.

@@ -47,6 +47,8 @@ class Offer:
     call: Call | None
     spare: bool = False  # worth a line only as a step of the plan
     blind: bool = False  # it needs several cards, or room on one, of which nobody says that they are there
+    presumed: bool = False  # nobody says whether the conditions of its rule hold
+    later: bool = False  # no help where it failed, but at what comes after: a step of a plan beside others
     aside: bool = False  # most of what it saves is not of the kind that its cause is about
 
     @property

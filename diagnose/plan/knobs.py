@@ -17,11 +17,18 @@ from diagnose.plan.elsewhere import another_file, names_file
 from diagnose.plan.fitting import fits_form, holds, key_of, means, same_word, spelled_key, stands
 from diagnose.plan.remedy import Edit
 from diagnose.plan.spelling import flagged, now, spelled
+from diagnose.plan.vain import why_in_vain
 from diagnose.record import replace
 
 
 def edits(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
-    """The edits that give the knobs these values; None where a knob has no key here."""
+    """The edits that give the knobs these values; None where a knob has no key here, or one that would do nothing."""
+    made = drafted(documents, book, changes)
+    return None if made and why_in_vain(documents, book, made) is not None else made
+
+
+def drafted(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
+    """The same, whether or not the keys count beside what else stands there."""
     made: list[Edit] = []
     desk = Desk(tuple(documents), book, changes)
     for knob, value in changes.items():
@@ -163,6 +170,8 @@ def added(desk: Desk, document: Document, knob: str, value: Value) -> list[Edit]
         if new is not None:
             present = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
             fresh = desk.plus(document, key) + spelled_key(document, key.key)
+            if not present and new == "true" and fresh.startswith("-") and tab.switch(key.key):
+                new = ""
             first = Edit(document.name, present.key if present else fresh, now(present) if present else None, new)
             return [first, *desk.needed(document, key, value)]
     return None

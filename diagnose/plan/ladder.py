@@ -10,8 +10,8 @@ from diagnose.plan.job import Job
 from diagnose.plan.price import LONGEST, Changes
 from diagnose.plan.reach import Past, furthest
 from diagnose.plan.remedy import Rung
+from diagnose.plan.telling import edits_of
 from diagnose.plan.values import ACCUMULATION, LENGTH, MICRO, MOST_ROWS
-from diagnose.plan.weigh import edits_of
 
 #: Costly remedies and what switches them off again, the costliest first.
 COSTLY: tuple[tuple[str, Value], ...] = (

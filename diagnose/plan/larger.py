@@ -1,4 +1,4 @@
-"""A larger card: which class of those sold holds the job, and how that is said."""
+"""New hardware: which class of card of those sold holds the job, and how that and a number of cards are said."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diagnose.catalogue import sizes_sold
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase
 from diagnose.plan.job import Job
-from diagnose.plan.values import CAPACITY
+from diagnose.plan.values import CAPACITY, WORLD
 from diagnose.units import show
 
 
@@ -23,9 +23,11 @@ def told(changes: Mapping[str, Value], job: Job) -> Text | None:
 
 
 def titled(title: Text, changes: Mapping[str, Value]) -> Text:
-    """The remedy's title with the class of card."""
-    gb = sold_as(changes)
-    return title if gb is None else phrase("plan.card_of", title=title, gb=gb)
+    """The remedy's title with the class of card, or with how many of them."""
+    gb, cards = sold_as(changes), changes.get(WORLD)
+    if gb is not None:
+        return phrase("plan.card_of", title=title, gb=gb)
+    return phrase("plan.cards_of", title=title, cards=cards) if isinstance(cards, int) else title
 
 
 def sold_as(changes: Mapping[str, Value]) -> int | None:

@@ -10,8 +10,9 @@ from diagnose.plan.ladder import COSTLY
 from diagnose.plan.load import Rule
 from diagnose.plan.rank import EFFORT, RESULTS, SPEED
 from diagnose.plan.reject import contraindicated, in_effect, too_little_host, too_unsure
+from diagnose.plan.telling import edits_of, settable
 from diagnose.plan.values import LENGTH, MICRO, changes_of
-from diagnose.plan.weigh import edits_of, host_of, settable
+from diagnose.plan.weigh import host_of
 from diagnose.plan.worth import splits
 from diagnose.record import record
 from diagnose.units import Size

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from diagnose.adapters import tables
 from diagnose.adapters.settings import Document, Entry
-from diagnose.adapters.translate import name_of
 from diagnose.plan import patch_variables
 from diagnose.plan.patch_places import key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.remedy import Edit
@@ -68,10 +67,10 @@ def _new_option(document: Document, edit: Edit, anchor: str) -> Splice:
     after = neighbour(document, entries, anchor)
     at, start = end_of(after), key_start(document, after)
     if (item := _item_around(text, start, at)) is not None:
-        return _new_item(text, item, after, option(document, edit))
+        return _new_item(text, item, after, option(edit))
     line = line_start(text, start)
     lead = text[line:start]
-    written = option(document, edit)
+    written = option(edit)
     own_line = not lead.strip() and (line > 0 or text[start : start + 1] == "-")
     mark = _CONTINUED.match(text, at)
     sign = mark[1] if mark else text[line - 2 - (text[line - 2 : line - 1] == "\r")] if _continues(text, line) else ""
@@ -127,10 +126,8 @@ def _as_item(word: str, quote: str) -> str:
     return word if plain else json.dumps(word, ensure_ascii=False)
 
 
-def option(document: Document, edit: Edit) -> str:
+def option(edit: Edit) -> str:
     """An option with its value as a command line writes it."""
-    tab = tables.table(document.framework)
-    bare = tab.bare_switches or any(key.bare for key in tab.named(name_of(edit.key)))
-    if bare and edit.to == "true":
+    if not edit.to:
         return edit.key
     return f"{edit.key} {edit.to}" if edit.key.startswith("-") else f"{edit.key}={edit.to}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, TypeAlias
 
 from diagnose.budget.ledger import Ledger, Moment
@@ -175,8 +175,9 @@ class Bench:
         return before.moments == after.moments and (before.usable, before.whole) == (after.usable, after.whole)
 
     def _elsewhere(self, before: Ledger, after: Ledger) -> list[Saving]:
-        """What the changes take off each single moment."""
+        """What the changes take off each single moment, of the one that failed with what had no room as well."""
         pairs = [(moment, after.moment(moment.name)) for moment in before.moments]
+        pairs += [(before.whole, after.whole)] if before.whole else []
         return [Saving(difference(moment.total, then.total), moment.name) for moment, then in pairs if then is not None]
 
     @cached_property
@@ -210,10 +211,13 @@ class Bench:
         if before is None or after is None:
             return Saving(Size.exactly(0))
         gone = difference(before, after)
-        return Saving(Size(0, gone.high, gone.bytes), supposed=tuple(explanation.items()))
+        seen, asked = (self.before.observed if self.before else None), self.book.size("log.requested")
+        most = seen.high + asked.high if seen and asked else gone.high  # what came later under the supposition, nobody has seen
+        return Saving(Size(0, min(gone.high, most), min(gone.bytes, most)), supposed=tuple(explanation.items()))
 
     def fits(self, changes: Changes) -> Fits:
-        """Whether the whole need fits after the changes: the moment that failed with its request, and the largest of all."""
+        """Whether every moment fits after the changes, the one that failed with its request: a smaller one that is known less well may
+        reach further up than the largest."""
         after = self.after(changes)
         need = self.need(after)
         if self.trust == "least" and after is not None and not after.complete:
@@ -223,8 +227,7 @@ class Bench:
         if self.trust == "short":
             return self._fits_however(changes)
         room = after.usable or after.capacity or Size.exactly(0)
-        fullest = max(self.moments(after), key=lambda moment: moment.total.bytes - (moment.room or room).bytes)
-        return worse(fits(need, self.room(after)), fits(self._held(after, fullest), fullest.room or room))
+        return reduce(worse, [fits(self._held(after, moment), moment.room or room) for moment in self.moments(after)])
 
     def _fits_however(self, changes: Changes) -> Fits:
         """Under a ledger that explains too little: likely where every explanation leaves wide room, else unknown."""

@@ -9,7 +9,7 @@ from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.remedy import Plan, Question
-from diagnose.plan.say import called, filled
+from diagnose.plan.say import between, called, filled, keys_of
 from diagnose.plan.spread import cards_that_do
 from diagnose.units import show
 
@@ -87,7 +87,7 @@ def of_node(job: Job) -> Iterator[tuple[str, Text]]:
     if size is None or not _offloads(job):
         return
     if not job.bench.stated("host.ram") and job.book.size("log.container_limit") is None:
-        yield "host.ram", phrase("plan.ask_ram", fact=called("host.ram"), low=show(size.low), high=show(size.high))
+        yield "host.ram", phrase("plan.ask_ram", fact=called("host.ram"), kept=between(size))
     if job.bench.before is not None and "parallel.world" in job.bench.before.unknown:
         yield "parallel.world", phrase("plan.ask_world_of_host", fact=called("parallel.world"))
 
@@ -192,6 +192,8 @@ def _of_another_engine(fact: str, job: Job) -> bool:
 def about(offers: Sequence[Offer], job: Job, apart: bool = False) -> Iterator[tuple[str, Text]]:
     """What the rules say decides how good a remedy is, even where a limit is written: the real figure is what counts.
     For remedies outside the plan (`apart`) only what does not hang on the value that they would set."""
+    if apart and job.bench.trust == "none":
+        return  # no price hangs on it
     shape = job.book.shape("model.shape")
     for offer in offers:
         for fact, why in offer.rule.asks:
@@ -203,6 +205,7 @@ def about(offers: Sequence[Offer], job: Job, apart: bool = False) -> Iterator[tu
             if fact.startswith("hardware."):  # which card it is matters only where a caveat hangs on it
                 known = not any(job.true(caveat.all) is None for caveat in offer.rule.caveats)
             blind = fact.startswith("data.image") and (shape is None or shape.vision is None)
+            blind = blind or (fact == "data.images_per_sample" and job.book.count("data.image_pixels") is None)  # times what?
             value = offer.changes.get(offer.rule.turns or "")
             if not known and not blind and not ((apart or value is None) and "{value}" in why.en):
                 yield fact, filled(why, job, value=value)
@@ -221,14 +224,10 @@ def how(fact: str, job: Job) -> Text:
     entry = declared(fact)
     if entry and entry.how:
         return Text(entry.how["en"], entry.how["zh"])
-    framework = job.book.word("train.framework")
-    if framework in tables.names():
-        keys = list(dict.fromkeys(key.key for key in tables.table(framework).of(fact) if key.addable))
-        if keys:
-            either = phrase("plan.how_or")
-            names = Text(either.en.join(keys[:2]), either.zh.join(keys[:2]))
-            return phrase("plan.how_key", keys=names, framework=tables.called(framework))
-    return phrase("plan.how_option")
+    if (keys := keys_of(fact, framework := job.book.word("train.framework"))) is not None:
+        return keys
+    example = keys_of(fact, "transformers", most=1) if framework is None and job.trains else None
+    return phrase("plan.how_option") if example is None else phrase("plan.how_such_as", keys=example)
 
 
 def option(fact: str) -> str:

@@ -15,10 +15,13 @@ EFFORT = ("flag", "key", "file", "code", "hardware")
 
 
 def ranked(offers: Iterable[Offer], *, doubted: bool = False) -> list[Offer]:
-    """Best first, one for each word of the vocabulary: what names the change, and the line of it, before what only says what to do.
+    """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what names the change, and the
+    line of it, before what only says what to do.
     `doubted`: the ledger is of a configuration that is probably not what ran."""
     best: dict[str, Offer] = {}
-    for offer in sorted(offers, key=lambda offer: (not offer.changes, bool(offer.changes and not told(offer)), place(offer, doubted))):
+    for offer in sorted(
+        offers, key=lambda offer: (offer.presumed, not offer.changes, bool(offer.changes) and not told(offer), place(offer, doubted))
+    ):
         best.setdefault(offer.id, offer)
     return sorted(best.values(), key=lambda offer: place(offer, doubted))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from diagnose import shipped
 from diagnose.catalogue import sizes_sold
 from diagnose.facts import Fact, Value
-from diagnose.phrases import Text, phrase
+from diagnose.phrases import Text, phrase, same
 from diagnose.plan.job import Job
 from diagnose.plan.load import Rule
 from diagnose.plan.say import called, filled, value_of, witness
@@ -47,7 +47,9 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
     lowering = rule.to.aim == "largest" or any(text.endswith("%") and float(text[:-1]) < 100 for text in rule.to.values)
     floor = rule.to.least or (0 if isinstance(fact.value, float) else 1)  # a share has no least step
     if lowering and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
-        return phrase("plan.at_minimum", **told(fact))
+        return (
+            phrase("plan.at_floor", least=same(f"{int(floor):,}"), **told(fact)) if floor > 1 else phrase("plan.at_minimum", **told(fact))
+        )
     return None
 
 
@@ -71,10 +73,10 @@ def too_little_host(job: Job, host: Size | None) -> Text | None:
     return phrase("plan.host_too_small", host=show(host.bytes), ram=str(ram))
 
 
-def too_little_card(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
+def too_little_card(job: Job, changes: Mapping[str, Value]) -> Text | None:
     """Says so where what comes back from the host would not fit on the card; where nobody says which card it is, on none that is sold."""
     bench = job.bench
-    if rule.relieves != "host" or not changes or bench.fits({}) == "no":
+    if bench.fits({}) == "no":
         return None
     after = bench.after(changes)
     peak = bench.need(after)

@@ -16,8 +16,8 @@ Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 class Edit:
     """One change of one key. `target` is a given file's name or, where none was given, what to edit (Text-free: a file or "command line").
 
-    `frm` is the old value as written (None: the key is absent), `to` the new one as it is written there (None: remove the key).
-    `renamed` is the new key where the edit renames it.
+    `frm` is the old value as written (None: the key is absent), `to` the new one as it is written there (None: remove the key; empty: it is
+    an option that has no value). `renamed` is the new key where the edit renames it.
     """
 
     target: str
@@ -41,7 +41,8 @@ class Price:
 @record
 class Remedy:
     """A remedy for this job. `saves` is the difference of the peaks of two ledgers (None: not estimable);
-    `peak` the peak after it. `knobs` are the changes it makes, as the ledger was re-run with them."""
+    `peak` the peak after it. `knobs` are the changes it makes, as the ledger was re-run with them. `beyond`: it saves more than the card
+    that ran out has, as the estimate is of longer rows, or more of them, than were there."""
 
     id: str
     rule: str
@@ -57,6 +58,7 @@ class Remedy:
     references: tuple[str, ...]
     url: str
     knobs: tuple[tuple[str, Value], ...] = ()
+    beyond: bool = False
 
 
 @record
@@ -64,6 +66,8 @@ class Rejected:
     id: str
     rule: str
     reason: Text
+    idle: bool = False  # the reason is only that there is nothing of the kind: no setting for it, no release known to be bad
+    outright: bool = False  # nor is it done by hand
 
 
 @record

@@ -12,14 +12,18 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan import environment
 from diagnose.plan.fitting import stands
 from diagnose.plan.job import Job
-from diagnose.plan.values import ACCUMULATION, MICRO
+from diagnose.plan.values import ACCUMULATION, MICRO, WORLD, says_rows
 
 
 def lost(changes: Mapping[str, Value], job: Job) -> Text | None:
-    """What to say where more accumulation is wanted and the framework cannot be told; None where it can, or need not be."""
+    """What to say where the rows of a step cannot be kept: more accumulation is wanted and the framework cannot be told, or less of it
+    than there is; None where they can be."""
     knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
     rest = {name: value for name, value in knobs.items() if not environment.is_ours(name)}
     before = job.book.count(ACCUMULATION)
+    world, cards = changes.get(WORLD), job.book.count(WORLD)
+    if isinstance(world, int) and cards and world > cards and before and ACCUMULATION not in changes and not says_rows(job.book):
+        return phrase("plan.more_rows", times=world // cards)
     if not job.documents or ACCUMULATION not in rest or job.edit(job.documents, job.book, rest) is not None:
         return None
     for document in job.documents:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnose.budget.ledger import Ledger
-from diagnose.facts import Value
+from diagnose.facts import FactBook, Value
 from diagnose.record import record
 from diagnose.units import Size
 
@@ -36,3 +36,9 @@ def difference(before: Size, after: Size) -> Size:
     """What two totals differ by: the terms that both hold are equally wide in both, so their width cancels."""
     ends = (before.low - after.low, before.high - after.high, before.bytes - after.bytes)
     return Size(min(ends), max(ends), ends[2])
+
+
+def beyond(saved: Size, book: FactBook) -> bool:
+    """Whether it is more than the card that ran out has."""
+    capacity = book.size("log.capacity")
+    return capacity is not None and saved.low > capacity.high

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from diagnose.budget.ledger import Host
+from diagnose.adapters import tables
+from diagnose.budget.ledger import Host, Ledger
 from diagnose.facts import Fact, Value, declared
 from diagnose.judge.wording import fill, shown
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.job import Job
 from diagnose.plan.load import Rule
 from diagnose.plan.saving import Saving, difference
+from diagnose.plan.spelling import word_for
 from diagnose.units import Size, show
 
 
@@ -40,6 +42,12 @@ def called(name: str) -> Text:
 
 def value_of(value: Value) -> Text:
     return Text(shown(value, "en"), shown(value, "zh"))
+
+
+def between(size: Size) -> Text:
+    """A size whose ends differ as both of them."""
+    low, high = show(size.low), show(size.high)
+    return same(low) if low == high else phrase("plan.between", low=low, high=high)
 
 
 def witness(fact: Fact) -> Text:
@@ -118,14 +126,64 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     return phrase("plan.eases_cause", cause=call.cause.title) if call else phrase("plan.not_priced")
 
 
+def keys_of(name: str, framework: str | None, most: int = 2) -> Text | None:
+    """What a framework calls a knob, newest first, with the framework's name; None where it has no key that may be written."""
+    if framework not in tables.names():
+        return None
+    keys = list(dict.fromkeys(key.key for key in tables.table(framework).of(name) if key.addable))[:most]
+    either = phrase("plan.how_or")
+    names = Text(either.en.join(keys), either.zh.join(keys))
+    return phrase("plan.how_key", keys=names, framework=tables.called(framework)) if keys else None
+
+
+def where_set(rule: Rule, job: Job) -> Text | None:
+    """By which key a remedy is set that no edit shows; of nobody's framework as an example the one that most others build on."""
+    if rule.turns is None or rule.do is not None:
+        return None
+    framework = job.book.word("train.framework")
+    keys = keys_of(rule.turns, framework or ("transformers" if job.trains and not job.documents else None), most=1)
+    return None if keys is None else phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=keys)
+
+
+def how_set(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
+    """The key and the value that turn a knob, where no file was given that an edit could show; None where the framework has no key that
+    can say it."""
+    value = changes.get(rule.turns or "")
+    if value is None or rule.turns is None or rule.do is not None:
+        return None
+    book = job.book
+    named = book.word("rollout.engine") if rule.turns.startswith("rollout.") and not job.documents else book.word("train.framework")
+    if named not in tables.names():
+        return None
+    trainer = tables.table(named)
+    in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
+    table = tables.table("deepspeed") if in_file else trainer
+    written = ((key.key, word_for(key, value)) for key in table.of(rule.turns) if key.addable and key.takes == "whole")
+    told = next((f"{key}: {word}" for key, word in written if word is not None), None)
+    if told is None:
+        return None
+    if in_file:
+        return phrase("plan.in_engine_file", setting=same(told), option=same(trainer.file_key))
+    return phrase("plan.in_framework", setting=same(told), framework=tables.called(named))
+
+
 def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:
     """What a remedy takes off the host, as far as a ledger says; what it does on the card is not what failed."""
     before, after = job.bench.before, job.bench.after(changes)
     if before is not None and after is not None:
         less = difference(_fullest(before.host), _fullest(after.host))
         if less.bytes > 0:
-            return phrase("plan.saves_host", saves=show(less.bytes))
+            return joined(phrase("plan.saves_host", saves=show(less.bytes)), _back_on_card(job, rule, after))
     return why_without_figures(job, rule, None)
+
+
+def _back_on_card(job: Job, rule: Rule, after: Ledger) -> Text:
+    """What each card needs once states come back to it."""
+    need = job.bench.need(after)
+    if rule.relieves != "host" or need is None or not after.complete:
+        return same("")
+    of = phrase("plan.of", usable=show(job.bench.usable.bytes)) if job.bench.usable else same("")
+    return phrase("plan.card_then", need=show(need.bytes), of=of)
 
 
 def _fullest(host: Host) -> Size:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 from diagnose.adapters.settings import Document
 from diagnose.facts import FactBook, Value
-from diagnose.plan.draft import Draft, accumulating, go_together, is_hardware, is_release, nearer, one_set, priced
-from diagnose.plan.finish import as_read_again, finished, with_extras
+from diagnose.plan.draft import (
+    PAST,
+    Draft,
+    accumulating,
+    go_together,
+    is_hardware,
+    is_release,
+    nearer,
+    one_set,
+    only_makes_room,
+    priced,
+)
+from diagnose.plan.finish import as_read_again, finished, in_order, with_extras
 from diagnose.plan.fit import MARGIN
 from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Choice
+from diagnose.plan.price import Changes
 from diagnose.plan.rank import RESULTS
+from diagnose.plan.reject import contraindicated
 from diagnose.plan.remedy import Edit, Plan
+from diagnose.plan.telling import edits_of
 from diagnose.plan.values import CAPACITY, larger_cards, with_companions
-from diagnose.plan.weigh import edits_of, on_larger_card, weigh
+from diagnose.plan.weigh import on_larger_card, weigh
 from diagnose.record import replace
 from diagnose.units import Size
 
@@ -42,10 +57,20 @@ def draft_of(offers: Sequence[Offer], job: Job) -> Draft | None:
         sure = job.bench.trust == "full" or not figures or (not first.rule.ledger and first.fits in ("yes", "likely"))
         draft = Draft((first,), first.changes, first.fits if sure else "unknown")
         if known and draft.fits == "no":  # what the leading cause calls for is no term of the ledger, whose peak needs more than that
-            beside, _ = cheapest([offer for offer in pool(offers, job) if not is_hardware(offer)], False, job)
-            draft = draft if beside is None else priced((first, *beside.steps), job)
+            able = [offer for offer in pool(offers, job) if not is_hardware(offer)]
+            beside, _ = cheapest(able, False, job)
+            draft = with_later(first, able, job) or draft if beside is None else priced((first, *beside.steps), job)
     draft = with_extras(draft, offers, job)
-    return replace(draft, steps=tuple(sorted(draft.steps, key=lambda step: offers.index(step) if step in offers else len(offers))))
+    ranked = sorted(draft.steps, key=lambda step: offers.index(step) if step in offers else len(offers))
+    return in_order(replace(draft, steps=tuple(ranked)), job)
+
+
+def with_later(first: Offer, able: Sequence[Offer], job: Job) -> Draft | None:
+    """What the leading cause calls for with what helps at the moments after it, where nothing less is enough."""
+    late = unlocked(able, job, PAST) if job.bench.trust == "full" else []
+    found, nearest = cheapest([first, *able, *(offer for offer in late if offer.id != first.id)], False, job)
+    draft = found or nearest
+    return draft if draft is not None and first in draft.steps else None
 
 
 def as_it_is(job: Job) -> Plan | None:
@@ -67,11 +92,19 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
     if dear and job.bench.trust == "full" and (more := unlocked(kept, job)):
         kept, able = [*kept, *more], [*able, *more]
         found, nearest = cheapest(kept, strict, job)
+    if found is None and job.bench.trust == "full" and (more := unlocked(kept, job, PAST)):
+        able = [*able, *more]
+        kept = [offer for offer in able if not is_hardware(offer)]
+        found, nearest = cheapest(kept, strict, job)
     if found is None and strict:  # what the leading causes call for is too little alone: beside what else takes room it may do
         found, _ = cheapest(kept, False, job, led=True)
+    if found is None and strict and all(is_hardware(offer) for offer in able if offer.leads):  # what else is enough is not bought
+        found, _ = cheapest([offer for offer in kept if not only_makes_room(offer, job)], False, job)
     if found is None and (bought := [*(offer for offer in able if is_hardware(offer)), *card_beside(offers, job)]):
         able = [*kept, *bought]
         found, _ = cheapest(able, strict, job)
+        if found is None and strict:
+            found, _ = cheapest(able, False, job, led=True)
         found = with_smaller_card(found, able, strict, job) if found is not None else None
     return found or nearest
 
@@ -79,12 +112,14 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
 def cheapest(offers: Sequence[Offer], strict: bool, job: Job, led: bool = False) -> tuple[Draft | None, Draft | None]:
     """The first draft that fits, price by price; where none does, the one that comes nearest. What should fit and leaves the results
     as they are goes before what surely fits and changes them: it is the one to try first. `led`: only drafts with a step in them
-    that the leading causes call for and the ledger prices."""
+    that the leading causes call for and that takes something off the peak."""
     nearest: Draft | None = None
     hopeful: Draft | None = None
     for within, new in prices(offers):
         for draft in drafts(within, new, strict, job):
-            if led and not any(step.leads and step.by_ledger for step in draft.steps):
+            if led and not any(step.leads and step.by_ledger and step.saving and not step.saving.moment for step in draft.steps):
+                continue
+            if all(only_makes_room(step, job) for step in draft.steps):
                 continue
             promising = draft.fits in ("yes", "likely") and (hopeful is None or draft.fits == "yes")
             read = as_read_again(draft, job) if promising else draft
@@ -127,11 +162,12 @@ def with_smaller_card(found: Draft, offers: Sequence[Offer], strict: bool, job: 
     return kept if bought in kept.steps and one_set(kept.steps, strict) else found
 
 
-def unlocked(offers: Sequence[Offer], job: Job) -> list[Offer]:
-    """Remedies that apply only once others are in effect: offload of shards, where nothing is sharded yet."""
+def unlocked(offers: Sequence[Offer], job: Job, past: Changes = MappingProxyType({})) -> list[Offer]:
+    """Remedies that apply only once others are in effect: offload of shards, where nothing is sharded yet. With what is `past` then
+    also those that are no help where it failed, new hardware among them: a smaller batch for a job that died as it was loaded."""
     every = all_of([offer for offer in offers if offer.remedy.price.results == "keep"], job)
     held = priced(tuple(every), job).changes if every else {}
-    if not held:
+    if not held and not past:
         return []
 
     def edit(_documents: Sequence[Document], _book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
@@ -139,15 +175,17 @@ def unlocked(offers: Sequence[Offer], job: Job) -> list[Offer]:
         both, before = edits_of({**held, **changes}, job), edits_of(held, job) or ()
         return None if both is None else tuple(one for one in both if one not in before)
 
-    book = job.book.changed(held)
+    book = job.book.changed({**held, **past})
     then = Job(book, job.reprice(book), job.judgement, job.documents, job.reprice, edit, job.rules)
     found: list[Offer] = []
     for rule in job.rules:
-        if not rule.ledger or rule.turns is None or rule.turns in held or rule.effort == "hardware" or job.true(rule.where) is not False:
+        locked = job.true(rule.where) is False or (past and contraindicated(rule, job) is not None)
+        if not locked or not rule.ledger or rule.turns is None or rule.turns in held or (rule.effort == "hardware" and not past):
             continue
         offer = weigh(rule, then)
-        if isinstance(offer, Offer) and offer.bytes > 0 and offer.changes:
-            found.append(replace(offer, spare=True))
+        if isinstance(offer, Offer) and offer.bytes > 0 and offer.changes and offer.id not in [one.id for one in (*offers, *found)]:
+            alone = replace(offer.remedy, fits=job.bench.fits(offer.changes))
+            found.append(replace(offer, remedy=alone, spare=True, later=bool(past)))
     return found
 
 
@@ -213,9 +251,9 @@ def drafts(within: Sequence[Offer], new: Sequence[Offer], strict: bool, job: Job
 
 
 def all_of(offers: Sequence[Offer], job: Job) -> list[Offer]:
-    """As many as go together, those that save most first; in their order."""
+    """As many as go together, those that save most first, those that need others last; in their order."""
     chosen: list[Offer] = []
-    for offer in sorted(offers, key=lambda offer: -offer.bytes):
+    for offer in sorted(offers, key=lambda offer: (offer.later, -offer.bytes)):
         if one_set([*chosen, offer], strict=False) and go_together([*chosen, offer], job):
             chosen.append(offer)
     return sorted(chosen, key=offers.index)

@@ -20,7 +20,8 @@ from diagnose.plan.load import Rule
 from diagnose.plan.remedy import Edit, Rejected
 from diagnose.plan.saving import Saving
 from diagnose.plan.say import filled, why_saves
-from diagnose.plan.weigh import edits_of, freed, offered
+from diagnose.plan.telling import edits_of
+from diagnose.plan.weigh import freed, offered
 from diagnose.record import replace
 from diagnose.units import Version
 
@@ -41,7 +42,7 @@ def another_release(rule: Rule, job: Job) -> Offer | Rejected | None:
         return newer(rule, job)
     versions = [f"{fact.name.partition('.')[2]} {fact.value}" for fact in _versions(job)]
     if direction == "downgrade" and versions:
-        return Rejected(rule.remedy, rule.id, phrase("plan.no_bad_release", releases=", ".join(versions[:4])))
+        return Rejected(rule.remedy, rule.id, phrase("plan.no_bad_release", releases=", ".join(versions[:4])), idle=True)
     return None
 
 

@@ -16,6 +16,7 @@ from diagnose.plan.remedy import Edit
 from diagnose.units import Size
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./@-]*|\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
 
 
@@ -47,7 +48,7 @@ def plainly(value: Value) -> str:
 
 def spelled(word: str, form: Form, kind: str = "text", entry: Entry | None = None) -> str:
     """A word as this form writes it, in the manner of what stands there."""
-    number = kind in ("count", "ratio") or (re.fullmatch(r"-?\d+(?:\.\d+)?", word) is not None and kind not in ("text", "version"))
+    number = kind not in ("text", "version") and _NUMBER.fullmatch(word) is not None
     switch = word in ("true", "false")
     if form == "json":
         return word if number or switch else json.dumps(word, ensure_ascii=False)

@@ -21,8 +21,8 @@ MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumula
 #: Rows per card beyond which nobody looks.
 MOST_ROWS = 1024
 DEGREES = ("parallel.context", "parallel.tensor", "parallel.pipeline", "parallel.expert")
-SHARE = "rollout.gpu_memory_utilization"
-CAPACITY = "hardware.capacity"
+SHARE, BUDGET = "rollout.gpu_memory_utilization", "train.token_budget"
+CAPACITY, WORLD = "hardware.capacity", "parallel.world"
 
 #: Values of one knob that are looked at; of more (an absurd length) only some, evenly spread.
 MOST_TRIED = 20_000
@@ -54,7 +54,7 @@ def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
         return larger_cards(bench)
     if choice.aim == "list":
         found = [value_for(knob, text, bench.book) for text in choice.values]
-        return list(dict.fromkeys(value for value in found if value is not None and value != now and not beyond_cards(knob, value, bench)))
+        return [value for value in dict.fromkeys(found) if value not in (None, now) and is_legal(knob, value, bench)]
     if not isinstance(now, (int, float)) or isinstance(now, bool):
         return []
     return multiples(knob, float(now), choice, bench, whole=(entry := declared(knob)) is None or entry.kind == "count")
@@ -66,10 +66,27 @@ def larger_cards(bench: Bench) -> list[Value]:
     return [size for _, size in sizes_sold() if now is not None and size.low > now.high]
 
 
+def is_legal(knob: str, value: Value, bench: Bench) -> bool:
+    """Whether the run could do with this value: a length limit holds the images of a sample, a budget of tokens the longest row, and
+    degrees go into the cards."""
+    too_short = knob == LENGTH and isinstance(value, int) and value < image_tokens(bench)
+    return not too_short and not beyond_cards(knob, value, bench) and not below_a_row(knob, value, bench)
+
+
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
     """Whether the cards cannot be spread over a degree of parallelism: more than there are, or one that does not divide them."""
     cards = bench.book.count("actor.gpus") or bench.book.count("parallel.world")
     return knob in DEGREES and isinstance(value, int) and cards is not None and (value > cards or cards % value > 0)
+
+
+def below_a_row(knob: str, value: Value, bench: Bench) -> bool:
+    """Whether a budget of tokens would not hold the longest row, over the cards that share it: such a row goes in whole, or is refused
+    (verl utils/seqlen_balancing.py, rearrange_micro_batches)."""
+    if knob != BUDGET or not isinstance(value, int):
+        return False
+    count = bench.book.count
+    longest = count(LENGTH) or (count("rollout.prompt_len") or 0) + (count("rollout.completion_len") or 0)
+    return value * (count("parallel.context") or 1) < longest
 
 
 def value_for(knob: str, text: str, book: FactBook) -> Value:
@@ -103,7 +120,9 @@ def share_of(now: Value, text: str) -> Value:
 
 def multiples(knob: str, now: float, choice: Choice, bench: Bench, whole: bool) -> list[Value]:
     """The multiples of the step on the way from the value in effect to the limit, in that order."""
-    limit = max(choice.least, image_tokens(bench)) if choice.aim == "largest" and knob == LENGTH else choice.least
+    limit = choice.least
+    if choice.aim == "largest":
+        limit = max(limit, image_tokens(bench) if knob == LENGTH else weights_share(bench) + choice.step if knob == SHARE else 0)
     if choice.aim == "largest":
         start = now if not choice.most else share_with(now, choice, bench)
         start = min(start, free_share(bench)) if knob == SHARE else start
@@ -134,6 +153,15 @@ def free_share(bench: Bench) -> float:
     return free.low / capacity.high
 
 
+def weights_share(bench: Bench) -> float:
+    """The share of the card that an engine's 16-bit weights take: with less it does not start. 0 where that is not known."""
+    parameters, capacity = bench.book.count("model.total_params"), bench.book.size("log.capacity") or bench.book.size(CAPACITY)
+    quantised = bench.book.word("model.quantization") not in (None, "none")
+    if parameters is None or capacity is None or not capacity.bytes or quantised:
+        return 0
+    return 2 * parameters / (bench.book.count("rollout.tensor_parallel") or 1) / capacity.bytes
+
+
 def share_with(now: float, choice: Choice, bench: Bench) -> float:
     """A share of the row, where other tokens stand in it beside these."""
     other = bench.book.count(choice.beside) or 0 if choice.beside else 0
@@ -153,7 +181,7 @@ def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
             changes[knob] = value_for(knob, text, bench.book)
         elif (steps := accumulation(bench, value)) is not None:
             changes[knob] = steps
-    changes.update(_for_fewer_replicas(rule.turns, value, bench))
+    changes.update(_for_other_replicas(rule.turns, value, bench))
     if rule.turns == CAPACITY and isinstance(value, Size):
         changes.update(_as_printed(value, bench))
     return changes
@@ -167,16 +195,25 @@ def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
     return {"log.capacity": capacity, **({"log.free": free + (capacity - now)} if free is not None else {})}
 
 
-def _for_fewer_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Value]:
-    """More accumulation where ranks that held a replica now share one, since each step would see fewer rows.
+def _for_other_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Value]:
+    """More accumulation where ranks that held a replica now share one, since each step would see fewer rows; less where there are more
+    ranks, as far as that goes.
 
     A global batch sees to that itself.
     """
-    steps, before = bench.book.count("train.gradient_accumulation"), bench.book.count(knob) or 1
-    total = bench.book.fact("train.global_batch")
-    if knob not in SHARED or not isinstance(value, int) or not steps or value <= before or value % before:
+    steps, before = bench.book.count(ACCUMULATION), bench.book.count(knob) or 1
+    if not isinstance(value, int) or not steps or value <= before or value % before or says_rows(bench.book):
         return {}
-    return {} if total is not None and total.origin == "config" else {"train.gradient_accumulation": steps * (value // before)}
+    times = value // before
+    if knob in SHARED:
+        return {ACCUMULATION: steps * times}
+    return {ACCUMULATION: steps // times} if knob == WORLD and steps % times == 0 else {}
+
+
+def says_rows(book: FactBook) -> bool:
+    """Whether the configuration says the rows of an optimizer step, from which the accumulation follows."""
+    total = book.fact("train.global_batch")
+    return total is not None and total.origin == "config"
 
 
 def accumulation(bench: Bench, micro: Value) -> int | None:
@@ -184,6 +221,8 @@ def accumulation(bench: Bench, micro: Value) -> int | None:
     now = bench.book.count(MICRO)
     if now is None or not isinstance(micro, int) or micro < 1:
         return None
+    if bench.book.count(ACCUMULATION) is None and says_rows(bench.book):
+        return None  # it follows from the rows of a step
     return max(1, ceil(now * (bench.book.count(ACCUMULATION) or 1) / micro))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from diagnose.adapters import tables
-from diagnose.adapters.parts import PLAIN
-from diagnose.facts import Value, declared
+from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan import environment, larger, rows, serving
 from diagnose.plan.fit import fits as sized
@@ -14,27 +13,28 @@ from diagnose.plan.job import Job, Offer
 from diagnose.plan.load import Rule
 from diagnose.plan.reject import contraindicated, in_effect, not_in_training, too_little_card, too_little_host, too_unsure
 from diagnose.plan.remedy import Edit, Fits, Price, Rejected, Remedy
-from diagnose.plan.saving import Saving, difference
+from diagnose.plan.reread import implied
+from diagnose.plan.saving import Saving, beyond, difference
 from diagnose.plan.say import (
     another_follows,
     filled,
+    how_set,
     joined,
     no_effect,
     titled,
     value_of,
+    where_set,
     why_bounded,
     why_on_host,
     why_saves,
     why_without_figures,
 )
+from diagnose.plan.telling import edits_of, generic, of_another_trainer, reads_elsewhere, sensible, settable, why_not
 from diagnose.plan.twins import repeated
-from diagnose.plan.values import ACCUMULATION, CAPACITY, candidates, changes_of, with_companions
+from diagnose.plan.values import ACCUMULATION, CAPACITY, WORLD, candidates, changes_of, with_companions
 from diagnose.plan.worth import considered, helps, promising, splits_unknown, unasked
 from diagnose.record import replace
 from diagnose.units import Size, show
-
-#: Tables of what any job may hold, whatever it trains with.
-GENERIC = ("shell", "pytorch", "torchrun", "deepspeed", "deepspeed_launch", "accelerate", "accelerate_launch")
 
 
 def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
@@ -44,81 +44,32 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     if where is False or (not called and (where is None or not considered(rule, job))) or of_another_trainer(rule, job):
         return None
     aloud = called or rule.popular
+    idle = False
     reason = not_in_training(rule, job) or contraindicated(rule, job) or in_effect(rule, job)
     if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
         return None  # nobody asked for it
-    if reason is None and rule.turns is not None and rule.do is None and not settable(rule, job):
+    by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
+    if reason is None and rule.turns is not None and not by_hand and not settable(rule, job):
         framework = job.book.word("train.framework")
         if reads_elsewhere(rule.turns, job):
             return None  # there is a setting, in a file that was not given
         if framework is not None and where is True:
-            reason = phrase("plan.no_key", framework=tables.called(framework))
+            said = why_not(rule, job)
+            reason, idle = said or phrase("plan.no_key", framework=tables.called(framework)), said is None
         elif framework is None and not (called and generic(job)):
             return None  # a file of another kind lacks the key; that says nothing of the trainer
     if reason is not None:
-        return Rejected(rule.remedy, rule.id, reason) if aloud else None
+        return Rejected(rule.remedy, rule.id, reason, idle) if aloud else None
     weighed = by_ledger(rule, job) if rule.ledger else by_figures(rule, job)
     if isinstance(weighed, Rejected):
         return weighed if aloud and where is True else None
     if weighed is None or (where is None and (weighed.saving is None or weighed.saving.bytes.bytes <= 0)):
         return None  # whether it applies is not known, and what it would save neither
     if where is None or splits_unknown(weighed, job):  # it cannot be said to fit before it is known to apply
-        weighed = replace(weighed, remedy=replace(weighed.remedy, fits="unknown"))
+        weighed = replace(weighed, remedy=replace(weighed.remedy, fits="unknown"), presumed=where is None)
     if called or unasked(weighed, job):
         return weighed
     return replace(weighed, spare=True) if helps(weighed) else None
-
-
-def generic(job: Job) -> bool:
-    """Whether the files are nobody's in particular: a plain script or launcher, whose own keys no table can know."""
-    return all(document.framework in GENERIC for document in job.documents)
-
-
-def written_by_hand(job: Job) -> bool:
-    """Whether a script of the user's own trains: it can do whatever torch can, key or no key."""
-    return generic(job) and "train.framework" not in job.book and any(document.framework == PLAIN for document in job.documents)
-
-
-def of_another_trainer(rule: Rule, job: Job) -> bool:
-    """Whether the remedy is one of a framework's options, while a script of the user's own trains."""
-    return any("train.framework" in line.names for line in rule.where) and written_by_hand(job)
-
-
-def settable(rule: Rule, job: Job) -> bool:
-    """Whether the job's framework has a key for the knob. Without a framework or a value to try there is nothing to refuse."""
-    entry = declared(rule.turns) if rule.turns else None
-    if entry is None or not entry.is_knob or environment.is_ours(entry.name) or written_by_hand(job):
-        return True
-    if not job.documents:
-        told = tables.table(name).of(entry.name) if (name := job.book.word("train.framework")) in tables.names() else ()
-        keys = [key for key in told if key.key]  # without one it is said what it does, and nothing tells it otherwise
-        asked = rule.to.values if rule.to.aim == "list" else ()
-        return not told or any(not asked or not key.values or {*map(str, key.values.values())} & {*asked} for key in keys)
-    tried = candidates(entry.name, rule.to, job.bench)
-    return not tried or any(
-        edits_of(with_companions(rule, job.bench, value), job) is not None for value in tried[: len(rule.to.values) or 1]
-    )
-
-
-def reads_elsewhere(knob: str, job: Job) -> bool:
-    """Whether the framework takes the knob from a DeepSpeed file, or has a key for it that is read but never written here."""
-    held = [tables.table(document.framework) for document in job.documents]
-    return any((knob.startswith("zero.") and tab.file_key) or any(key.key and key.read_only for key in tab.of(knob)) for tab in held)
-
-
-def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
-    """The edits that make these changes; accumulation that the framework works out by itself needs none. None: no key for it."""
-    knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
-    rest = {name: value for name, value in knobs.items() if not environment.is_ours(name)}
-    ours = environment.edits(changes, job.book, job.documents)
-    if not rest or not job.documents:
-        return ours
-    edits = job.edits(rest)
-    if edits is None and ACCUMULATION in rest and len(rest) > 1:
-        return edits_of({name: value for name, value in rest.items() if name != ACCUMULATION}, job)
-    if edits is None and written_by_hand(job):
-        return ours
-    return None if edits is None else (*edits, *ours)
 
 
 # -- priced by the ledger
@@ -127,7 +78,13 @@ def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
 def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A knob remedy: the value that fits, what it saves, and whether that is worth a word."""
     bench = job.bench
-    changes = changes_of(rule, bench, allowed=lambda changes: rule.do is not None or edits_of(changes, job) is not None)
+    changes = changes_of(
+        rule,
+        bench,
+        allowed=lambda changes: (
+            (rule.do is not None or rule.effort == "hardware" or edits_of(changes, job) is not None) and sensible(changes, job)
+        ),
+    )
     if not changes:  # the value in effect is not known, so neither is how far to go
         meant = rule.remedy in job.calls and job.true(rule.where) is True
         return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
@@ -136,6 +93,8 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     saving = bench.saving(changes) if bench.trust != "none" else None
     if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
         saving = None  # what it saves may be among the terms that are missing
+    if saving is not None and belied(rule, job, saving):
+        saving = None
     host = host_of(rule, job, changes)
     if (refused := too_little_host(job, host)) is not None:
         return Rejected(rule.remedy, rule.id, refused)
@@ -155,6 +114,14 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         return on_larger_card(rule, job, changes)
     why = joined(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
+
+
+def belied(rule: Rule, job: Job, saving: Saving) -> bool:
+    """Whether the remedy answers a cause that presumes more than the ledger counts: a saving away from the peak, and less than the cause
+    accounts for, is then of another job."""
+    call = job.calls.get(rule.remedy)
+    held = call.cause.accounts_for if call is not None and call.cause.outcome == "likely" else None
+    return held is not None and bool(saving.moment) and saving.bytes.high < held.low
 
 
 def on_larger_card(rule: Rule, job: Job, changes: dict[str, Value], *, beside: bool = False) -> Offer | Rejected:
@@ -221,8 +188,12 @@ def host_of(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Size | None:
 def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A remedy that the ledger does not price: what the message shows bounds it, or nothing is known of its bytes."""
     changes = (changes_of(rule, job.bench) or {}) if rule.turns else {}
-    if (reason := too_little_card(rule, job, changes)) is not None:
-        return offered(rule, job, changes, None, job.bench.need(job.bench.after(changes)), "no", reason)
+    if rule.relieves == "host" and changes:
+        whole = changes | implied(edits_of(changes, job) or (), changes, job.documents, job.book)
+        if (reason := too_little_card(job, whole)) is not None:
+            return Rejected(rule.remedy, rule.id, reason, outright=True)
+        if job.on_host and rule.do is None:
+            return back_on_card(rule, job, changes, whole)
     size, host = (job.book.size(name) if name else None for name in (rule.at, rule.host_at))
     if (refused := too_little_host(job, host)) is not None:
         return Rejected(rule.remedy, rule.id, refused)
@@ -232,6 +203,23 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
         bound = Size(0, size.high, size.bytes)
         return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
     return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size), host)
+
+
+def back_on_card(rule: Rule, job: Job, changes: dict[str, Value], whole: Mapping[str, Value]) -> Offer:
+    """What leaves the host for the card, with what both then hold; that the card has room need not be doubted where it is known.
+    `whole`: with what the edits set besides (a file that one word names)."""
+    offer = offered(rule, job, changes, None, None, still_too_much(job, whole), why_on_host(job, rule, whole))
+    verdict = job.bench.fits(whole)
+    if verdict in ("yes", "likely"):
+        return replace(offer, remedy=replace(offer.remedy, title=filled(rule.title, job)))
+    moved = any(knob.startswith(("zero.offload", "fsdp.offload")) for knob in changes)
+    return replace(offer, blind=moved and (job.bench.usable is None or verdict == "unlikely"))
+
+
+def still_too_much(job: Job, changes: Mapping[str, Value]) -> Fits:
+    """Whether what then still lies on the host is known to be too much; what else lies there nobody knows, so that nothing surely fits."""
+    after, ram = job.bench.after(changes), job.book.size("log.container_limit") or job.book.size("host.ram")
+    return "no" if after is not None and ram is not None and after.host.total.low > ram.high else "unknown"
 
 
 def places(job: Job) -> Fits:
@@ -272,11 +260,16 @@ def offered(
     if shrinks is not None:
         changes = {knob: value for knob, value in changes.items() if knob != ACCUMULATION}
     edits = edits_of(changes, job) or ()
+    env = () if environment.edits(changes, job.book, job.documents) else environment.lines(changes, job.book, job.documents)
+    if not edits and not env and command is None:
+        command = filled(rule.command, job) if rule.command else how_set(rule, job, changes)
+    if saving is None and not edits and not env and command is None:
+        why = where_set(rule, job) or why
     why = joined(why, shrinks or same(""), in_commands(edits, job))
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
-        title=titled(rule, job),
+        title=larger.titled(titled(rule, job), changes) if rule.turns == WORLD else titled(rule, job),
         why=why,
         saves=saving.bytes if saving else None,
         peak=peak,
@@ -289,11 +282,12 @@ def offered(
             serving.price(rule, job),
         ),
         edits=edits,
-        env=() if environment.edits(changes, job.book, job.documents) else environment.lines(changes, job.book, job.documents),
+        env=env,
         command=command or (filled(rule.command, job) if rule.command else None),
         references=rule.references,
         url=rule.url,
         knobs=tuple(changes.items()),
+        beyond=saving is not None and beyond(saving.bytes, job.book),
     )
     call = job.calls.get(rule.remedy)
     aside = call is not None and job.aside(call.cause.cause, changes, saving)
