@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from diagnose.budget.ledger import Attribution, Ledger
 from diagnose.budget.message import ON_HOST
-from diagnose.judge.verdict import Judgement
+from diagnose.judge.verdict import Judgement, Verdict
 from diagnose.parse.event import Event
 from diagnose.parse.host_oom import LIMITED
 from diagnose.phrases import Text, phrase, same
@@ -26,19 +26,36 @@ def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: 
     if event.status == "lookalike":
         return phrase("headline.lookalike", what=why(event))
     name, phase = everyone(event), in_phase(event)
-    if event.status == "suspected" and event.reason:
-        return sentence(phrase("headline.suspected_because", who=name, phase=phase, why=why(event)))
     if event.status == "suspected":
-        return sentence(phrase("headline.suspected" if event.fatal else "headline.suspected_survived", who=name, phase=phase))
+        return joined([sentence(suspicion(event, name, phase)), *supposing(judgement)])
     kind, asked = ("host", held(event, attributions)) if event.family in HOST else ("oom", request(event, attributions))
     opening = phrase(f"headline.{kind}" if event.fatal else f"headline.{kind}_survived", who=name, phase=phase, request=asked)
     return joined([sentence(opening), *because(judgement)])
 
 
 def because(judgement: Judgement) -> list[Text]:
-    """What the first cause says with its figures, and the title of the next that is more than also true."""
-    leading = [cause for cause in judgement.causes if not cause.also_true]
-    return [sentence(cause.explanation if index == 0 else cause.title) for index, cause in enumerate(leading[:2])]
+    """What the first cause says with its figures, and the title of the next that is more than also true, with how sure it is."""
+    first, second = leading(judgement)[:1], leading(judgement)[1:2]
+    return [sentence(cause.explanation) for cause in first] + [
+        sentence(cause.title if cause.outcome == "fires" else phrase("headline.likely", what=bare(cause.title))) for cause in second
+    ]
+
+
+def leading(judgement: Judgement) -> list[Verdict]:
+    """The causes that are more than also true, best first."""
+    return [cause for cause in judgement.causes if not cause.also_true]
+
+
+def suspicion(event: Event, name: Text, phase: Text) -> Text:
+    """Who died, and that nothing proves it was memory."""
+    if event.reason:
+        return phrase("headline.suspected_because", who=name, phase=phase, why=why(event))
+    return phrase("headline.suspected" if event.fatal else "headline.suspected_survived", who=name, phase=phase)
+
+
+def supposing(judgement: Judgement) -> list[Text]:
+    """What the first cause says, supposing that memory was the reason."""
+    return [sentence(phrase("headline.supposing", why=cause.explanation)) for cause in leading(judgement)[:1]]
 
 
 def request(event: Event, attributions: Sequence[Attribution]) -> Text:
@@ -149,7 +166,13 @@ def sentence(text: Text) -> Text:
     """The text as a sentence of its own: a capital (a key or a figure stays as it is) and a full stop."""
     first = text.en.partition(" ")[0]
     english = text.en[:1].upper() + text.en[1:] if first.isalpha() else text.en
-    return Text(english.rstrip(".") + ".", text.zh.rstrip("。") + "。") if text.en else text
+    ended = bare(Text(english, text.zh))
+    return Text(ended.en + ".", ended.zh + "。") if text.en else text
+
+
+def bare(text: Text) -> Text:
+    """The text without a full stop."""
+    return Text(text.en.rstrip("."), text.zh.rstrip("。"))
 
 
 def joined(parts: Sequence[Text]) -> Text:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import cases
 import pytest
 
 from diagnose.explain import explain
@@ -41,7 +44,7 @@ RANKS = "".join(f"[rank{rank}]: torch.OutOfMemoryError: {torch(rank)}" for rank 
         (f"torch.OutOfMemoryError: {torch()}", "GPU 1 ran out of memory: 1.00 GiB requested, 102.40 MiB free.", "GPU 1 显存不足"),
         (WARNED + torch(), "free, and the run went on after it.", "但任务并未因此终止"),
         (f"torch.OutOfMemoryError: {torch(free='42.00', middle=CAPPED)}", "though the process may take 36.00 GiB", "最多使用 36.00 GiB"),
-        (RANKS, "GPU 0 (rank 0) and 2 more ran out of memory", "GPU 0（rank 0）及另外 2 个进程显存不足"),
+        (RANKS, "GPU 0 (rank 0) and 2 more processes ran out of memory", "GPU 0（rank 0）及另外 2 个进程显存不足"),
         (CUPY, "8.00 GiB (8,589,934,592 bytes) requested, though the process may take 16.00 GiB", "申请 8.00 GiB（8,589,934,592 bytes）"),
         (RESERVE, "one request is larger than the addresses that an expandable segment reserves", "单次申请大于一个可扩展段"),
         (KILLED, "the process that was killed held 63.77 GiB.", "主机内存不足"),
@@ -87,9 +90,36 @@ def test_settings_without_a_failure_can_still_be_checked() -> None:
     assert "oomdoctor check" not in explain("epoch 1 done\n").verdict.headline.en
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "shows only this, which is not enough"), ("zh", "只能看出以下情况，尚不足以解释")])
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [("en", "shows only this, which does not explain the failure"), ("zh", "只能看出以下情况，但它本身还不足以解释")],
+)
 def test_what_is_only_also_true_is_told_where_nothing_leads(lang: Lang, said: str) -> None:
     """Remedies follow from it, so that it cannot be said that the log tells nothing."""
     idle = torch(free="0.20").replace("820.11 MiB", "4.00 GiB")
     shown = render(explain(f"torch.OutOfMemoryError: {idle}"), lang)
     assert said in shown and ("Fragmentation" in shown or "碎片" in shown)
+
+
+def test_what_is_only_suspected_is_explained_all_the_same() -> None:
+    """A death that nothing proves to be one of memory: what it was if memory was the reason, and no more."""
+    headline = cases.diagnosed("killed-while-saving").verdict.headline
+    assert "no line proves" in headline.en and "If memory was the reason, then because the job was killed while a checkpoint" in headline.en
+    assert "没有日志行能证明" in headline.zh and "若确因内存：任务在写检查点时被终止" in headline.zh
+
+
+def test_a_second_cause_that_is_only_likely_is_told_as_likely() -> None:
+    headline = cases.diagnosed("a-plateau-after-one-long-sample").verdict.headline
+    assert headline.en.endswith("(likely).") and headline.zh.endswith("（很可能）。")
+
+
+def test_where_no_cause_leads_and_no_card_is_known_the_estimate_speaks(tmp_path: Path) -> None:
+    """What each card would have to hold, and its largest part, is more than that nothing can be told."""
+    log, config = tmp_path / "error.log", tmp_path / "lora.yaml"
+    log.write_text("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n", encoding="utf-8")
+    config.write_text("model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\nbf16: true\n", encoding="utf-8")
+    found = explain(log, configs=[config])
+    assert not found.judgement.causes
+    assert "its largest part weights" in render(found, "en").replace("\n", " ") and "其中最大的一部分是权重" in render(found, "zh").replace(
+        "\n", ""
+    )

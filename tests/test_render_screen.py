@@ -1,4 +1,4 @@
-"""The default answer fits one screen, and the card's memory is one bar that says the same without colour, narrow or wide, in Chinese."""
+"""The default answer fits one screen, and the bar of the card says the same without colour, narrow or wide, in Chinese."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from samples import SAMPLES
 from diagnose.explain import explain
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render import RENDERERS, View, advice, bar, card, full, happened, words
+from diagnose.render import RENDERERS, View, advice, bar, card, full, happened, screen, words
 from diagnose.render.layout import cells
 from diagnose.render.strings import HARMFUL
+from diagnose.report import Diagnosis
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -244,6 +245,63 @@ def test_a_job_that_no_card_is_known_for_is_a_bar_of_what_it_needs(tmp_path: Pat
     shown = card.of(explain(log, configs=[config]), "en")
     assert shown is not None and shown.edge == 0 and {part.kind for part in shown.parts} >= {"weights", "gradients", "optimizer"}
     assert "free" not in {part.kind for part in shown.parts}
+
+
+CONFIGURED = "model_name_or_path: Qwen/Qwen2.5-0.5B\nstage: sft\nfinetuning_type: lora\nbf16: true\ncutoff_len: 512\nflash_attn: fa2\n"
+BARE = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.43 GiB. GPU 0 has a total capacity of 79.10 GiB of which {} is free.\n"
+)
+
+
+def of_a_small_job(folder: Path, message: str) -> Diagnosis:
+    """A job that its configuration says is far smaller than its card."""
+    log, config = folder / "error.log", folder / "train.yaml"
+    log.write_text(message, encoding="utf-8")
+    config.write_text(CONFIGURED, encoding="utf-8")
+    return explain(log, configs=[config], gpus=1)
+
+
+def test_what_the_estimate_leaves_of_a_full_card_is_not_free(tmp_path: Path) -> None:
+    """A card that ran out was full: the bar says what is missing in the estimate, free is what the message prints, and no plan
+    promises a peak."""
+    diagnosis = of_a_small_job(tmp_path, BARE.format("38.81 MiB"))
+    shown = card.of(diagnosis, "en")
+    assert shown is not None and shown.title.startswith("The card at its estimated peak, ")
+    parts = {part.kind: part.bytes / GIB for part in shown.parts}
+    assert parts["unexplained"] > 60 and parts.get("free", 0) < 0.04
+    for lang in LANGS:
+        text = RENDERERS["text"](diagnosis, lang, View())
+        assert squeezed(words.word("ledger_lacks", lang)) in squeezed(text)
+        assert "new peak" not in text and "新峰值" not in text
+
+
+def test_buffers_alone_are_no_bar(tmp_path: Path) -> None:
+    """Of a job whose model is unknown nothing is drawn but what is known of it."""
+    log, config = tmp_path / "error.log", tmp_path / "ds.json"
+    log.write_text("torch.cuda.OutOfMemoryError: CUDA out of memory.\n", encoding="utf-8")
+    config.write_text('{"zero_optimization": {"stage": 3, "reduce_bucket_size": 500000000}, "bf16": {"enabled": true}}', encoding="utf-8")
+    assert card.of(explain(log, configs=[config]), "en") is None
+
+
+def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
+    """What was allocated is not divided by an estimate of three times as much."""
+    diagnosis = cases.diagnosed("a-hundred-and-forty-samples-in-one-row")
+    shown = card.of(diagnosis, "en")
+    assert shown is not None and "allocated" in {part.kind for part in shown.parts}
+    assert squeezed(words.word("ledger_above", "en")) in squeezed(RENDERERS["text"](diagnosis, "en", View()))
+
+
+def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is room for it: without advice of which there is no more to say than that a framework lacks the setting; a reason that
+    several share once."""
+    monkeypatch.setattr(screen, "LINES", 40)
+    diagnosis = cases.diagnosed("a-script-that-only-generates")
+    text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
+    assert text.count("Nothing is trained here") == 1 and "smaller micro batch, gradient checkpointing, " in text
+    refused = [each for each in cases.diagnosed("openrlhf-964").outcome.rejected if each.idle]
+    assert refused and not {each.id for each in refused} & {
+        each.id for each in advice.telling(cases.diagnosed("openrlhf-964").outcome.rejected)
+    }
 
 
 @pytest.mark.parametrize(("name", "wanted"), [("seven-ranks-report-a-time-out", True), ("a-hundred-and-forty-samples-in-one-row", False)])

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from diagnose.budget.ledger import Ledger
 from diagnose.phrases import Lang
-from diagnose.plan.remedy import Edit, Plan, Remedy
-from diagnose.render.happened import contradicted, on_host
-from diagnose.render.words import amount, bracketed, comma, figure, meaning, semicolon, sentence, setting, short, value_text, word
+from diagnose.plan.remedy import Edit, Plan, Rejected, Remedy
+from diagnose.render import ledgers
+from diagnose.render.happened import on_host
+from diagnose.render.words import (
+    amount,
+    bracketed,
+    colon,
+    comma,
+    figure,
+    meaning,
+    name_of,
+    semicolon,
+    sentence,
+    setting,
+    short,
+    value_text,
+    word,
+)
 from diagnose.report import Diagnosis
 from diagnose.units import Size, show
 
 #: The words for a plan that one can start.
 FITTING = ("yes", "likely")
+
+#: How an estimate is known to be off (ledgers.astray), so that no peak can rest on it.
+OFF = ("below", "above", "lacks")
 
 
 def patch(diagnosis: Diagnosis) -> str:
@@ -40,9 +60,9 @@ def effect(remedy: Remedy, lang: Lang) -> str:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
         return word("may_save", lang, size=show(remedy.saves.high))
-    parts = []
-    if remedy.saves is not None:
-        parts.append(word("saves", lang, size=amount(remedy.saves, lang)))
+    parts = [spared(remedy, lang)] if remedy.saves is not None else []
+    if remedy.beyond:
+        return "".join(parts)
     if remedy.peak is not None:
         parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
     return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
@@ -54,34 +74,76 @@ def worth(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that is enough."""
-    enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" else []
+    """What a remedy saves, and whether that is enough; of more than the card has, which nothing can save, not even that."""
+    enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
     if remedy.saves is None or remedy.saves.high <= 0:
         return "".join(enough)
     if remedy.fits == "unknown":
         return word("may_save_most", lang, size=show(remedy.saves.high))
-    return comma(lang).join([word("saves", lang, size=amount(remedy.saves, lang)), *enough])
+    return comma(lang).join([spared(remedy, lang), *enough])
+
+
+def spared(remedy: Remedy, lang: Lang) -> str:
+    """What is saved; of a bound only the bound, and of more than the card has only that."""
+    assert remedy.saves is not None
+    saves = remedy.saves
+    if remedy.beyond:
+        return word("saves_beyond", lang)
+    return word("saves", lang, size=amount(saves, lang)) if saves.low > 0 else word("may_save_most", lang, size=show(saves.high))
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory; the effort where the edit beside it does not show it."""
+    """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
     paid = remedy.price
     if paid.told is not None:  # nothing is trained
         parts = [paid.told.to(lang)]
     else:
         parts = [word(f"results_{paid.results}", lang)]
         parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
-    shown = remedy.edits or remedy.env or remedy.command is not None
-    parts += [] if shown and paid.effort in ("flag", "key", "file") else [word(f"effort_{paid.effort}", lang)]
+    parts += [word(f"effort_{paid.effort}", lang)] if paid.effort in ("code", "hardware") else []
     if paid.host_memory is not None and paid.host_memory.bytes > 0:
         parts.append(word("costs_host", lang, size=amount(paid.host_memory, lang)))
     return comma(lang).join(parts)
 
 
 def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway."""
+    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway. Where the estimate is known to
+    be off, of its figures only the bound."""
+    if unproven(remedy, diagnosis):
+        return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
     return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
+
+
+def unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
+    """Whether the figures of a remedy rest on an estimate that is known to be off."""
+    return remedy.saves is not None and remedy.fits == "unknown" and ledgers.astray(diagnosis) in OFF
+
+
+def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
+    """What is to be done, where no edit, no command and no figure says it."""
+    shown = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
+    return "" if shown else reason(remedy, diagnosis, lang)
+
+
+def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
+    """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
+    named: dict[str, list[str]] = {}
+    for each in rejected:
+        named.setdefault(sentence(each.reason.to(lang), lang), []).append(name_of("remedy", each.id, lang))
+    return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
+
+
+def telling(rejected: Sequence[Rejected]) -> list[Rejected]:
+    """Without advice of which there is no more to say than that there is nothing of the kind."""
+    return [each for each in rejected if not each.idle]
+
+
+def beside(plan: Plan, known: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
+    """The edits and variables of a plan that none of its steps has as its own."""
+    steps = [known[step] for step in plan.steps if step in known]
+    edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
+    return [edit for edit in plan.edits if edit not in edits], [line for line in plan.env if line not in env]
 
 
 def edit(change: Edit, lang: Lang) -> str:
@@ -121,11 +183,12 @@ def key_of(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
 
 def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
-    ran out, the card matters only to what comes back to it; where log and estimate contradict each other, no peak is told."""
+    ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
     if on_host(diagnosis):
         back = plan.predicted_peak if "disable_offload" in plan.steps else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
-    said = word(f"plan_{plan.fits}", lang) if contradicted(diagnosis) else peak_of(plan, ledger, lang)
+    unsure = ledgers.astray(diagnosis) in OFF
+    said = word(f"plan_{plan.fits}", lang) if unsure else peak_of(plan, ledger, lang)
     return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(said, lang)
 
 

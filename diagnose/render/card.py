@@ -19,8 +19,10 @@ SIGNS = {
     "activations": "A",
     "logits": "L",
     "other": "+",
+    "cache": "K",
     "engine": "E",
     "allocated": "T",
+    "unexplained": "?",
     "unused": "-",
     "outside": "=",
     "foreign": "x",
@@ -36,7 +38,7 @@ PART_OF = {
     "activations": "activations",
     "attention_scores": "activations",
     "logits": "logits",
-    "kv_cache": "engine",
+    "kv_cache": "cache",
     "rollout_engine": "engine",
 }
 
@@ -62,11 +64,12 @@ class Part(NamedTuple):
 @record
 class Card:
     """The parts from left to right; `edge` is how much the card (or host) holds: what lies behind it does not fit. `title` names
-    the moment; `edge` 0: not known."""
+    the moment; `edge` 0: not known, and `need` is then what the estimate comes to."""
 
     title: str
     parts: tuple[Part, ...]
     edge: int
+    need: Size | None = None
 
     @property
     def total(self) -> int:
@@ -110,8 +113,8 @@ def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     if event is not None and event.max_allowed is not None and event.mps_allocated is not None:
         return of_metal(event, event.max_allowed.bytes, lang)
     now = now or (ledger.peak if ledger is not None else None)
-    if ledger is None or now is None or not now.terms:
-        return None
+    if ledger is None or now is None or not now.terms or (not ledger.complete and set(grouped(now)) <= {"other"}):
+        return None  # buffers alone say nothing of a job whose model is unknown
     return needed(ledger, now, event, lang)
 
 
@@ -125,9 +128,9 @@ def capacity_of(diagnosis: Diagnosis) -> Size | None:
 def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
     """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
     assert event.allocated is not None
-    allocated = event.allocated.bytes
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
-    inside = divided(now, allocated) if now is not None and happened.contradicted(diagnosis) != "above" else []
+    allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
+    inside = divided(now, allocated) if now is not None and ledgers.astray(diagnosis) != "above" else []
     parts = inside or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
@@ -155,7 +158,7 @@ def of_metal(event: Event, limit: int, lang: Lang) -> Card:
 
 
 def divided(now: Moment, allocated: int) -> list[Part]:
-    """What torch had allocated, by what the ledger says it is for; the rest is other. Nothing where the ledger needs more."""
+    """What torch had allocated, by what the ledger says it is for, and what it leaves unexplained. Nothing where the ledger needs more."""
     sums = grouped(now)
     estimate = sum(sums.values())
     if not estimate:
@@ -165,31 +168,39 @@ def divided(now: Moment, allocated: int) -> list[Part]:
         if steady > allocated:
             return []
         sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
-    sums["other"] = sums.get("other", 0) + allocated - sum(sums.values())
+    sums["unexplained"] = allocated - sum(sums.values())
     return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
 
 
 def needed(ledger: Ledger, now: Moment, event: Event | None, lang: Lang) -> Card:
-    """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs."""
+    """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs.
+
+    A card that failed was full: what the ledger leaves of it is not free but missing in the estimate.
+    """
     sums = grouped(now)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    need = now.total
     if now.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
+        need += event.requested
     if ledger.capacity is None:
         held = sum(part.bytes for part in parts)
         return Card(
             word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(now.name, lang)),
             kept(parts, held),
             0,
+            need,
         )
     capacity = ledger.capacity.bytes
     usable = ledger.usable.bytes if ledger.usable else capacity
     outside = max(capacity - usable, 0)
     parts.insert(0, Part("outside", outside, True))
     if (left := capacity - sum(part.bytes for part in parts)) > 0:
+        free = left if event is None else min(event.free.bytes, left) if event.free else 0
         at = len(parts) - (parts[-1].kind == "request")
-        parts.insert(at, Part("free", left, True))
-    title = word("bar_card_at" if ledger.failing else "bar_fullest", lang, moment=words.moment(now.name, lang))
+        parts[at:at] = [Part("unexplained", left - free, True, "not_estimated"), Part("free", free, event is None)]
+    failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
+    title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(now.name, lang))
     return Card(title, kept(parts, capacity), capacity)
 
 
@@ -202,7 +213,7 @@ def on_host(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     sums = grouped(now)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
     if ram > now.total.bytes:
-        parts.append(Part("free", ram - now.total.bytes, True))
+        parts.append(Part("free", ram - now.total.bytes, True, "host_rest"))
     return Card(word("memory_host", lang), kept(parts, ram or now.total.bytes), ram)
 
 
@@ -223,7 +234,8 @@ def kept(parts: list[Part], capacity: int) -> tuple[Part, ...]:
 
 def heading(shown: Card, lang: Lang) -> str:
     """What the bar is of, and how much that holds."""
-    return word("bar_heading", lang, title=shown.title, size=words.gib(shown.edge or shown.total))
+    size = words.amount(shown.need, lang) if shown.need is not None else words.gib(shown.edge or shown.total)
+    return word("bar_heading", lang, title=shown.title, size=size)
 
 
 def figure(part: Part) -> str:

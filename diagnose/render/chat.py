@@ -119,8 +119,8 @@ def folded(talk: _Talk, patch: str) -> Message:
     way = talk.way
     more = way.shown(word("chat_cut", talk.lang))
     head = talk.head()
-    parts = [part for part in (talk.bar(), talk.plan(), talk.why(), talk.others(), talk.question(), talk.notes()) if part]
-    weight = [part for part in (talk.plan(), talk.bar(), talk.why(), talk.others(), talk.notes(), talk.question()) if part]
+    parts = [part for part in (talk.bar(), talk.plan(), talk.why(), talk.others(), talk.refused(), talk.question(), talk.notes()) if part]
+    weight = [part for part in (talk.plan(), talk.bar(), talk.why(), talk.others(), talk.notes(), talk.question(), talk.refused()) if part]
     left = way.limit - way.long(head) - way.long(more) - 2
     kept = []
     for part in weight:
@@ -175,7 +175,7 @@ class _Talk:
         return "\n".join(lines)
 
     def remedy(self, remedy: Remedy, lead: str, *, alone: bool) -> list[str]:
-        """Title, what it saves and costs; below it the edits as code."""
+        """Title, what it saves and costs; below it the edits as code, or what is to be done by hand."""
         worth = self.way.shown(advice.worth(remedy, self.lang, alone=alone))
         lines = [f"{lead}{self.way.shown(remedy.title.to(self.lang))}{colon(self.lang)}{worth}"]
         lines += [f"    {self.edit(change)}" for change in remedy.edits[:EDITS]]
@@ -185,6 +185,8 @@ class _Talk:
         if remedy.command is not None:
             plain = remedy.command.en == remedy.command.zh
             lines.append("    " + (self.way.span(remedy.command.en) if plain else self.way.shown(remedy.command.to(self.lang))))
+        if told := advice.instruction(remedy, self.of, self.lang):
+            lines.append("    " + self.way.shown(told))
         return lines
 
     def edit(self, change: Edit) -> str:
@@ -204,6 +206,12 @@ class _Talk:
         rest = [remedy for remedy in self.of.outcome.remedies if remedy.id not in self.steps][:OTHERS]
         lines = [line for remedy in rest for line in self.remedy(remedy, "• ", alone=True)]
         return "\n".join([self.way.strong(word("remedies", self.lang)), *lines]) if lines else ""
+
+    def refused(self) -> str:
+        """What would not help here, with its reason."""
+        said = advice.refusals(advice.telling(self.of.outcome.rejected), self.lang)[:OTHERS]
+        lines = [f"• {self.way.shown(each)}" for each in said]
+        return "\n".join([self.way.strong(word("not_here", self.lang)), *lines]) if lines else ""
 
     def question(self) -> str:
         if not self.of.outcome.questions:

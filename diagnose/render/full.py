@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from diagnose.facts import Notice
 from diagnose.judge.verdict import Verdict as Ruling
@@ -23,7 +23,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     outlook.append(page, diagnosis, lang, edits=True)
     causes(page, diagnosis, lang)
     other_remedies(page, diagnosis, lang)
-    not_here(page, diagnosis, lang)
+    not_here(page, advice.refusals(diagnosis.outcome.rejected, lang), lang)
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)
     notices(page, diagnosis, lang, verbose=True)
@@ -43,9 +43,11 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         page.say(f"{number}. {title}{cost}", "  ", "     ")
         if remedy is not None:
             page.say(advice.reason(remedy, diagnosis, lang), "     ")
+            edits(page, diagnosis, remedy.edits, remedy.env, lang, "     ")
         if remedy is not None and remedy.command is not None:
             page.say(remedy.command.to(lang), "     ")
-    edits(page, diagnosis, plan.edits, plan.env, lang, "     ")
+    rest, env = advice.beside(plan, known)
+    edits(page, diagnosis, rest, env, lang, "     ")
     page.say(advice.remark(plan, lang), "  ", style="note")
     page.say(advice.climb(plan, diagnosis, lang), "  ", "    ")
     if plan.edits and diagnosis.documents:
@@ -158,19 +160,18 @@ def one_remedy(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> 
     edits(page, diagnosis, remedy.edits, remedy.env, lang, "    ")
     if remedy.command is not None:
         page.say(remedy.command.to(lang), "    ")
-    page.say(words.sentence(remedy.why.to(lang), lang), "    ")
+    if not advice.unproven(remedy, diagnosis):  # the line above has said all there is
+        page.say(advice.reason(remedy, diagnosis, lang), "    ")
     for reference in dict.fromkeys((*remedy.references, remedy.url)):
         page.say(reference, "    ", style="name")
 
 
-def not_here(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def not_here(page: Page, refusals: Sequence[str], lang: Lang) -> None:
     """Advice that people give and that would not help here, each with its reason."""
-    if not diagnosis.outcome.rejected:
-        return
-    page.heading(word("not_here", lang))
-    for each in diagnosis.outcome.rejected:
-        name = words.name_of("remedy", each.id, lang)
-        page.say(f"- {name}{colon(lang)}{words.sentence(each.reason.to(lang), lang)}", "  ", "    ")
+    if refusals:
+        page.heading(word("not_here", lang))
+    for each in refusals:
+        page.say(f"- {each}", "  ", "    ")
 
 
 def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:

@@ -9,6 +9,7 @@ from diagnose.headline import HOST
 from diagnose.judge.verdict import Verdict as Ruling
 from diagnose.parse.event import Event
 from diagnose.phrases import Lang, phrase
+from diagnose.plan import fit
 from diagnose.render.words import amount, bracketed, comma, phase, places, semicolon, word
 from diagnose.report import Diagnosis
 from diagnose.units import Size
@@ -64,8 +65,22 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
     """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
     alone = "_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else ""
-    beside = [cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes]
-    return word(f"no_leading_cause{alone}", lang, causes=semicolon(lang).join(beside)) if beside else word(f"no_cause{alone}", lang)
+    known = counted(diagnosis, lang)
+    beside = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
+    said = word(f"no_leading_cause{alone}", lang, causes=beside) if beside else word(f"no_cause{alone}", lang)
+    return f"{said}{'' if lang == 'zh' else ' '}{known}" if known else said
+
+
+def counted(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
+    ledger = fit.foremost(diagnosis.ledgers)
+    now = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
+    groups = {term.group: now.of(term.group) for term in now.terms} if now is not None else {}
+    if now is None or "weights" not in groups or on_host(diagnosis):
+        return ""
+    largest = max(groups, key=lambda group: groups[group].bytes)
+    what, much = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
+    return word("counted", lang, size=amount(now.total, lang), what=what, much=much)
 
 
 def told(explanation: str, headline: str) -> bool:
@@ -139,6 +154,7 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
         ("part_allocated", event.allocated or event.mps_allocated),
+        ("part_asleep", sizes.get("log.asleep")),
         ("part_unallocated", sizes.get("log.reserved_unallocated", event.reserved_unallocated)),
         ("part_private", event.private_pools),
         ("part_not_torch", sizes.get("log.not_torch") or event.other_allocations),

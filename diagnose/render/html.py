@@ -104,7 +104,7 @@ class _Page:
                 steps.append(el("li", el("b", words.name_of("remedy", step, self.lang))))
                 continue
             worth = advice.worth(remedy, self.lang, alone=False)
-            why = advice.reason(remedy, self.of, self.lang)
+            why = "" if advice.unproven(remedy, self.of) else advice.reason(remedy, self.of, self.lang)  # its worth says the bound
             title = el("b", remedy.title.to(self.lang))
             steps.append(el("li", title, colon(self.lang), worth, el("p", prose(why), class_="dim") if why else None, self.command(remedy)))
         after = [el("p", said) for said in (advice.remark(plan, self.lang), advice.climb(plan, self.of, self.lang)) if said]
@@ -206,11 +206,12 @@ class _Page:
         fits = el("span", self.word(f"fits_{remedy.fits}"), class_="chip good" if remedy.fits in advice.FITTING else "chip")
         saved = remedy.saves is not None and remedy.saves.high > 0
         size = inside(" ", el("span", advice.saving(remedy, self.lang, alone=False), class_="chip")) if saved else None
+        why = "" if advice.unproven(remedy, self.of) else advice.reason(remedy, self.of, self.lang)
         return el(
             "details",
             el("summary", el("b", remedy.title.to(self.lang)), " ", fits, size),
             el("p", f"{advice.effect(remedy, self.lang)}{words.semicolon(self.lang)}{advice.price(remedy, self.lang)}"),
-            el("p", prose(words.sentence(remedy.why.to(self.lang), self.lang))),
+            el("p", prose(why)) if why else None,
             self.changes(remedy.edits),
             self.variables(remedy.env),
             self.command(remedy),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.budget.nodes import fullest
+from diagnose.headline import ENGINES
 from diagnose.phrases import Lang
 from diagnose.plan import fit
 from diagnose.record import NamedTuple
@@ -40,8 +42,8 @@ def told_of(ledger: Ledger | None) -> Moment | None:
 
 
 def kept_on_host(diagnosis: Diagnosis) -> Moment:
-    """What all roles keep in the host memory of a node."""
-    return Moment("init", tuple(term for ledger in diagnosis.ledgers for term in ledger.host.terms))
+    """What the roles of the fullest node keep in its host memory."""
+    return Moment("init", fullest(diagnosis.ledgers))
 
 
 def rows(now: Moment, lang: Lang, most: int) -> list[Row]:
@@ -72,18 +74,36 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 def doubt(diagnosis: Diagnosis, lang: Lang) -> str:
     """What it means where ledger and log contradict each other, or are of rows of other lengths; empty where they agree."""
-    off = happened.contradicted(diagnosis) or ("at_limit" if at_limit(diagnosis) else "")
+    off = astray(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
 
-def at_limit(diagnosis: Diagnosis) -> bool:
-    """Whether much more is estimated than was allocated and shorter rows than the limit allows explain it: nothing judges the two."""
+def astray(diagnosis: Diagnosis) -> str:
+    """How the estimate differs from what the log says: `below`, `above`, `at_limit`, `lacks`; empty where they agree."""
+    return happened.contradicted(diagnosis) or beyond(diagnosis) or ("lacks" if lacking(diagnosis) else "")
+
+
+def lacking(diagnosis: Diagnosis) -> bool:
+    """Whether the estimate surely lacks something: it leaves room on a card that ran out, and no message says what was allocated."""
+    ledger, event = leading(diagnosis), diagnosis.root
+    now = told_of(ledger)
+    if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or happened.on_host(diagnosis):
+        return False
+    if not ledger.complete or ledger.usable is None or ledger.observed is not None or event.family in ENGINES:
+        return False
+    free, asked = (size.high if size is not None else 0 for size in (event.free, event.requested))
+    return ledger.usable.low - now.total.high - max(free, asked) > happened.NEGLIGIBLE
+
+
+def beyond(diagnosis: Diagnosis) -> str:
+    """Of an estimate of much more than was allocated that nothing judges: `at_limit` where rows shorter than the limit explain it,
+    `above` where rows are packed as long as that."""
     ledger = leading(diagnosis)
     now, seen = told_of(ledger), ledger.observed if ledger is not None else None
-    packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)  # such rows are as long as the limit
-    if now is None or seen is None or packed or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
-        return False
-    return now.total.bytes > SHORT_ROWS * seen.bytes
+    if now is None or seen is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+        return ""
+    packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
+    return "" if now.total.bytes <= SHORT_ROWS * seen.bytes else "above" if packed else "at_limit"
 
 
 def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:

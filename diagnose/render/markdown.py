@@ -240,7 +240,8 @@ def one_remedy(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     line = f"{escape(remedy.title.to(lang))}{colon(lang)}{advice.effect(remedy, lang)}{words.semicolon(lang)}{advice.price(remedy, lang)}"
     edits = [f"{escape(advice.target(change, diagnosis))}{colon(lang)}{code(advice.edit(change, lang))}" for change in remedy.edits]
     commands = [command(remedy.command, lang)] if remedy.command else []
-    return "  \n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands])
+    told = filter(None, [escape(advice.instruction(remedy, diagnosis, lang))])
+    return "  \n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands, *told])
 
 
 def command(text: Text, lang: Lang) -> str:
@@ -249,9 +250,9 @@ def command(text: Text, lang: Lang) -> str:
 
 
 def rejected(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
-    advice = diagnosis.outcome.rejected if view.verbose else diagnosis.outcome.rejected[:REJECTED]
-    reasons = [(words.name_of("remedy", each.id, lang), escape(words.sentence(each.reason.to(lang), lang))) for each in advice]
-    return bullets("", [f"{name}{colon(lang)}{reason}" for name, reason in reasons])
+    refused = diagnosis.outcome.rejected
+    said = advice.refusals(refused if view.verbose else advice.telling(refused), lang)
+    return bullets("", [escape(each) for each in (said if view.verbose else said[:REJECTED])])
 
 
 def questions(diagnosis: Diagnosis, lang: Lang) -> str:

@@ -1,4 +1,4 @@
-"""One screen of a terminal: why, the card, what to do, what else to know.
+"""One screen of a terminal: why, the card, what to do, what not to do, what else to know.
 
 Verdict, bar, plan and what every remedy saves and costs always stand. What explains them is left out piece by piece, the least
 useful first, until the answer fits; --verbose has it all.
@@ -15,17 +15,17 @@ from diagnose.render.layout import Page, cells, wrap
 from diagnose.render.words import colon, word
 from diagnose.report import Diagnosis
 
-#: How many edits of a remedy, causes and notes are shown at most.
-EDITS, CAUSES, NOTES = 2, 2, 2
+#: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
+EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
 
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
 LINES, COLUMNS = 25, 80
 
 #: What a full screen does without, the least useful first.
 SPARED = (
-    *("edits of others", "reasons of others", "how", "second place", "climb", "sums of the snapshot", "excerpts", "second note", "why ask"),
-    *("second edits", "last gap", "first gap", "shares", "reasons of steps", "question", "rest of notes", "figures of causes", "gaps"),
-    *("places",),
+    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
+    *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places"),
 )  # fmt: skip
 
 
@@ -62,6 +62,7 @@ def write(screen: Screen) -> None:
     full.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.spared)
     outlook.append(page, diagnosis, lang, edits=False)
     remedies(screen)
+    rejected(screen)
     above = len(page.lines)
     asked(screen)
     noted(screen)
@@ -121,8 +122,7 @@ def remedies(screen: Screen) -> None:
         changes(screen, remedy)
         reasons(screen, remedy, "reasons of steps")
     if plan is not None:
-        done = [edit for step in steps if step in known for edit in known[step].edits]
-        full.edits(page, diagnosis, [edit for edit in plan.edits if edit not in done], (), lang, "     ")
+        full.edits(page, diagnosis, advice.beside(plan, known)[0], (), lang, "     ")
         page.say(advice.remark(plan, lang), "  ", style="note")
         page.say(advice.climb(plan, diagnosis, lang) if steps and "climb" not in screen.spared else "", "  ", "    ")
     for number, remedy in enumerate(others):
@@ -134,7 +134,7 @@ def remedies(screen: Screen) -> None:
 
 
 def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
-    """The first edits of a remedy, and how many more there are."""
+    """The first edits of a remedy, how many more there are, and its command."""
     page, lang = screen.page, screen.lang
     shown = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
     full.edits(page, screen.diagnosis, shown[:-1], (), lang, indent)
@@ -143,18 +143,21 @@ def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
         more = words.bracketed(word("more_edits", lang, count=left), lang) if left else ""
         page.say(f"{full.edit(screen.diagnosis, change, lang)}{more}", indent, indent + "  ", "edit")
     full.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
+    page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
 
 
 def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
-    """The command of a remedy, or what is to be done where there is no edit and no figure to say."""
+    """What is to be done, where there is no edit, no command and no figure to say."""
     if name in screen.spared:
         return
-    if remedy.command is not None:
-        screen.page.say(remedy.command.to(screen.lang), indent)
-    elif not remedy.edits and not remedy.env and remedy.saves is None:
-        said = advice.reason(remedy, screen.diagnosis, screen.lang)
-        if said:
-            screen.page.say(said, indent)
+    screen.page.say(advice.instruction(remedy, screen.diagnosis, screen.lang), indent)
+
+
+def rejected(screen: Screen) -> None:
+    """What people would advise and what would not help here, each with its reason."""
+    most = REJECTED - sum(name in screen.spared for name in ("third rejected", "second rejected", "rejected"))
+    said = advice.refusals(advice.telling(screen.diagnosis.outcome.rejected), screen.lang)
+    full.not_here(screen.page, said[:most], screen.lang)
 
 
 def asked(screen: Screen) -> None:

@@ -46,7 +46,7 @@ svg.small .edge{stroke-width:2;stroke-dasharray:3 2}
 .ink{stroke:#1c2024;stroke-opacity:.55;stroke-width:1.2;fill:none}
 .dot{fill:#1c2024;fill-opacity:.6}
 rect.p-weights{fill:#7db8e8}rect.p-gradients{fill:#6fd0c0}rect.p-optimizer{fill:#c9a0dc}rect.p-activations{fill:#9ed36a}rect.p-logits{fill:#f2b53c}
-rect.p-other{fill:#b9bfc6}rect.p-allocated{fill:#7db8e8}
+rect.p-other{fill:#b9bfc6}rect.p-cache{fill:#e7a9c0}rect.p-allocated{fill:#7db8e8}rect.p-unexplained{fill:#d5d9de}
 pattern rect.p-unused{fill:#e3e5e8}pattern rect.p-foreign{fill:#d8b48c}pattern rect.p-engine{fill:#e7a9c0}pattern rect.p-request{fill:#ff8a80}pattern rect.p-outside{fill:#a7adb5}
 svg.bar rect.p-free,svg.swatch rect.p-free{fill:var(--empty);stroke:var(--dim)}
 svg.bar rect.p-request{stroke:#a8071a;stroke-width:2}
