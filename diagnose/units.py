@@ -98,8 +98,9 @@ class Size:
 
 
 def told(size: Size) -> str:
-    """A size in a sentence: as printed, but in binary units where a program prints those under decimal names."""
-    return show(size.bytes) if size.text.endswith((" KB", " MB", " GB", " TB")) else str(size)
+    """A size in a sentence: as printed, but in binary units where a program prints those under decimal names, or many small ones."""
+    odd = size.text.endswith((" KB", " MB", " GB", " TB")) or (size.text.endswith(" KiB") and size.bytes >= SCALE["MiB"])
+    return show(size.bytes) if odd else str(size)
 
 
 def show(count: int) -> str:

@@ -482,6 +482,16 @@ def test_what_the_driver_of_windows_gives_away() -> None:
     assert plain.keys() & {"log.windows_driver", "log.sysmem_fallback"} == set()
 
 
+def test_what_an_engine_gave_back_is_still_counted() -> None:
+    """vLLM's allocator unmaps what sleeps and torch goes on counting it: a driver that tells what processes have lends nothing."""
+    says = told(
+        "CUDA out of memory. Tried to allocate 6.69 GiB. GPU 0 has a total capacity of 44.75 GiB of which 6.92 GiB is free."
+        " Process 623822 has 38.62 GiB memory in use. Of the allocated memory 50.46 GiB is allocated by PyTorch,"
+        " and 8.90 GiB is reserved by PyTorch but unallocated."
+    )
+    assert (str(says["log.asleep"]), says["rollout.sleep"], "log.sysmem_fallback" in says) == ("21.53 GiB", True, False)
+
+
 @pytest.mark.parametrize(
     ("tail", "on"),
     [
@@ -534,3 +544,21 @@ def test_an_overflow_is_in_the_headline() -> None:
         "index or shape in code"
         in explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.\n").verdict.headline.en
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "count"),
+    [
+        (((4712, "20.31"), (4713, "19.22"), (4714, "19.22")), 3),  # ranks of one launcher
+        (((4712, "1.20"),), None),  # a context
+        (((9120, "20.31"),), None),  # somebody else's, as large by chance
+    ],
+)
+def test_ranks_on_one_card_follow_one_another_and_hold_as_much(others: tuple[tuple[int, str], ...], count: int | None) -> None:
+    """The failed process is among those that the message names: the one that holds what torch holds."""
+    listed = "".join(f" Process {pid} has {held} GiB memory in use." for pid, held in ((4711, "20.31"), *others))
+    message = device_oom.read(
+        "CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 15.19 MiB is free."
+        f"{listed} Of the allocated memory 19.60 GiB is allocated by PyTorch, and 225.59 MiB is reserved by PyTorch but unallocated."
+    )
+    assert message is not None and message.facts.get("log.siblings") == count

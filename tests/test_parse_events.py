@@ -258,6 +258,14 @@ def test_a_box_of_rich_is_a_traceback() -> None:
             ],
             "loss",
         ),
+        ([("torch/nn/functional.py", "softmax", "ret = input.softmax(dim)")], "unknown"),  # of attention, of sampling, of the loss
+        (
+            [
+                ("my/trainer.py", "policy_step", "probs = F.softmax(logits, dim=-1)"),
+                ("torch/nn/functional.py", "softmax", "ret = input.softmax(dim)"),
+            ],
+            "loss",
+        ),
         ([("torch/autograd/graph.py", "_engine_run_backward", "return Variable._execution_engine.run_backward(")], "backward"),
         ([("torch/optim/adamw.py", "_multi_tensor_adamw", "torch._foreach_sqrt(x)")], "optimizer_step"),
         ([("deepspeed/runtime/zero/partition_parameters.py", "all_gather_coalesced", "param_buffer = torch.empty(")], "all_gather"),
@@ -299,13 +307,35 @@ def test_the_phase_of_a_traceback(frames: list[tuple[str, str, str]], phase: str
 
 
 @pytest.mark.parametrize(
+    ("frame", "role"),
+    [
+        (("verl/workers/actor/dp_actor.py", "update_policy", "loss.backward()"), "actor"),
+        (("verl/workers/actor/dp_actor.py", "compute_log_prob", "x"), None),  # the reference runs it as well
+        (("verl/workers/critic/dp_critic.py", "update_critic", "loss.backward()"), "critic"),
+        (("openrlhf/trainer/ray/ppo_critic.py", "training_step", "x"), "critic"),
+        (("vllm/worker/worker.py", "execute_model", "x"), "engine"),
+        (("vllm/model_executor/models/qwen2_vl.py", "forward", "output = apply_rotary_emb(t_, cos, sin)"), "engine"),
+    ],
+)
+def test_the_role_of_a_process_that_nobody_names(frame: tuple[str, str, str], role: str | None) -> None:
+    """Code that only one role runs tells it; the inner frames are torch's."""
+    inner = [("flash_attn/layers/rotary.py", "forward", "x"), ("torch/autograd/function.py", "apply", "x")]
+    assert only(read("\n".join([*traceback(frame, *inner), f"RuntimeError: {message()}"]))).role == role
+
+
+@pytest.mark.parametrize(
     ("above", "phase"),
     [
         (["Loading checkpoint shards:  75%|###   | 6/8 [00:08<00:02, 1.40s/it]"], "model_load"),
         (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]"], "unknown"),
         (["***** Running Evaluation *****", " 48%|#   | 31/64 [00:43<00:46, 1.40s/it]"], "eval"),
         (["***** Running Evaluation *****", "{'eval_loss': 2.3871}"], "unknown"),
+        (["| INFO | fairseq.trainer | Preparing to load checkpoint c/checkpoint_last.pt"], "model_load"),
+        (["Preparing to load checkpoint c/last.pt", "No existing checkpoint found c/last.pt"], "unknown"),
         (["Saving model checkpoint to out/checkpoint-5"], "checkpoint_save"),
+        (["{'train_runtime': 23328.5, 'epoch': 1.0}", "100%|##| 143/143 [6:28:47<00:00, 163.1s/it]"], "checkpoint_save"),
+        (["{'train_runtime': 23328.5, 'epoch': 1.0}", "***** train metrics *****"], "unknown"),
+        (["[INFO] [torch_checkpoint_engine.py:21:save] [Torch] Saving out/global_step5/mp_rank_00_model_states.pt..."], "checkpoint_save"),
         (["Saving model checkpoint to out/checkpoint-5", "  1%|#   | 31/64 [00:43<00:46, 1.40s/it]"], "unknown"),
     ],
 )
@@ -481,3 +511,18 @@ def test_a_notebook_points_at_the_line_that_failed(place: str) -> None:
     )
     assert [(frame.line, frame.statement) for frame in found.frames] == [(1, "trainer.train()"), (36, "logits = logits.float()")]
     assert found.frames[1].function.startswith("ForCausalLMLoss")
+
+
+@pytest.mark.parametrize(
+    ("above", "loading"),
+    [
+        (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]"], True),
+        (["Loading checkpoint shards:  75%|####  | 6/8 [00:08<00:02, 1.40s/it]"], True),
+        (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]", "  1%|#   | 31/64 [00:43<00:46, 1.40s/it]"], None),
+        (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]", "Time to load cpu_adam op: 2.3 seconds"], False),
+        ([], None),
+    ],
+)
+def test_a_load_that_has_just_ended_may_be_what_filled_the_memory(above: list[str], loading: bool | None) -> None:
+    facts = {fact.name: fact.value for fact in read("\n".join([*above, "train.sh: line 3: 4120 Killed    python train.py"])).facts}
+    assert facts.get("log.loading") is loading

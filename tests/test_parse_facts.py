@@ -7,7 +7,7 @@ import json
 import pytest
 
 from diagnose import parse, scan, shipped
-from diagnose.facts import FactBook, Value, declared
+from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.parse.reading import Reading
 from diagnose.source import Source
 
@@ -80,11 +80,19 @@ def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
         ("Process rank: 3, world size: 8, device: cuda:3, compute dtype: torch.bfloat16", "parallel.world", 8),
         ("        `--num_processes` was set to a value of `2`", "parallel.world", 2),
         ("Config mesh_device None world_size = 4", "parallel.world", 4),
+        ('  File "/opt/env/deepspeed/runtime/zero/partition_parameters.py", line 1399, in _all_gather', "zero.stage", 3),
         ("  Instantaneous batch size per device = 1,024", "train.micro_batch_size", 1024),
+        (
+            "RuntimeError: CUDA out of memory. The train loop failed with an internal microbatch of size 1.The GPU",
+            "train.micro_batch_size",
+            1,
+        ),
         ("[INFO] [config.py:1003:print]   bfloat16_enabled ............. True", "train.precision", "bf16"),
         ("[INFO] [config.py:1003:print]   fp16_enabled ................. True", "train.precision", "fp16"),
         ("Gradient checkpointing enabled.", "train.gradient_checkpointing", "enabled"),
         ("Created reference model from the model itself.", "train.ref_model", "copy"),
+        ("After vllm offload in sharding manager: 20.73 GB / 47.53 GB.", "rollout.placement", "colocated"),
+        ("[torch_memory_saver.cpp] CUresult error: 2 (out of memory) func=cu_mem_create", "rollout.pool_refused", True),
         ("Loading model weights took 30.5022 GB", "rollout.engine_weights", "30.5022 GB"),
         ("can use total_gpu_memory (79.25GiB) x gpu_memory_utilization (0.65) = 51.52GiB", "rollout.gpu_memory_utilization", 0.65),
         ("14 pytorch allocator cache flushes since last step. this happens", "log.cache_flushes", 14),
@@ -249,6 +257,8 @@ BAR = "{0}: {1:3d}%|##        | {2}/{3} [00:05<01:00,  2.00it/s]"
         (["{'loss': 1.0, 'global_step/max_steps': '12/500'}"], "log.step", 12),
         (["[titan] 2026-04-01 10:00:00,001 - root - INFO - \x1b[31mstep: 12  \x1b[32mloss:  8.1"], "log.step", 12),
         (["04/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/1172]  lr: 1.0e-04"], "log.step", 50),
+        (["2021-11-06 10:40:22,801 - mmdet - INFO - Epoch [1][3700/29317]\tlr: 2.000e-02, eta: 3 days, memory: 6497"], "log.step", 3700),
+        (["Episode [1/1]: 100%|##| 312/312 [6:11:40<00:00, 71.47s/it]"], "log.total_steps", 312),
         (["04/01 10:00:00 - mmengine - INFO - Iter(train) [ 400/80000]  lr: 1.0e-04"], "log.total_steps", 80000),
         (["[04/01 10:00:00 d2.utils.events]:  eta: 1:00:00  iter: 19  total_loss: 1.2"], "log.step", 19),
         (["Iteration:  20% 989/5070 [00:13<08:41,  7.83it/s]"], "log.step", 989),
@@ -340,6 +350,27 @@ def test_frames_show_the_attention_implementation() -> None:
     fact = book(*lines).fact("model.attention")
     assert fact is not None
     assert (fact.value, fact.witness.line) == ("eager", 3)
+
+
+def test_frames_show_whose_model_and_whose_engine_failed() -> None:
+    """Megatron's layers take nothing that patches transformers' models; an engine's own code names the engine."""
+
+    def of(file: str, line: str) -> FactBook:
+        return book("Traceback (most recent call last):", f'  File "/x/{file}", line 8, in forward', f"    {line}", FAILURE)
+
+    loss = of("verl/utils/megatron/tensor_parallel.py", "normalized = vocab_parallel_logits - logits_max")
+    assert (loss.switch("log.megatron"), loss.word("log.phase"), loss.word("rollout.engine")) == (True, "loss", None)
+    pool = of("vllm/worker/model_runner.py", "hidden = self.model(tokens)")
+    assert (pool.switch("log.megatron"), pool.word("rollout.engine")) == (None, "vllm")
+
+
+def test_a_frame_of_checkpointing_shows_it_is_on_where_no_setting_says_more() -> None:
+    """The frame proves that something is recomputed; which kind it is, a configuration knows better."""
+    lines = ["Traceback (most recent call last):", '  File "/x/torch/utils/checkpoint.py", line 1138, in unpack_hook', FAILURE]
+    facts = book(*lines)
+    assert facts.word("train.gradient_checkpointing") == "enabled"
+    said = FactBook([*read(*lines).facts, Fact("train.gradient_checkpointing", "offload", "config", Witness("c.yaml", 1, 1))])
+    assert said.word("train.gradient_checkpointing") == "offload"
 
 
 def test_the_failure_is_a_set_of_facts() -> None:

@@ -302,6 +302,22 @@ def test_a_node_without_memory() -> None:
     assert not any(fact.name == "log.container_limit" for fact in read.facts)
 
 
+def limited(text: str) -> list[Value]:
+    return [fact.value for fact in reading(text).facts if fact.name == "host.limited"]
+
+
+def test_the_kernel_says_whether_it_was_the_node_that_was_full() -> None:
+    """A scheduler that saw the kill as well counts kills of either kind; of a limit the kernel says so itself."""
+    node, limit = kernel(55120, 70_000_000, 0, None), kernel(55120, 70_000_000, 0, 64 << 20)
+    assert limited(node) == [False]
+    assert (
+        limited(limit)
+        == limited("slurmstepd: error: Detected 1 oom_kill event in StepId=9.0. Some processes may have been killed\n" + node)
+        == []
+    )
+    assert limited("train.sh: line 3: 4120 Killed                  python train.py\n") == []
+
+
 def test_no_limit_is_unknown() -> None:
     """A group without a limit prints 2^63 less a page: no memory has that."""
     assert only(reading(kernel(55120, 70_000_000, 0, 9007199254740988))).capacity is None
@@ -489,6 +505,18 @@ def test_the_table_of_ray() -> None:
             (3048, "49.21 GB", True),
             (1200, "48.02 GB", False),
         ]
+
+
+def test_what_the_largest_process_of_rays_table_does_is_when_it_happened() -> None:
+    """Ray ends the newest task, here the driver, whose name says nothing of the moment."""
+    report = (
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"
+        "Memory on the node (IP: 10.1.2.3, ID: 5d) where the task (task ID: ff, name={name}, pid=3048, memory used=9.62GB) was running was "
+        "478.86GB / 503.52GB (0.951019), which exceeds the memory usage threshold of 0.95. Top 10 memory users:\nPID\tMEM(GB)\tCOMMAND\n"
+        "15034\t51.57\tray::WorkerDict.actor_rollout_save_checkpoint\n3048\t9.62\tray::{name}\n812\t1.02\tray::Other.init_model\n"
+    )
+    assert only(reading(report.format(name="main_task"))).phase == "checkpoint_save"
+    assert only(reading(report.format(name="WorkerDict.generate_sequences"))).phase == "generation"
 
 
 # -- allocators

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
-from diagnose.parse import commands, dumps, environment, failure, log_facts, run
+from diagnose.parse import commands, dumps, environment, failure, log_facts, node, run
 from diagnose.parse.happened import happened, notices, of_launch
 from diagnose.parse.lines import Page, Prefix
 from diagnose.parse.reading import Reading
@@ -79,6 +79,7 @@ def _facts(reading: Reading, failed: tuple[Event, Seen] | None, pages: Sequence[
     yield from commands.facts(reading.commands)
     yield from environment.facts(pages)
     yield from log_facts.facts(pages, end)
+    yield from node.pasted(pages)
     yield from run.facts(pages, looks, root, one)
     if root is not None:
         yield from failure.trainer(root)

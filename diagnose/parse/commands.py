@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 from functools import cache
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
 from diagnose.facts import Fact
+from diagnose.parse.pattern import later
 from diagnose.parse.reading import Command
 from diagnose.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from diagnose.facts import Value
     from diagnose.parse.lines import Page
@@ -21,7 +23,7 @@ REACH = 256 << 10
 LONGEST = 64  # lines that one command may be written over
 
 #: These are texts, compiled when a log holds the word of a launcher.
-_BEFORE = r"(?:export )?(?:\w+=\S* )*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
+_BEFORE = r"(?:export )?(?:\w+=\S* +)*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
 #: `set -x`, a shell prompt (its names masked, perhaps), the DeepSpeed launcher's own echo, what bash says of a command that was killed.
 _ECHO = (
     r"(?:\S{1,200}: line \d{1,9}: {1,8}\d{1,10} Killed {1,40}|\++ "
@@ -59,11 +61,48 @@ def _starts() -> re.Pattern[str]:
 @cache
 def _pasted() -> re.Pattern[str]:
     """A command without a prompt, which variables set before a program give away: no output begins like that."""
-    return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ )+(?:{_programs()}) )")
+    return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
-def read(pages: Iterable[Page]) -> list[Command]:
-    """The commands in the head of the logs, in order."""
+#: How DeepSpeed's launcher lists what it started on this node, and what ended; before it the host, where there are several
+#: (deepspeed/launcher/launch.py, multinode_runner.py).
+_LISTED = later(
+    rb"^(?P<host>[^\s\[]{1,200}: )?[^\n]{0,80}\[launch\.py:\d{1,5}:(?:main\] process \d{1,10} spawned with command: |sigkill_handler\] )"
+    rb"\[(?P<words>['\"][^\n]{1,65536}['\"])\]",
+    re.MULTILINE,
+)
+_ITEM = later(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+
+
+def read(pages: Sequence[Page]) -> list[Command]:
+    """The commands in the head of the logs, in order; where there is none, the one that DeepSpeed's launcher lists."""
+    return _echoed(pages) or _listed(pages)
+
+
+def _listed(pages: Iterable[Page]) -> list[Command]:
+    """The last of its lists, which is of the highest local rank, as the launcher was told it."""
+    for page in pages:
+        found = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
+        if found:
+            words = [one or other for one, other in _ITEM.findall(found[-1]["words"].decode("utf-8", "replace"))]
+            text = _as_told(words, alone=found[-1]["host"] is None)
+            return [Command(text, page.witness(page.excerpt.offset + found[-1].start()))] if text else []
+    return []
+
+
+def _as_told(words: Sequence[str], *, alone: bool) -> str:
+    """The launcher's command, from that of its process: interpreter, script (or -m and a module), local rank, the script's own words."""
+    program = list(words[1:])
+    if program[:1] == ["-u"]:
+        del program[0]
+    module = program[:1] == ["-m"]
+    rest = [word for word in program[module:] if not word.startswith("--local_rank=")]
+    ranks = [word.removeprefix("--local_rank=") for word in words if word.startswith("--local_rank=")]
+    counted = [f"--num_gpus={int(ranks[0][:4]) + 1}"] if alone and ranks and ranks[0].isdigit() else []
+    return shlex.join(["deepspeed", *counted, *(["--module"] if module else []), *rest]) if rest else ""
+
+
+def _echoed(pages: Iterable[Page]) -> list[Command]:
     found: list[Command] = []
     done: set[tuple[str, int]] = set()
     for page in pages:

@@ -10,6 +10,7 @@ from diagnose.parse import wording
 from diagnose.parse.event import OtherProcess
 from diagnose.parse.message import Message
 from diagnose.parse.pattern import later
+from diagnose.record import replace
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _OLD = later(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
 
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
 ABSURD = 16
+
+#: Ranks that do the same hold the same but for their share of the batch, and a launcher starts them within few process numbers.
+ALIKE, NEIGHBOURS = 0.25, 16
 
 #: A message that one of these ends is whole; one without them may go on in the next line.
 _ENDED = later(
@@ -88,6 +92,7 @@ def read(text: str) -> Message | None:
     for said in rest:
         _learn(message, said)
     _own_process(message)
+    _siblings(message)
     _implied(message)
     return message
 
@@ -148,6 +153,26 @@ def _own_process(message: Message) -> None:
     message.processes = tuple(p._replace(own=p is nearest) for p in message.processes)
 
 
+def _siblings(message: Message) -> None:
+    """How many other processes on the card are ranks of the same job: one launcher numbered them one after the other, and they hold
+    about what the failed one holds."""
+    own = next((p for p in message.processes if p.own), None)
+    held = message.figures.get("process_in_use")
+    if held is None or not held.bytes or not message.processes:
+        return
+    alike = [p.pid for p in message.processes if p.in_use is not None and abs(p.in_use.bytes - held.bytes) <= ALIKE * held.bytes]
+    pids = sorted({*alike, own.pid} if own is not None else alike)
+    runs: list[list[int]] = []
+    for pid in pids:
+        if runs and pid - runs[-1][-1] <= NEIGHBOURS:
+            runs[-1].append(pid)
+        else:
+            runs.append([pid])
+    mine = next((run for run in runs if own is None or own.pid in run), [])
+    if len(mine) > 1:
+        message.facts["log.siblings"] = len(mine) - (own is not None)
+
+
 def _implied(message: Message) -> None:
     """What figures say that no memory can have, or that only one kind of driver prints."""
     figures, facts = message.figures, message.facts
@@ -161,7 +186,21 @@ def _implied(message: Message) -> None:
         message.reason = "request_overflow"
     elif isinstance(reserve, Size) and requested is not None and requested.low > reserve.high:
         message.reason = "segment_reserve"
-    if capacity is not None:
-        held = [figures.get(name) for name in ("allocated", "reserved_total")]
-        if any(size is not None and size.low > capacity.high for size in held):
-            facts["log.sysmem_fallback"] = True
+    _beyond_the_card(message)
+
+
+def _beyond_the_card(message: Message) -> None:
+    """Torch counts more than the card has. The driver of Windows lends memory of the host, and tells no figure of a process; any other
+    has no more than it prints, and torch goes on counting what an engine gave back to sleep (vLLM's CuMemAllocator keeps the blocks)."""
+    figures, facts = message.figures, message.facts
+    capacity, free, idle = figures.get("capacity"), figures.get("free"), figures.get("reserved_unallocated")
+    counted = figures.get("reserved_total") or figures.get("allocated")
+    if capacity is None or counted is None or counted.low <= capacity.high:
+        return
+    told = (figures.get("process_in_use"), *(process.in_use for process in message.processes))
+    if free is None or not any(size is not None and size.bytes for size in told):
+        facts["log.sysmem_fallback"] = True
+        return
+    held = counted + idle if idle is not None and "reserved_total" not in figures else counted
+    facts |= {"rollout.sleep": True, "rollout.placement": "colocated"}  # in this very process
+    facts["log.asleep"] = replace(held + free - capacity, text="")

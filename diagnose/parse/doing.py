@@ -1,5 +1,5 @@
 """What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
-(rules/phases.yaml, `doing`, `moves_model`, `trainer` and `stage`)."""
+(rules/phases.yaml, `doing`, `moves_model`, `megatron`, `trainer` and `stage`)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def moves_model(frames: Sequence[Frame]) -> bool:
     )
 
 
+def runs_megatron(frames: Sequence[Frame]) -> bool:
+    """Whether the model that failed is Megatron's."""
+    rule = shipped.table("phases")["megatron"]
+    return any(pattern.found(rule["file"], frame.file.replace("\\", "/")) for frame in frames)
+
+
 def stage_of_frames(frames: Sequence[Frame]) -> str:
     """The training method whose trainer the traceback runs through; empty where it runs through none."""
     return _shown(tuple(frames), "stage")
@@ -43,9 +49,18 @@ def stage_of_frames(frames: Sequence[Frame]) -> str:
 
 def trainer_of_frames(frames: Sequence[Frame]) -> str:
     """The framework whose own code the traceback runs through; empty where it runs through none that we know."""
+    return _whose(frames, "trainer")
+
+
+def engine_of_frames(frames: Sequence[Frame]) -> str:
+    """The inference engine whose own code the traceback runs through; empty where it runs through none that we know."""
+    return _whose(frames, "engine")
+
+
+def _whose(frames: Sequence[Frame], what: str) -> str:
     files = [frame.file.replace("\\", "/") for frame in frames]
-    rules = shipped.table("phases")["trainer"]
-    return next((str(rule["trainer"]) for rule in rules if any(pattern.found(rule["file"], file) for file in files)), "")
+    rules = shipped.table("phases")[what]
+    return next((str(rule[what]) for rule in rules if any(pattern.found(rule["file"], file) for file in files)), "")
 
 
 @lru_cache(maxsize=1024)

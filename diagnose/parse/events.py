@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from diagnose import shipped
-from diagnose.parse import host_oom, mixed, phase, scraps, traceback, wording, wrapped
+from diagnose.parse import host_oom, mixed, pattern, phase, scraps, traceback, wording, wrapped
 from diagnose.parse.attempts import ONLY, Attempt
 from diagnose.parse.cleaned import clean
 from diagnose.parse.event import Event
@@ -42,6 +42,7 @@ _QUOTED = (
 _SOURCE = later(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
 )
+_OF_LIBRARIES = later(r"/(?:torch|transformers|flash_attn|flashinfer|xformers|triton)/")  # run by trainers and engines alike
 _WARNING = later(r"Warning|\bWARN|\bretry|reduc(?:e|ing) batch", re.IGNORECASE)
 #: Where an allocator prints a size with its unit and the number of a device, something else stands: words put together, not a message.
 _BROKEN = later(
@@ -255,9 +256,15 @@ def event(one: Seen) -> Event:
 
 
 def _role_of_frames(frames: Sequence[Frame]) -> str | None:
-    """The rollout engine, where the innermost frame outside torch is the engine's own code."""
-    own = next((frame.file for frame in reversed(frames) if "/torch/" not in frame.file), "")
-    return "engine" if re.search(r"(?:^|/)(?:vllm|vllm_ascend|sglang|lmdeploy|text_generation_server)/", own) else None
+    """The rollout engine, where the innermost frame outside libraries is the engine's own code, else the role whose code runs."""
+    own = next((frame.file for frame in reversed(frames) if not _OF_LIBRARIES.search(frame.file)), "")
+    if re.search(r"(?:^|/)(?:vllm|vllm_ascend|sglang|lmdeploy|text_generation_server)/", own):
+        return "engine"
+    for rule in shipped.table("roles"):
+        parts = [(rule[part], part) for part in ("file", "function") if part in rule]
+        if parts and any(all(pattern.found(wanted, getattr(frame, part)) for wanted, part in parts) for frame in frames):
+            return str(rule["role"])
+    return None
 
 
 def _phase(one: Seen) -> str:
@@ -274,4 +281,4 @@ def role(name: str) -> str | None:
 
 @cache
 def _roles() -> list[tuple[str, re.Pattern[str]]]:
-    return [(entry["role"], re.compile(entry["says"])) for entry in shipped.table("roles")]
+    return [(entry["role"], re.compile(entry["says"])) for entry in shipped.table("roles") if "says" in entry]

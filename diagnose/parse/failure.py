@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact, Value, Witness
-from diagnose.parse import doing, host_oom, progress, scraps
+from diagnose.parse import doing, host_oom, node, phase, progress, scraps
 from diagnose.parse.pattern import later
 from diagnose.units import Size
 
@@ -79,6 +79,9 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
     yield from circumstances(root)
     check = one.message.check or _check_by_frames(root, one)
     yield fact("log.engine_check", check)
+    loading = root.phase == "model_load" or (root.phase == "unknown" and phase.loaded_last(one.bytes_before()))
+    if loading or root.phase != "unknown":
+        yield fact("log.loading", loading)
     if check != "none":  # only an engine checks that
         yield fact("log.role", "engine")
     if root.phase == "dataset":  # a loader's worker and a process of the mapping die with the same signal
@@ -88,7 +91,7 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
     yield from _progress(one)
     yield from _after_evaluation(one)
     yield from _engine(root, one)
-    yield from _host(one)
+    yield from node.before(one)
 
 
 def figures(root: Event) -> Iterator[Fact]:
@@ -100,9 +103,12 @@ def figures(root: Event) -> Iterator[Fact]:
 
 
 def trainer(root: Event) -> Iterator[Fact]:
-    """The framework whose code failed, where nothing that the log prints says it (these facts come last)."""
+    """The framework and the engine whose code failed, where nothing that the log prints says it (these facts come last)."""
+    place = root.evidence[:2][-1]
     if name := doing.trainer_of_frames(root.frames):
-        yield Fact("train.framework", name, "derived", root.evidence[1] if len(root.evidence) > 1 else root.evidence[0])
+        yield Fact("train.framework", name, "derived", place)
+    if root.role == "engine" and (name := doing.engine_of_frames(root.frames)):
+        yield Fact("rollout.engine", name, "derived", place)
 
 
 def circumstances(root: Event) -> Iterator[Fact]:
@@ -110,7 +116,7 @@ def circumstances(root: Event) -> Iterator[Fact]:
     place = root.evidence[0]
     yield from _processes(root, place)
     if root.frames:
-        frame = root.evidence[1] if len(root.evidence) > 1 else place
+        frame = root.evidence[:2][-1]
         yield Fact("log.frame", _named(root.frames), "log", frame)
         activity = doing.of_frames(root.frames)
         if activity:
@@ -119,6 +125,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
             yield Fact("log.resumed", True, "derived", frame)
         if doing.moves_model(root.frames):
             yield Fact("log.trainer_moves_model", True, "log", frame)
+        if doing.runs_megatron(root.frames):
+            yield Fact("log.megatron", True, "log", frame)
         stage = doing.stage_of_frames(root.frames)
         if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
             yield Fact("train.stage", stage, "derived", frame)
@@ -234,6 +242,8 @@ def _progress(one: Seen) -> Iterator[Fact]:
         yield fact("log.rounds_done", done.rounds, done.rounds.step)
         if done.rounds.step and done.steps is None:  # each round has at least one optimizer step
             yield fact("log.step", done.rounds, done.rounds.step)
+            if done.rounds.total and planned is None:
+                yield fact("log.total_steps", done.rounds, done.rounds.total)
     if done.micro is not None and done.micro.step < done.micro.total:
         yield fact("log.micro_step", done.micro, done.micro.step)
 
@@ -281,16 +291,3 @@ def _engine(root: Event, one: Seen) -> Iterator[Fact]:
         if size is not None and other.in_use is not None and not other.own and size.bytes * 0.95 <= other.in_use.bytes <= size.bytes * 1.15:
             yield Fact("log.engine_in_use", other.in_use, "log", root.evidence[0])
             return
-
-
-def _host(one: Seen) -> Iterator[Fact]:
-    """The node's memory from DeepSpeed's line on the host."""
-    if not one.page.excerpt.spots.has(b"CPU Virtual Memory:"):
-        return
-    raw = one.bytes_before(1 << 20)
-    start = one.offset - len(raw)
-    used = list(re.finditer(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%", raw))
-    if used and float(used[-1][2]) >= 1:
-        held, percent = float(used[-1][1]) * 2**30, float(used[-1][2])
-        total = Size.between(int(held / (percent + 0.05) * 100), int(held / (percent - 0.05) * 100), int(held / percent * 100))
-        yield Fact("host.ram", total, "derived", one.page.witness(start + used[-1].start()))

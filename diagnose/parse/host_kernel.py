@@ -62,6 +62,8 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
                 case "available":
                     message.figures.setdefault("capacity", Size.printed(str(numbers[1]), "MiB"))
                     used.append(at)
+    if message.family == "cgroup_oom":
+        message.facts.pop("host.limited", None)
     size = _page_size(message, rows, page.line(index).text)
     if size is None:
         return used

@@ -103,6 +103,8 @@ def read(text: str) -> Message | None:
     message.raised = leading.kind in _RAISED
     for said in all_said:
         _learn(message, said)
+    if leading.kind == "kernel":  # of a limit it says "Memory cgroup out of memory"
+        message.facts["host.limited"] = False
     _weigh(message, leading, text)
     return message
 
@@ -216,6 +218,8 @@ def joined(first: Message, one: Message) -> None:
             first.figures.setdefault(name, size)
     for name, value in one.facts.items():
         first.facts.setdefault(name, value)
+    if any(limits):  # a scheduler counts kills of either kind
+        first.facts.pop("host.limited", None)
     first.pid = first.pid or one.pid
     first.host = first.host or one.host
     first.said = first.said or one.said

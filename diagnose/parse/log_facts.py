@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from diagnose import shipped
-from diagnose.facts import Fact, Value, declared
+from diagnose.facts import Fact, Origin, Value, declared
 from diagnose.parse import arguments, wording, world_info
 from diagnose.parse.events import role
 from diagnose.parse.lines import REACH
@@ -170,7 +170,8 @@ def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
         found += [(name, _typed(name, value, row)) for name, value in zip(row["take"], read, strict=False) if name]
     found = [(name, value) for name, value in found if value is not None]
     if found:
-        yield from (Fact(name, value, "log", place.witness) for name, value in (*found, *row.get("also", {}).items()))
+        origin: Origin = "derived" if row.get("hint") else "log"
+        yield from (Fact(name, value, origin, place.witness) for name, value in (*found, *row.get("also", {}).items()))
 
 
 def values(text: str) -> list[str]:

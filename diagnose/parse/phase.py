@@ -88,6 +88,15 @@ def of_lines(before: bytes) -> str:
     return phase
 
 
+def loaded_last(before: bytes) -> bool:
+    """Whether a load that ran to its end is the last that the lines show of what the job did: no bar goes on after it."""
+    for rule in _rules("lines"):
+        at = max(before.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
+        if at >= 0 and _finished(before[at : at + 4096]):
+            return all(_same_line(before, at, text) for text in (*rule["over"], "it/s", "s/it"))
+    return False
+
+
 def _same_line(before: bytes, at: int, text: str) -> bool:
     """Whether what would end a phase stands only in the line that begins it: its own progress bar."""
     end = before.find(b"\n", at)

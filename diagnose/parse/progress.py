@@ -21,6 +21,7 @@ _COUNTER = later(
     rb"global_step/max_steps': '(\d{1,12})/(\d{1,12})'|\biteration {1,8}(\d{1,12})/ {0,8}(\d{1,12}) \|"
     rb"|\bINFO - (?:\x1b\[\d{1,3}m)?step: {1,8}(\d{1,12})()|\bstep:(\d{1,12}) - ()"
     rb"|\bIter\(train\) {1,3}\[ {0,8}(\d{1,12})/(\d{1,12})\]|\bEpoch\(train\) {1,3}\[1\]\[ {0,8}(\d{1,12})/(\d{1,12})\]"
+    rb"|- Epoch \[1\]\[(\d{1,12})()/\d{1,12}\]\s{1,4}lr: "
     rb"|\bepoch {1,4}\d{1,9}, it {1,4}(\d{1,12})()"
     rb"| iter: (\d{1,12})() {1,4}total_loss|^Step (\d{1,12})() \| loss:|\"current_steps\": (\d{1,12}), \"total_steps\": (\d{1,12})",
     re.MULTILINE,
@@ -32,6 +33,7 @@ COUNTS = (
     b"step:",
     b"Iter(train)",
     b"Epoch(train)",
+    b"- Epoch [1][",
     b"total_loss",
     b", it ",
     b"| loss:",

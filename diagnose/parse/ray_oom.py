@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.parse import wording
+from diagnose.parse import phase, wording
 from diagnose.parse.event import OtherProcess
 from diagnose.parse.message import Message
 from diagnose.parse.pattern import later
@@ -50,7 +50,14 @@ def read(text: str) -> Message | None:
     message = _SAYS[leading.kind].message(leading)
     for said in all_said:
         _learn(message, said)
+    message.phase = phase.of_words(message.said) or phase.of_words(_largest(message))
     return message
+
+
+def _largest(message: Message) -> str:
+    """The process that holds most, under the name of the method that it runs: Ray ends the newest task, whatever the others do."""
+    held = [(other.in_use.bytes, other.name) for other in message.processes if other.in_use is not None]
+    return max(held)[1] if held else ""
 
 
 def _learn(message: Message, said: Statement) -> None:
