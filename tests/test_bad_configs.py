@@ -173,8 +173,8 @@ def test_a_tab_is_called_a_tab() -> None:
 def test_an_unknown_kind_says_what_was_tried_and_the_log_is_explained() -> None:
     found = read("colour: blue\nwheels: 4\n").notices
     assert [one.code for one in found] == ["config.unknown_kind"]
-    assert all(said in found[0].message.en for said in (" (no ", "llamafactory", "deepspeed", "torchtune"))
-    assert "（缺 " in found[0].message.zh
+    assert all(said in found[0].message.en for said in (" (no ", "llamafactory", "torchtune", " more; name it"))
+    assert "（缺 " in found[0].message.zh and "另外" in found[0].message.zh
     nearest = read("base_model: a/b\ncolour: blue\n").notices[0].message.en
     assert nearest.index("axolotl (no datasets)") < nearest.index("llamafactory")
     log = (
