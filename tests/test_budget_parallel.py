@@ -9,7 +9,9 @@ from books import OPENRLHF_964, book
 
 from diagnose import catalogue
 from diagnose.budget import Ledger, ledgers, outside
+from diagnose.explain import explain
 from diagnose.facts import FactBook
+from diagnose.report import Diagnosis
 
 DENSE: dict[str, Any] = {
     "model": "Qwen/Qwen2.5-7B",
@@ -245,3 +247,30 @@ def test_weights_go_to_the_engine_one_by_one_or_in_buckets(framework: str, extra
     assert found is not None
     size = found.only("sync_one")
     assert (size.bytes, size.high) == (2 * 152064 * 3584, 2 * 152064 * 3584 + extra)
+
+
+def test_a_model_spread_over_cards_that_nobody_counts_is_not_taken_for_one_card() -> None:
+    """41 GiB of weights on 22 GiB contradict nothing where one process lays its layers over several cards: it is asked how many."""
+    log = (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB (GPU 0; 23.69 GiB total capacity; 22.30 GiB already "
+        "allocated; 140.94 MiB free; 22.95 GiB reserved in total by PyTorch)\n"
+    )
+    script = (
+        "from transformers import AutoModelForCausalLM, BitsAndBytesConfig, TrainingArguments\n"
+        "from peft import LoraConfig\nfrom trl import SFTTrainer\n"
+        'quant = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")\n'
+        'model = AutoModelForCausalLM.from_pretrained("meta-llama/Llama-2-70b-hf", quantization_config=quant, device_map="auto")\n'
+        'args = TrainingArguments(output_dir="o", per_device_train_batch_size=1, fp16=True)\n'
+        "SFTTrainer(model=model, args=args, train_dataset=ds, peft_config=LoraConfig(r=8), max_seq_length=2048)\n"
+    )
+    unknown, two = explain(log, configs=[script]), explain(log, configs=[script], set={"hardware.count": "2"})
+    for found in (unknown, two):
+        assert "config_not_effective" not in [cause.cause for cause in found.judgement.causes]
+    assert "hardware.count" in unknown.ledgers[0].unknown and "weights_quantized" not in terms_of(unknown)
+    assert 17 < terms_of(two)["weights_quantized"] / 2**30 < 19  # half of the linears at 0.5625 bytes, 35.9 GiB in all
+
+
+def terms_of(found: Diagnosis) -> dict[str, int]:
+    """The terms of the largest moment by their keys, in bytes."""
+    largest = max(found.ledgers[0].moments, key=lambda moment: moment.total.bytes, default=None)
+    return {} if largest is None else {term.key: term.size.bytes for term in largest.terms}

@@ -57,7 +57,7 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
         return Trainable(params, min(printed, params), False)
     if method in ("freeze", "lisa", "llama_pro"):
         return _some_layers(book, model, params, method, printed)
-    frozen = model.vision.params if model and model.vision and _tower_frozen(book, framework) else 0
+    frozen = model.vision.params if model and model.vision and tower_frozen(book, framework) else 0
     return Trainable(params, None if params is None else params - frozen, False)
 
 
@@ -85,7 +85,7 @@ def tuning(book: FactBook, params: int | None) -> str | None:
     return said or ("lora" if few or quantised else None)
 
 
-def _tower_frozen(book: FactBook, framework: str) -> bool:
+def tower_frozen(book: FactBook, framework: str) -> bool:
     """Some frameworks freeze the vision tower and projector unless told otherwise, others only when asked."""
     word = (book.word("model.freeze") or "").lower()
     if word in ("none", "disabled", "false"):

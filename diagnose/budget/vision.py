@@ -9,6 +9,7 @@ from diagnose.budget.known import below, table
 from diagnose.budget.layer import recomputes
 from diagnose.budget.ledger import Term
 from diagnose.budget.setup import Setup
+from diagnose.budget.trainable import tower_frozen
 
 
 def _patches(job: Setup) -> dict[str, Number] | None:
@@ -72,11 +73,9 @@ def tower_kept(job: Setup) -> list[Term]:
 
 def _adapted(job: Setup) -> bool:
     """Whether adapters may lie on the tower's linears: all linears are asked for, and nothing says that the tower is frozen."""
-    if "vision" in (job.book.word("model.freeze") or ""):
-        return False
     targets = (job.book.word("lora.targets") or "").replace("-", "_")
     named = targets in ("all", "all_linear")
-    return job.trainable.lora and named and job.framework not in table()["freezes_vision"]
+    return job.trainable.lora and named and not tower_frozen(job.book, job.framework)
 
 
 def tower_working(job: Setup) -> list[Term]:

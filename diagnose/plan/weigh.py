@@ -261,8 +261,9 @@ def offered(
         changes = {knob: value for knob, value in changes.items() if knob != ACCUMULATION}
     edits = edits_of(changes, job) or ()
     env = () if environment.edits(changes, job.book, job.documents) else environment.lines(changes, job.book, job.documents)
+    command = command or (filled(rule.command, job) if rule.command else None)
     if not edits and not env and command is None:
-        command = filled(rule.command, job) if rule.command else how_set(rule, job, changes)
+        command = how_set(rule, job, changes)
     if saving is None and not edits and not env and command is None:
         why = where_set(rule, job) or why
     why = joined(why, shrinks or same(""), in_commands(edits, job))
@@ -283,7 +284,7 @@ def offered(
         ),
         edits=edits,
         env=env,
-        command=command or (filled(rule.command, job) if rule.command else None),
+        command=command,
         references=rule.references,
         url=rule.url,
         knobs=tuple(changes.items()),
