@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fix accept docs rules bench bench-triage wheel clean
+.PHONY: help demo test test-all check fix accept docs rules oracle bench bench-triage wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
@@ -55,6 +55,9 @@ docs: $(VENV)/.core  ## write docs/generated from the rules
 
 rules: $(VENV)/.core  ## check every rule and run its examples
 	$(BIN)/oomdoctor rules check
+
+oracle: $(VENV)/.dev bytecode  ## every answer to every known job with a hash each, in OUT; JOBS=folders adds jobs, AGAINST=folder compares
+	$(BIN)/python benchmarks/oracle.py $(or $(OUT),build/oracle) $(if $(JOBS),--jobs $(JOBS)) $(if $(AGAINST),--against $(AGAINST))
 
 bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, reading as a ratio to ripgrep
 	$(BIN)/python benchmarks/startup.py
