@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent
 
 
 class Compile(BuildHookInterface):  # type: ignore[type-arg]
-    """Fills diagnose/_shipped: rules/, grammars/, and compiled/ with what diagnose/keep.py would otherwise build on first use."""
+    """Fills diagnose/_shipped: rules/, grammars/, and compiled/ with what diagnose/disk_cache.py would otherwise build on first use."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
@@ -39,16 +39,16 @@ def compile_into(folder: Path) -> None:
     os.environ["XDG_CACHE_HOME"], sys.dont_write_bytecode = str(folder), True
     sys.path.insert(0, str(ROOT))
     try:
-        from diagnose import catalogue, shipped
-        from diagnose.adapters import tables
+        from diagnose import catalogue, rule_files
+        from diagnose.adapters.schema import framework_tables
 
         for path in sorted((ROOT / "rules").iterdir()):
-            shipped.table(path.stem)
+            rule_files.table(path.stem)
         for path in sorted((ROOT / "grammars").glob("*.lark")):
-            shipped.parser(path.stem)
+            rule_files.parser(path.stem)
         catalogue.model("any")  # builds the index of names
-        for name in tables.names():  # builds the index of frameworks, their tables and lists of keys
-            tables.known(name)
+        for name in framework_tables.names():  # builds the index of frameworks, their tables and lists of keys
+            framework_tables.known(name)
     finally:
         sys.path.remove(str(ROOT))
         sys.dont_write_bytecode = written

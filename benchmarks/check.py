@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from diagnose import budget, check
-from diagnose.budget import formula
-from diagnose.budget.ledgers import forget
+from diagnose import check
+from diagnose.budget.model import formulas
+from diagnose.budget.moments import role_ledgers
+from diagnose.budget.moments.role_ledgers import forget
 from diagnose.facts import FactBook
-from diagnose.plan.advise import job_of
-from diagnose.plan.frontier import outlook
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.outlook.frontier import outlook
 
 CONFIGS = Path(__file__).resolve().parent.parent / "corpus" / "configs"
 MEASURED = (
@@ -40,7 +41,7 @@ def best(work: Callable[[int], object], runs: int) -> float:
     """CPU milliseconds of the fastest of some runs; a run is told its number, and no term and no ledger is known from the one before."""
     found = []
     for number in range(runs):
-        formula.forget()
+        formulas.forget()
         forget()
         before = time.process_time()
         work(number)
@@ -56,7 +57,7 @@ def measure(config: Path, gpu: str, gpus: int | None, runs: int) -> tuple[float,
     def frontier(_: int) -> int:
         return len(outlook(job_of(FactBook(seen.facts), seen.ledgers, seen.judgement, seen.documents)).ways)
 
-    return best(lambda _: budget.ledgers(book), 4 * runs), best(frontier, runs), frontier(0)
+    return best(lambda _: role_ledgers.ledgers(book), 4 * runs), best(frontier, runs), frontier(0)
 
 
 def main() -> int:

@@ -90,8 +90,9 @@ def beside(top: Path) -> Iterator[Job]:
 def answered(job: Job, out: Path) -> list[tuple[str, str]]:
     """Run a job and write its answers; their names with a hash each."""
     from diagnose import check, explain
-    from diagnose.plan import patch
-    from diagnose.render import RENDERERS, View, redact
+    from diagnose.plan.patch import patching
+    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.parts import redaction
 
     os.chdir(job.folder)
     options = {**job.options, "configs": [Path(config) for config in job.options.get("configs", ())]}
@@ -104,9 +105,9 @@ def answered(job: Job, out: Path) -> list[tuple[str, str]]:
         texts["error"] = f"{type(error).__name__}: {error}"
     else:
         plan = found.outcome.plan
-        masked = redact.diagnosis(found)
+        masked = redaction.diagnosis(found)
         texts["status"] = str(found.exit_status)
-        texts["patch"] = patch.diff(found.documents, plan.edits if plan is not None else ())
+        texts["patch"] = patching.diff(found.documents, plan.edits if plan is not None else ())
         for lang in ("en", "zh"):
             texts[f"{lang}.txt"] = RENDERERS["text"](found, lang, View())
             texts[f"{lang}.verbose.txt"] = RENDERERS["text"](found, lang, View(verbose=True, budget=True, rules=True))
@@ -123,9 +124,15 @@ def answered(job: Job, out: Path) -> list[tuple[str, str]]:
     return rows
 
 
+def marks(folder: Path) -> dict[str, str]:
+    """The hash of each answer of an oracle, by name."""
+    rows = (line.split("  ", 1) for line in (folder / "index.txt").read_text().splitlines())
+    return {name: mark for mark, name in rows}
+
+
 def differences(new: Path, old: Path) -> list[str]:
     """What differs between two oracles, a line each."""
-    had, have = (dict(reversed(line.split("  ", 1)) for line in (top / "index.txt").read_text().splitlines()) for top in (old, new))
+    had, have = marks(old), marks(new)
     return [
         f"{'missing' if name not in have else 'new' if name not in had else 'differs'}  {name}"
         for name in sorted({*had, *have})

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from logs import parse_size, single
 
-from diagnose import shipped
+from diagnose import rule_files
 
 #: The high-water mark of this program's own memory; what the system says of a child counts its parent's as well.
 PEAK = """
@@ -33,8 +33,8 @@ SCAN = """
 import sys
 from pathlib import Path
 from diagnose import search
-from diagnose.scan import scan
-from diagnose.source import Source
+from diagnose.scan.log_scan import scan
+from diagnose.scan.source import Source
 if "plain" in sys.argv:
     search.is_fast = lambda: False
 scan(Source.file(Path(sys.argv[1])))
@@ -43,7 +43,7 @@ GLANCE = """
 import sys, time
 from pathlib import Path
 from diagnose.surfaces import glance
-from diagnose.surfaces.answer import Asked, Shown
+from diagnose.surfaces.term.answer_command import Asked, Shown
 before = time.process_time()
 answer = glance.at(Path(sys.argv[1]), Asked(), Shown())
 print(time.process_time() - before)
@@ -96,7 +96,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         literals = folder / "literals.txt"
-        literals.write_text("".join(f"{anchor}\n" for anchor in shipped.table("messages")["anchors"]))
+        literals.write_text("".join(f"{anchor}\n" for anchor in rule_files.table("messages")["anchors"]))
         log = options.log or folder / "job.log"
         if options.log is None:
             single(log, options.size)

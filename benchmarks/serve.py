@@ -40,7 +40,7 @@ def body_of(log: str, configs: list[Path], page: bool) -> tuple[str, str, bytes]
 
 def one_by_one(log: str, configs: list[Path], page: bool) -> float:
     """CPU seconds of one diagnosis without a server, the best of ten."""
-    from diagnose.surfaces.remote import Question, answered
+    from diagnose.surfaces.server.remote_answer import Question, answered
 
     texts = tuple((path.name, path.read_text(encoding="utf-8")) for path in configs)
     question = Question(logs=(("", log),), configs=texts, form="body" if page else "json")
@@ -93,7 +93,7 @@ def main() -> int:
     log = options.log.read_text(encoding="utf-8", errors="replace")
 
     alone = one_by_one(log, configs, options.page)
-    program = "from diagnose.surfaces.entry import run; run()"
+    program = "from diagnose.surfaces.cli.entry import run; run()"
     command = [sys.executable, "-c", program, "serve", "--port", "0", "--workers", str(options.workers)]
     found: list[tuple[int, float]] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as server:

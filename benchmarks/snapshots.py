@@ -95,8 +95,8 @@ def main() -> None:
 
         subprocess.run([sys.executable, __file__, "--write", str(path), str(megabytes)], check=True)
         size = path.stat().st_size
-        from diagnose.snapshot import read
-        from diagnose.source import Source
+        from diagnose.scan.source import Source
+        from diagnose.snapshot.snapshot_reader import read
 
         start = time.perf_counter()
         found = read(Source.file(path))

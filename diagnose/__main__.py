@@ -1,5 +1,5 @@
 """`python -m diagnose` is `oomdoctor`."""
 
-from diagnose.surfaces.cli import main
+from diagnose.surfaces.cli.command_line import main
 
 main()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from diagnose import shipped
+from diagnose import rule_files
 from diagnose.catalogue import Model
-from diagnose.complaints import complaint
+from diagnose.errors import user_error
 from diagnose.phrases import Text
 from diagnose.record import record
 from diagnose.units import Size, Version, size_of
@@ -85,14 +85,14 @@ class Declared:
 
     @property
     def is_knob(self) -> bool:
-        return self.name in shipped.table("knobs")
+        return self.name in rule_files.table("knobs")
 
 
 @cache
 def declared(name: str) -> Declared | None:
     """The declaration of a fact or knob; None for a name that nothing declares."""
     for room, by in (("facts", ""), ("knobs", "adapters")):
-        entry = shipped.table(room).get(name)
+        entry = rule_files.table(room).get(name)
         if entry is not None:
             return Declared(name, entry["kind"], entry.get("by", by), entry["en"], entry["zh"], _words(entry), entry.get("how"))
     return None
@@ -100,29 +100,29 @@ def declared(name: str) -> Declared | None:
 
 def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """The words that a fact may be: listed, or those of a part of the vocabulary (`of`)."""
-    return tuple(shipped.table("vocabulary")[entry["of"]] if "of" in entry else entry.get("words", ()))
+    return tuple(rule_files.table("vocabulary")[entry["of"]] if "of" in entry else entry.get("words", ()))
 
 
 def names() -> list[str]:
     """Every declared name."""
-    return [*shipped.table("facts"), *shipped.table("knobs")]
+    return [*rule_files.table("facts"), *rule_files.table("knobs")]
 
 
 def must_exist(name: str) -> Declared:
-    """The declaration of a fact or knob. Raises Complaint, with the nearest name, where there is none."""
+    """The declaration of a fact or knob. Raises UserError, with the nearest name, where there is none."""
     entry = declared(name)
     if entry is None:
         import difflib
 
         near = difflib.get_close_matches(name, names(), 1)
-        raise complaint("no_such_fact", hint="did_you_mean" if near else "see_facts", name=name, near="".join(near))
+        raise user_error("no_such_fact", hint="did_you_mean" if near else "see_facts", name=name, near="".join(near))
     return entry
 
 
 def typed(name: str, text: str) -> Value:
     """The value that a text means for a fact, by its declared kind; "unknown" is None.
 
-    Raises Complaint for an undeclared name or a text that the kind cannot hold.
+    Raises UserError for an undeclared name or a text that the kind cannot hold.
     """
     entry = must_exist(name)
     text = text.strip()
@@ -131,7 +131,7 @@ def typed(name: str, text: str) -> Value:
     try:
         return _READ[entry.kind](text)
     except (ValueError, OverflowError) as error:
-        raise complaint("wrong_kind", hint=f"kind_{entry.kind}", name=name, kind=entry.kind, text=repr(text)) from error
+        raise user_error("wrong_kind", hint=f"kind_{entry.kind}", name=name, kind=entry.kind, text=repr(text)) from error
 
 
 def _size(text: str) -> Size:

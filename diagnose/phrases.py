@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from diagnose import shipped
+from diagnose import rule_files
 from diagnose.record import NamedTuple
 
 Lang = Literal["en", "zh"]
@@ -73,5 +73,5 @@ def phrase(key: str, **values: object) -> Text:
 @cache
 def _unfilled(key: str) -> Text:
     room, _, name = key.partition(".")
-    entry = shipped.table("phrases")[room][name]
+    entry = rule_files.table("phrases")[room][name]
     return Text(entry["en"], entry["zh"])

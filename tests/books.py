@@ -7,7 +7,7 @@ from typing import Any
 from diagnose import catalogue
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Origin, Value, Witness, typed
-from diagnose.parse.event import Event, Frame
+from diagnose.parse.model.event import Event, Frame
 from diagnose.units import Size, size_of
 
 GIB = 2**30

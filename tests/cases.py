@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from diagnose.explain import explain
-from diagnose.report import Diagnosis
+from diagnose.diagnosis import Diagnosis
+from diagnose.pipeline import explain
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 GIB = 2**30

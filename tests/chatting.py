@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from diagnose.surfaces.crew import Crew
+from diagnose.surfaces.server.worker_pool import Crew
 
 
 @dataclass

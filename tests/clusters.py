@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 from cases import diagnosed
 
-from diagnose.cluster.digest import digest
-from diagnose.cluster.fingerprint import fingerprint
-from diagnose.cluster.schema import MIGRATIONS
+from diagnose.cluster.store.digests import digest
+from diagnose.cluster.store.fingerprints import fingerprint
+from diagnose.cluster.store.schema import MIGRATIONS
 
 #: Cases of the corpus by how often they happen on this cluster; what stands first is the mistake of the week.
 CASES = {

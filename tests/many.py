@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from test_cli import LOG
 
-from diagnose.cluster import triage as story
-from diagnose.cluster.store import Store
+from diagnose.cluster.run import triage_run as story
+from diagnose.cluster.store.result_store import Store
 from diagnose.record import replace
 
 QUIET = "".join(f"step {step} loss 1.2{step}\n" for step in range(20))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from diagnose.adapters.settings import Document, Entry
-from diagnose.budget.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.adapters.formats.settings import Document, Entry
+from diagnose.budget.model.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.decide.verdict import Judgement
+from diagnose.decide.verdict import Verdict as Ruling
+from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.facts import Fact, Input, Notice, Witness
-from diagnose.judge.verdict import Judgement
-from diagnose.judge.verdict import Verdict as Ruling
-from diagnose.parse.event import Event, Frame, OtherProcess
+from diagnose.parse.model.event import Event, Frame, OtherProcess
 from diagnose.phrases import Text, same
-from diagnose.plan.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung, Unsettled
-from diagnose.report import Diagnosis, Verdict
+from diagnose.plan.rules.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung, Unsettled
 from diagnose.units import Size, Version
 
 GIB = 2**30

@@ -25,7 +25,7 @@ CONFIGS = [
     {"name": "ds_z3_config.json", "text": (CASE / "ds_z3_config.json").read_text(encoding="utf-8")},
 ]
 SHORT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
-ENTRY = "from diagnose.surfaces.entry import run; run()"
+ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
 STARTS = 60.0
 PROBLEM = "application/problem+json"
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.adapters import json_file, python_file, yaml_file
-from diagnose.adapters.launch import Launch, launches
-from diagnose.adapters.leaf import Leaf, Unreadable
-from diagnose.adapters.opened import opened, python_classes
-from diagnose.adapters.settings import ConfigSource
+from diagnose.adapters.documents.open_config import opened, python_classes
+from diagnose.adapters.formats import json_file, yaml_file
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.adapters.launch.launch_command import Launch, launches
+from diagnose.adapters.python import python_file
 
 
 def by_key(leaves: list[Leaf]) -> dict[str, Leaf]:

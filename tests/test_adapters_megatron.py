@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_adapters_read import origins, place, read, value
 
-from diagnose.adapters.dimensions import built
-from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.tables import table
-from diagnose.adapters.translate import Part
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema.framework_tables import table
+from diagnose.adapters.translate.model_dimensions import built
+from diagnose.adapters.translate.translation import Part
 from diagnose.facts import FactBook
-from diagnose.plan import knobs, patch
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 
 LLAMA = "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --swiglu --normalization RMSNorm \
 --disable-bias-linear --untie-embeddings-and-output-weights --max-position-embeddings 4096 --seq-length 4096 --micro-batch-size 1"
@@ -42,7 +43,7 @@ def test_options_in_a_variable_are_of_the_launcher(tool: str, world: int | None)
 def test_early_releases_and_megatron_deepspeed_lack_late_options(more: str) -> None:
     told = read({"a.sh": run(f"{LLAMA} --bf16 {more}")})
     for turned in ({"train.activation_offload": True}, {"zero.offload_optimizer": "cpu"}, {"zero.stage": 1}):
-        assert not knobs.edits([one for one in told.documents if one.name == "a.sh"], FactBook(told.facts), turned)
+        assert not knob_edits.edits([one for one in told.documents if one.name == "a.sh"], FactBook(told.facts), turned)
 
 
 # -- the model from its dimensions
@@ -110,17 +111,17 @@ def test_what_the_ranks_do_not_hold_is_accumulated(more: str, steps: int | None)
 def test_a_smaller_micro_batch_leaves_the_rows_of_a_step(more: str, key: str) -> None:
     text = run(f"{LLAMA} --bf16 {more}").replace("--micro-batch-size 1", "--micro-batch-size 2")
     told = read({"a.sh": text})
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1, "train.gradient_accumulation": 2})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1, "train.gradient_accumulation": 2})
     assert edits is not None
-    new = patch.texts(told.documents, edits)["a.sh"]
+    new = patching.texts(told.documents, edits)["a.sh"]
     assert "--micro-batch-size 1" in new and new.count("--global-batch-size") == 1 and key in new
 
 
 def test_a_flag_that_another_needs_is_written_as_a_flag() -> None:
     told = read({"a.sh": run(f"{LLAMA} --bf16")})
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"zero.offload_optimizer": "cpu"})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"zero.offload_optimizer": "cpu"})
     assert edits is not None
-    assert patch.texts(told.documents, edits)["a.sh"].rstrip().endswith("--optimizer-cpu-offload --use-precision-aware-optimizer")
+    assert patching.texts(told.documents, edits)["a.sh"].rstrip().endswith("--optimizer-cpu-offload --use-precision-aware-optimizer")
 
 
 @pytest.mark.parametrize(
@@ -189,9 +190,9 @@ def test_the_words_for_deepspeed_files_say_what_is_in_them() -> None:
 )
 def test_another_word_is_another_file(given_: str, change: dict[str, int | str], wanted: str) -> None:
     told = read({"a.sh": f"{SWIFT} --deepspeed {given_} # kept\n"})
-    edits = knobs.edits(told.documents, FactBook(told.facts), dict(change))
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), dict(change))
     assert edits is not None
-    assert patch.texts(told.documents, edits)["a.sh"] == f"{SWIFT} --deepspeed {wanted} # kept\n"
+    assert patching.texts(told.documents, edits)["a.sh"] == f"{SWIFT} --deepspeed {wanted} # kept\n"
 
 
 @pytest.mark.parametrize(
@@ -310,5 +311,5 @@ def test_recomputation_as_older_releases_spell_it(options: str, found: str | Non
 def test_an_edit_is_in_the_words_of_that_release(knob: str, value: int | str, line: str) -> None:
     """Its options, with the dashes that its parser wants although the launcher's has an underscore."""
     told = read({"run.sh": f"{OLD}\n"})
-    made = knobs.edits(told.documents, FactBook(told.facts), {knob: value})
-    assert made and line in patch.texts(told.documents, made)["run.sh"]
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {knob: value})
+    assert made and line in patching.texts(told.documents, made)["run.sh"]

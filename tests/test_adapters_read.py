@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import adapters
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
-from diagnose.parse.reading import Command, Reading
+from diagnose.parse.model.reading import Command, Reading
 from diagnose.units import Version
 
 AXOLOTL = "base_model: meta-llama/Llama-3.2-3B-Instruct\ndatasets:\n  - path: d\nmicro_batch_size: 1\n"
@@ -26,7 +26,7 @@ def read(
     book = FactBook(Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items())
     book.learn(Fact(name, typed(name, text), "log", Witness("log")) for name, text in (known or {}).items())
     reading = Reading(commands=tuple(Command(text, Witness("error.log", 7, 1, text)) for text in commands))
-    return adapters.read([ConfigSource(name, text.encode(), folder=folder) for name, text in files.items()], reading, book)
+    return config_reader.read([ConfigSource(name, text.encode(), folder=folder) for name, text in files.items()], reading, book)
 
 
 def value(told: Settings, name: str) -> Value:
@@ -327,7 +327,7 @@ def test_blocks_of_the_same_names_make_no_file_of_another_framework() -> None:
 
 def test_a_forced_kind_is_taken_at_its_word() -> None:
     source = ConfigSource("c", b"max_length: 7\n", forced_kind="trl")
-    told = adapters.read([source], Reading(), FactBook())
+    told = config_reader.read([source], Reading(), FactBook())
     assert (told.inputs[0].kind, value(told, "train.max_seq_len")) == ("trl", 7)
 
 

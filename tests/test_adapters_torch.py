@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from diagnose import adapters
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.facts import Fact, FactBook, Value, Witness
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 from diagnose.units import Version
 
 TUNE = "model:\n  _component_: torchtune.models.llama3_1.{builder}\nbatch_size: 2\n"
@@ -19,7 +20,7 @@ AXOLOTL = "base_model: a/b\ndatasets:\n  - {path: d, type: t}\nsequence_len: 8\n
 
 def read(*files: tuple[str, str], **versions: str) -> Settings:
     known = FactBook().learn(Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in versions.items())
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), known)
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), known)
 
 
 def value(told: Settings, name: str) -> Value:
@@ -29,9 +30,9 @@ def value(told: Settings, name: str) -> Value:
 def patched(text: str, changes: dict[str, Value], name: str = "c.yaml", **versions: str) -> str:
     told = read((name, text), **versions)
     book = FactBook(told.facts).learn(Fact(f"version.{key}", Version(release), "log", Witness("log")) for key, release in versions.items())
-    edits = knobs.edits(told.documents, book, changes)
+    edits = knob_edits.edits(told.documents, book, changes)
     assert edits
-    return patch.texts(told.documents, edits)[name]
+    return patching.texts(told.documents, edits)[name]
 
 
 # -- torchtune
@@ -216,9 +217,9 @@ def test_fsdp_on_the_command_line_takes_offload_as_a_word() -> None:
     command = 'torchrun --nproc_per_node 2 train.py --model_name_or_path a/b --output_dir o --fsdp "full_shard auto_wrap"\n'
     told = read(("a.sh", command))
     assert value(told, "fsdp.offload") is False
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"fsdp.offload": True})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"fsdp.offload": True})
     assert edits is not None
-    assert patch.texts(told.documents, edits)["a.sh"].endswith('--fsdp "full_shard auto_wrap offload"\n')
+    assert patching.texts(told.documents, edits)["a.sh"].endswith('--fsdp "full_shard auto_wrap offload"\n')
     assert value(read(("a.sh", command.replace("wrap", "wrap offload"))), "fsdp.offload") is True
 
 

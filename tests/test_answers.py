@@ -9,10 +9,10 @@ import pytest
 from cases import CORPUS, diagnosed, run
 
 from diagnose import explain
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
-from diagnose.render import View
-from diagnose.render.terminal import render
-from diagnose.report import Diagnosis
+from diagnose.render.formats import View
+from diagnose.render.text.terminal import render
 
 LLAMAFACTORY = "stage: sft\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen2.5-7B-Instruct\nbf16: true\ncutoff_len: 2048\n"
 AT_THE_STEP = (

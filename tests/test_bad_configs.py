@@ -9,22 +9,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters import tables
-from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.settings import LARGEST, ConfigSource, Settings
-from diagnose.adapters.translate import Part, translate
-from diagnose.explain import explain
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.settings import LARGEST, ConfigSource, Settings
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.translate.translation import Part, translate
 from diagnose.facts import FactBook, Notice
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.pipeline import explain
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 
 BASE = "stage: sft\nfinetuning_type: lora\n"
 
 
 def read(data: str | bytes, kind: str | None = None) -> Settings:
     raw = data.encode() if isinstance(data, str) else data
-    return adapters.read([ConfigSource("c.yaml", raw, kind)], Reading(), FactBook())
+    return config_reader.read([ConfigSource("c.yaml", raw, kind)], Reading(), FactBook())
 
 
 def value(text: str, knob: str) -> object:
@@ -71,8 +72,8 @@ def test_a_number_in_an_odd_notation_is_said(written: str) -> None:
 def test_an_edit_takes_the_odd_number_away_and_nothing_else() -> None:
     text = f"{BASE}cutoff_len: 010  # octal\nlearning_rate: 1e-5\n"
     told = read(text)
-    made = knobs.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": 512})
-    assert made is not None and patch.apply(told.documents[0], made) == text.replace("010", "512")
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": 512})
+    assert made is not None and patching.apply(told.documents[0], made) == text.replace("010", "512")
 
 
 # -- wrong types, duplicates, odd keys
@@ -251,17 +252,17 @@ def test_no_lines_raise(lines: list[str], kind: str | None, line_end: str) -> No
         for entry in document.entries:
             assert 0 <= entry.start <= entry.end <= len(document.text)
             assert document.text[entry.start : entry.end] == entry.written
-    made = knobs.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": 64})
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": 64})
     if made:
-        patch.diff(told.documents, made)
+        patching.diff(told.documents, made)
 
 
 # -- one key, several knobs
 
 WORDS = [
     (name, key.key, word)
-    for name in tables.names()
-    for key in tables.table(name).keys
+    for name in framework_tables.names()
+    for key in framework_tables.table(name).keys
     if key.key
     for word in (key.values or {})
     if not {"*", "["} & set(word)
@@ -272,7 +273,11 @@ def test_a_word_of_one_line_is_no_slip_in_another() -> None:
     """Every word that a table lists for a key is understood, whichever knob of that key lists it."""
     for name, key, word in WORDS:
         part = Part(
-            "c", tables.table(name), "yaml", f"{key}: {word}", (Leaf(key, word, word, len(key) + 2, len(key) + 2 + len(word), 1, 1),)
+            "c",
+            framework_tables.table(name),
+            "yaml",
+            f"{key}: {word}",
+            (Leaf(key, word, word, len(key) + 2, len(key) + 2 + len(word), 1, 1),),
         )
         assert not [one for one in translate(part, {}, None).notices if one.code == "config.wrong_value"], (name, key, word)
 

@@ -15,8 +15,8 @@ from cases import CORPUS
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from diagnose.explain import explain
-from diagnose.surfaces import cli
+from diagnose.pipeline import explain
+from diagnose.surfaces.cli import command_line
 
 GOOD = CORPUS / "llamafactory-6800"
 LOG, CONFIG = GOOD / "error.log", GOOD / "qwen2vl_dpo.yaml"
@@ -49,7 +49,7 @@ def oomdoctor(*words: str | Path, stdin: bytes = b"") -> Answer:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            command_line.main()
     seconds = time.monotonic() - start
     said, warned = (stream.buffer.getvalue().decode() for stream in (out, err))
     return Answer(int(left.value.code or 0), said, warned, seconds)

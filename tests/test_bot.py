@@ -13,18 +13,18 @@ import pytest
 from chatting import Kept
 from serving import CONFIGS, LOG, SHORT
 
-from diagnose.complaints import Complaint
-from diagnose.surfaces import bot, bot_desk
-from diagnose.surfaces.bot import Asked, File, Incoming, Outgoing, Post, Unfetched, Unsent
-from diagnose.surfaces.bot_desk import Desk, asked_with
-from diagnose.surfaces.bot_message import configures
-from diagnose.surfaces.crew import Lost, Overloaded, Stopped
+from diagnose.errors import UserError
+from diagnose.surfaces.bots import bot_command, bot_desk
+from diagnose.surfaces.bots.bot_command import Asked, File, Incoming, Outgoing, Post, Unfetched, Unsent
+from diagnose.surfaces.bots.bot_desk import Desk, asked_with
+from diagnose.surfaces.server.chat_answer import configures
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped
 
 
 class Listed:
     """A platform that is a list of what was sent."""
 
-    name: bot.Name = "slack"
+    name: bot_command.Name = "slack"
 
     def __init__(self, before: Sequence[Post] = (), files: dict[str, bytes] | None = None) -> None:
         self.before, self.files = before, files or {}
@@ -200,13 +200,12 @@ def test_notes_and_sentences_are_harmless(crew: Kept) -> None:
 def test_the_address_of_a_service_is_an_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """Tokens are sent there: encrypted, or not off the machine."""
     monkeypatch.setenv("SLACK_API_URL", address)
-    with pytest.raises(Complaint):
-        bot.service("SLACK_API_URL", "https://slack.com/api")
+    with pytest.raises(UserError):
+        bot_command.service("SLACK_API_URL", "https://slack.com/api")
 
 
 def test_other_commands_do_not_load_it() -> None:
     """The SDKs take longer to import than a diagnosis."""
-    code = (
-        "import sys, diagnose.surfaces.app; print([name for name in sys.modules if 'slack' in name or '.bot' in name or name == 'httpx'])"
-    )
+    heavy = "[name for name in sys.modules if 'slack' in name or '.bot' in name or name == 'httpx']"
+    code = f"import sys, diagnose.surfaces.cli.commands; print({heavy})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

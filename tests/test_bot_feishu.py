@@ -21,10 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, SHORT, command, serving
 
-from diagnose.render.strings import HARMFUL
-from diagnose.surfaces.bot import Asked
-from diagnose.surfaces.bot_feishu import Forged, Hook, Seal, incoming, made, post
-from diagnose.surfaces.bot_feishu_api import Client, Refused
+from diagnose.render.parts.strings import HARMFUL
+from diagnose.surfaces.bots.bot_command import Asked
+from diagnose.surfaces.bots.bot_feishu import Forged, Hook, Seal, incoming, made, post
+from diagnose.surfaces.bots.bot_feishu_api import Client, Refused
 
 APP, KEY, TOKEN, ME = "cli_a1", "an-encrypt-key", "a-verification-token", "ou_bot"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -228,7 +228,7 @@ def test_one_token_serves_until_it_is_old(feishu: Fake, crew: Kept, monkeypatch:
         assert len(feishu.to(GIVES)) == 1
         assert feishu.to(GIVES)[0].json == {"app_id": APP, "app_secret": "an-app-secret"}
         now = time.monotonic()
-        monkeypatch.setattr("diagnose.surfaces.bot_feishu_api.time.monotonic", lambda: now + 7200 - 500)
+        monkeypatch.setattr("diagnose.surfaces.bots.bot_feishu_api.time.monotonic", lambda: now + 7200 - 500)
         talk.client.call("GET", "bot/v3/info")
     assert len(feishu.to(GIVES)) == 2 and feishu.calls[-1].headers["authorization"] == "Bearer t-2"
 

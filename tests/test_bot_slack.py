@@ -30,11 +30,11 @@ from serving import CONFIGS, ENTRY, LOG, SHORT, command, serving
 from slack_bolt import App
 from slack_sdk.signature import SignatureVerifier
 
-from diagnose.render.strings import HARMFUL
-from diagnose.surfaces.bot import Asked
-from diagnose.surfaces.bot_desk import Desk
-from diagnose.surfaces.bot_slack import Slack, client_for, hook, made
-from diagnose.surfaces.bot_slack_said import incoming, plain, post
+from diagnose.render.parts.strings import HARMFUL
+from diagnose.surfaces.bots.bot_command import Asked
+from diagnose.surfaces.bots.bot_desk import Desk
+from diagnose.surfaces.bots.bot_slack import Slack, client_for, hook, made
+from diagnose.surfaces.bots.bot_slack_text import incoming, plain, post
 
 BOT, SIGNING = "xoxb-" + "test-bot", "a-signing-secret"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"

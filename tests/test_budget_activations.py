@@ -10,10 +10,11 @@ from books import book
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from diagnose.budget import activations, ledgers
-from diagnose.budget.ledger import Term
-from diagnose.budget.roles import roles
-from diagnose.budget.setup import setup
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.budget.terms import activations
 from diagnose.catalogue import model_of_config
 
 ROWS = list(compared())

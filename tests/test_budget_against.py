@@ -6,7 +6,8 @@ import pytest
 from books import GIB, fact
 
 from diagnose import catalogue
-from diagnose.budget import facts, ledgers
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value
 from diagnose.units import Size
 

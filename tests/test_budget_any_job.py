@@ -10,16 +10,17 @@ from books import book
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diagnose import shipped
-from diagnose.budget import Ledger, ledgers
+from diagnose import rule_files
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, typed
 
-FRAMEWORKS = sorted(name for name, entry in shipped.table("frameworks").items() if entry.get("trainer"))
-MODELS = sorted(entry["id"] for family in shipped.table("models").values() for entry in family["models"])
+FRAMEWORKS = sorted(name for name, entry in rule_files.table("frameworks").items() if entry.get("trainer"))
+MODELS = sorted(entry["id"] for family in rule_files.table("models").values() for entry in family["models"])
 STATES = ("weights", "gradients", "optimizer_states", "extra_models")
 #: What may be turned, by its kind in rules/knobs.yaml.
 KNOBS: dict[str, dict[str, Any]] = {
-    name: entry for name, entry in shipped.table("knobs").items() if entry["kind"] in ("word", "switch", "count", "ratio")
+    name: entry for name, entry in rule_files.table("knobs").items() if entry["kind"] in ("word", "switch", "count", "ratio")
 }
 ANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

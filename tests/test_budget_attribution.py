@@ -9,13 +9,15 @@ from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import shipped
-from diagnose.budget import Attribution, attribute, ledgers
-from diagnose.budget.allocator import CUDA, OWN, block, nameless, prints_as, window
-from diagnose.budget.formula import formula
-from diagnose.budget.tensors import CONDITIONS, tensors
+from diagnose import rule_files
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.attribution.tensor_table import CONDITIONS, tensors
+from diagnose.budget.model.allocator import CUDA, OWN, block, nameless, prints_as, window
+from diagnose.budget.model.formulas import formula
+from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import names
-from diagnose.parse.event import Event
+from diagnose.parse.model.event import Event
 from diagnose.units import Size, torch_prints
 
 CROSS_ENTROPY = "torch/nn/functional.py:cross_entropy|return torch._C._nn.cross_entropy_loss("
@@ -172,7 +174,7 @@ def test_host_failures_are_not_tensors_of_the_card() -> None:
 
 def test_the_table_is_sound() -> None:
     """Every entry has a name in both languages, formulas that parse, conditions and phases that exist."""
-    phrases, phases = shipped.table("phrases")["ledger"], shipped.table("vocabulary")["phase"]
+    phrases, phases = rule_files.table("phrases")["ledger"], rule_files.table("vocabulary")["phase"]
     for tensor in tensors():
         assert {"en", "zh"} <= set(phrases[tensor.key])
         assert set(tensor.when) <= set(CONDITIONS)

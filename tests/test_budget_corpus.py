@@ -13,9 +13,10 @@ from test_budget_properties import arithmetic
 from test_corpus_configs import NAMES, files, wanted
 
 from diagnose import check
-from diagnose.budget import Ledger, Term, ledgers
+from diagnose.budget.model.ledger import Ledger, Term
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
-from diagnose.report import Diagnosis
 
 DOCUMENTED = (Path(__file__).parents[1] / "docs" / "memory.md").read_text(encoding="utf-8").partition("## States")[0]
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, GIB, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, fact
 
-from diagnose.budget import attribute, facts, ledgers
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value, declared
-from diagnose.parse.event import Event
+from diagnose.parse.model.event import Event
 from diagnose.units import Size
 
 CROSS_ENTROPY = "torch/nn/functional.py:cross_entropy|return torch._C._nn.cross_entropy_loss("

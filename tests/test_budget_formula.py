@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose.budget.formula import Span, formula, term
+from diagnose.budget.model.formulas import Span, formula, term
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, GIB, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book
 
-from diagnose.budget import Ledger, ledgers
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value
 
 

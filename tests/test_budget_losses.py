@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from books import book
 
-from diagnose.budget import Ledger, ledgers
-from diagnose.budget.losses import LISTS, Asked, block, loss_of, losses
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.model.loss_table import LISTS, Asked, block, loss_of, losses
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook
 from diagnose.units import Version
 

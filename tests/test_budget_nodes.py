@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from books import book
 
-from diagnose.budget import Ledger, ledgers
-from diagnose.budget.derived import facts
-from diagnose.budget.ledger import total
-from diagnose.budget.nodes import fullest
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.model.ledger import Ledger, total
+from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.moments.role_ledgers import ledgers
 
 #: Actor and critic with their optimizers offloaded, reward and reference models beside them, each in processes of its own.
 JOB: dict[str, Any] = {

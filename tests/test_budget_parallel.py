@@ -8,10 +8,12 @@ import pytest
 from books import OPENRLHF_964, book
 
 from diagnose import catalogue
-from diagnose.budget import Ledger, ledgers, outside
-from diagnose.explain import explain
+from diagnose.budget.model import non_torch
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
-from diagnose.report import Diagnosis
+from diagnose.pipeline import explain
 
 DENSE: dict[str, Any] = {
     "model": "Qwen/Qwen2.5-7B",
@@ -161,11 +163,11 @@ def test_the_first_stage_holds_a_micro_batch_per_stage() -> None:
 
 def test_every_kind_of_group_has_a_communicator() -> None:
     """Tensor, pipeline and data parallel groups each exchange through buffers outside torch's counters."""
-    assert outside.groups(2, 2, 1, 1, 4) == 3
-    assert outside.groups(1, 1, 1, 1, 1) == 1
-    assert outside.communicators(8, 3).high > outside.communicators(8, 1).high
-    assert outside.communicators(8, 3).low == outside.communicators(8, 1).low
-    assert outside.communicators(1).high == 0
+    assert non_torch.groups(2, 2, 1, 1, 4) == 3
+    assert non_torch.groups(1, 1, 1, 1, 1) == 1
+    assert non_torch.communicators(8, 3).high > non_torch.communicators(8, 1).high
+    assert non_torch.communicators(8, 3).low == non_torch.communicators(8, 1).low
+    assert non_torch.communicators(1).high == 0
 
 
 def test_roles_on_one_card_leave_each_other_less() -> None:

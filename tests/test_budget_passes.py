@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from books import book
 
-from diagnose.budget import Moment, ledgers
+from diagnose.budget.model.ledger import Moment
+from diagnose.budget.moments.role_ledgers import ledgers
 
 #: 28 layers, keys 512 wide, 152064 logits.
 JOB: dict[str, Any] = {

@@ -8,7 +8,8 @@ import pytest
 from books import book
 
 from diagnose import catalogue
-from diagnose.budget import Ledger, ledgers
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook
 from diagnose.units import Size
 

@@ -14,7 +14,8 @@ from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from diagnose.budget import Ledger, Term, ledgers
+from diagnose.budget.model.ledger import Ledger, Term
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook
 
 REFERENCES = {

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose.budget import remembered
-from diagnose.budget.remembered import Memory
+from diagnose.budget.moments import read_set_memo
+from diagnose.budget.moments.read_set_memo import Memory
 from diagnose.facts import Fact, FactBook, Origin, Witness
 
 NAMES = ("train.micro_batch_size", "zero.stage", "train.precision", "log.phase")
@@ -58,7 +58,7 @@ def test_what_nobody_asks_for_makes_no_difference() -> None:
 
 
 def test_too_many_results_are_forgotten(monkeypatch: Any) -> None:
-    monkeypatch.setattr(remembered, "MOST", 3)
+    monkeypatch.setattr(read_set_memo, "MOST", 3)
     memory = Memory(lambda book, role: book.value("zero.stage"))
     for stage in (1, 2, 3, 4, 5, 1, 2):
         assert memory.of(FactBook([Fact("zero.stage", stage, "config", Witness(""))]), "train") == stage

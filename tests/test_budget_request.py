@@ -9,18 +9,20 @@ from books import AXOLOTL_2143, DEEPSEEK, LLAMAFACTORY_6800, TRL_3172, book, eve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from diagnose import shipped
-from diagnose.budget import Attribution, attribute, ledgers
-from diagnose.budget.allocator import CUDA, EXACT, OWN, POWERS, Allocator, allocators, block, divisions, nameless, prints_as, window
-from diagnose.budget.implied import implied
-from diagnose.budget.known import within
-from diagnose.budget.setup import Setup
-from diagnose.budget.tensors import Tensor, tensors
+from diagnose import rule_files
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.attribution.tensor_table import Tensor, tensors
+from diagnose.budget.derived.implied_by_request import implied
+from diagnose.budget.model.allocator import CUDA, EXACT, OWN, POWERS, Allocator, allocators, block, divisions, nameless, prints_as, window
+from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import within
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Value, declared
-from diagnose.parse import read
-from diagnose.parse.event import Event
-from diagnose.scan import scan
-from diagnose.source import Source
+from diagnose.parse.log_reader import read
+from diagnose.parse.model.event import Event
+from diagnose.scan.log_scan import scan
+from diagnose.scan.source import Source
 from diagnose.units import Size, Version, torch_prints
 
 MIB = 2**20
@@ -217,8 +219,8 @@ RUNS: tuple[dict[str, Any], ...] = (
 
 
 def settled(facts: dict[str, Any]) -> Setup:
-    from diagnose.budget.roles import roles
-    from diagnose.budget.setup import setup
+    from diagnose.budget.model.job_roles import roles
+    from diagnose.budget.model.role_setup import setup
 
     known = book(facts)
     return setup(known, roles(known)[0])
@@ -228,9 +230,9 @@ def settled(facts: dict[str, Any]) -> Setup:
 def test_what_is_printed_is_read_back(index: int) -> None:
     """Round trip: each formula of each tensor that a run may have, printed as its device prints it, in the frame that makes it, is
     attributed to a tensor that this frame shows and that prints so; where another one goes first, that is counted as a coincidence."""
-    from diagnose.budget.attribute import _more
-    from diagnose.budget.candidate import value
-    from diagnose.budget.tensors import possible
+    from diagnose.budget.attribution.request_tensor import _more
+    from diagnose.budget.attribution.tensor_candidate import value
+    from diagnose.budget.attribution.tensor_table import possible
 
     facts = RUNS[index]
     job = settled(facts)
@@ -443,7 +445,7 @@ def test_spans_of_releases() -> None:
     assert within(">=4.53 <4.56", Version("4.53.0"))
     assert not within(">=4.53 <4.56", Version("4.56"))
     assert within("<2.3", None)
-    for entry in shipped.table("tensors"):
+    for entry in rule_files.table("tensors"):
         for name, span in entry.get("only", {}).items():
             if isinstance(span, str) and name not in ("framework", "stage", "family", "optimizer", "engine"):
                 assert within(span, None)

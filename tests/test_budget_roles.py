@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from books import GIB, book
 
-from diagnose.budget import Ledger, ledgers
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers
 
 REWARD = "Qwen/Qwen2.5-7B-Instruct"
 P, VH = 7615616512, 152064 * 3584

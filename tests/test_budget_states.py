@@ -9,12 +9,12 @@ from books import book, fact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters.settings import ConfigSource
-from diagnose.budget import Ledger, ledgers
-from diagnose.budget.ledger import Term
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.budget.model.ledger import Ledger, Term
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 
 #: Llama 2 7B: P = 6738415616, V*h = 131072000, linears of the layers 6476005376, of a layer 202383360 parameters with its norms.
 LLAMA: dict[str, Any] = {
@@ -222,7 +222,7 @@ def test_old_bitsandbytes_keeps_the_input_of_every_linear(release: str | None, e
 
 def told(name: str, text: str, *more: tuple[str, str]) -> FactBook:
     files = [ConfigSource(name, text.encode()), *(ConfigSource(other, body.encode()) for other, body in more)]
-    return FactBook(adapters.read(files, Reading(), FactBook()).facts)
+    return FactBook(config_reader.read(files, Reading(), FactBook()).facts)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from books import GIB, book
 
-from diagnose.budget import Ledger, Moment, ledgers
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.units import Size
 
 P, VH, LARGEST = 7615616512, 152064 * 3584, 3584 * 18944

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from books import GIB, book, event
 
-from diagnose.budget import attribute, facts, ledgers
-from diagnose.budget.ledger import Term
-from diagnose.budget.roles import roles
-from diagnose.budget.setup import setup
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.catalogue import model_of_config
 from diagnose.facts import Fact, FactBook, Witness
 

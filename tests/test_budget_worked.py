@@ -8,12 +8,13 @@ import pytest
 from books import GIB, book
 
 from diagnose import catalogue
-from diagnose.budget import Ledger, Moment, ledgers
-from diagnose.budget.activations import layer
-from diagnose.budget.allocator import block
-from diagnose.budget.formula import formula
-from diagnose.budget.roles import roles
-from diagnose.budget.setup import setup
+from diagnose.budget.model.allocator import block
+from diagnose.budget.model.formulas import formula
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.budget.terms.activations import layer
 from diagnose.units import torch_prints
 
 #: Two rows of 4096 packed tokens, 16-bit weights and states (torchtune's README, "optimization flags").

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import catalogue, shipped
+from diagnose import catalogue, rule_files
 from diagnose.catalogue.entries import shape_of
-from diagnose.complaints import Complaint
+from diagnose.errors import UserError
 from diagnose.units import Size
 
 ROOT = Path(__file__).resolve().parent.parent
-FAMILIES: dict[str, dict[str, Any]] = shipped.table("models")
+FAMILIES: dict[str, dict[str, Any]] = rule_files.table("models")
 ENTRIES = [(family, entry) for family in FAMILIES.values() for entry in family["models"]]
-CARDS = [entry for file in shipped.table("hardware").values() for entry in file.get("cards", ())]
+CARDS = [entry for file in rule_files.table("hardware").values() for entry in file.get("cards", ())]
 
 
 @pytest.mark.parametrize(("family", "entry"), [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
@@ -278,19 +278,19 @@ def test_a_config_counts_to_what_its_entry_counts(config: dict[str, Any], entry:
 
 @pytest.mark.parametrize("gone", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
 def test_a_config_without_a_dimension_says_which(gone: str) -> None:
-    with pytest.raises(Complaint) as told:
+    with pytest.raises(UserError) as told:
         catalogue.model_of_config({key: value for key, value in QWEN.items() if key != gone}, "my/config.json")
     assert gone in str(told.value) and "my/config.json" in str(told.value) and told.value.to("zh") != str(told.value)
 
 
 @pytest.mark.parametrize("zero", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
 def test_a_config_with_no_layers_or_no_width_says_which(zero: str) -> None:
-    with pytest.raises(Complaint, match=zero):
+    with pytest.raises(UserError, match=zero):
         catalogue.model_of_config({**QWEN, zero: 0})
 
 
 def test_a_latent_config_without_its_ranks_says_which() -> None:
-    with pytest.raises(Complaint, match="v_head_dim"):
+    with pytest.raises(UserError, match="v_head_dim"):
         catalogue.model_of_config({**LITE, "v_head_dim": None})
 
 
@@ -321,7 +321,7 @@ def test_a_strange_config_of_uneven_layers_is_a_complaint_or_a_shape(changes: di
     text = json.loads(json.dumps({**GEMMA4["text_config"], **changes}))  # type: ignore[dict-item]
     try:
         shape = catalogue.model_of_config({**GEMMA4, "text_config": text})
-    except Complaint:
+    except UserError:
         return
     assert shape.params > 0
 
@@ -329,11 +329,11 @@ def test_a_strange_config_of_uneven_layers_is_a_complaint_or_a_shape(changes: di
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted({*QWEN, *LITE, *GEMMA, *VISION})), json_values))
 def test_a_strange_config_is_a_complaint_or_a_shape(changes: dict[str, Any]) -> None:
-    """A config.json comes from a stranger: nothing but Complaint may come out of reading it."""
+    """A config.json comes from a stranger: nothing but UserError may come out of reading it."""
     for base in (QWEN, LITE, {**QWEN, "model_type": "qwen2_vl", "vision_config": VISION | changes}):
         try:
             shape = catalogue.model_of_config(json.loads(json.dumps({**base, **changes})))
-        except Complaint:
+        except UserError:
             continue
         assert shape.params > 0
 

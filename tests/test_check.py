@@ -14,19 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose import budget, check
-from diagnose.budget.ledger import Ledger
+from diagnose import check
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments import role_ledgers
 from diagnose.catalogue import sizes_sold
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
-from diagnose.plan import fit
-from diagnose.plan.advise import job_of
-from diagnose.plan.frontier import outlook
-from diagnose.plan.levers import levers
-from diagnose.plan.outlook import Reach
-from diagnose.plan.reach import Past, furthest
-from diagnose.plan.track import FITTING, Track
-from diagnose.report import Diagnosis
-from diagnose.surfaces import cli
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.outlook.frontier import outlook
+from diagnose.plan.outlook.memory_levers import levers
+from diagnose.plan.pricing import fit
+from diagnose.plan.pricing.growth import FITTING, Track
+from diagnose.plan.pricing.reach import Past, furthest
+from diagnose.plan.rules.outlook import Reach
+from diagnose.surfaces.cli import command_line
 from diagnose.units import Size
 
 GIB = 2**30
@@ -66,7 +67,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
     def run(*words: str) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", ["oomdoctor", *words])
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            command_line.main()
         return int(left.value.code or 0), capfd.readouterr().out
 
     return run
@@ -228,7 +229,7 @@ def test_a_frontier_draws_few_ledgers(config: str, most: int) -> None:
 
     def reprice(book: FactBook) -> tuple[Ledger, ...]:
         asked.append(book)
-        return budget.ledgers(book)
+        return role_ledgers.ledgers(book)
 
     assert outlook(job_of(FactBook(seen.facts), seen.ledgers, seen.judgement, seen.documents, reprice=reprice)).ways
     assert len(asked) <= most
@@ -278,8 +279,8 @@ def test_the_exit_status_says_it(command: Any, tmp_path: Path, gpu: str | None, 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("gpu", ["RTX4090-24GB", "A100-80GB", None])
 def test_the_answer_fits_eighty_columns_and_markdown_has_the_table(gpu: str | None, lang: Any) -> None:
-    from diagnose.render import RENDERERS, View
-    from diagnose.render.layout import cells
+    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.parts.layout import cells
 
     diagnosis = lora(gpu=gpu)
     text = RENDERERS["text"](diagnosis, lang, View(verbose=True))
@@ -394,7 +395,7 @@ def test_a_dial_is_turned_to_what_fits_and_says_where() -> None:
 @pytest.mark.parametrize("path", ["verl/grpo-with-fsdp-offload.sh", "openrlhf/ppo-with-a-critic-over-ray.sh"])
 def test_an_engine_is_said_to_set_no_limit_wherever_it_runs(path: str) -> None:
     """verl's shares the cards of the policy, OpenRLHF's has its own."""
-    from diagnose.render import RENDERERS, View
+    from diagnose.render.formats import RENDERERS, View
 
     text = RENDERERS["text"](check([CORPUS / path], gpu="H100-80GB"), "en", View())
     said = " ".join(text.split())
@@ -411,7 +412,7 @@ def test_the_frontier_asks_for_few_ledgers() -> None:
 
         def reprice(book: FactBook, asked: list[FactBook] = asked) -> tuple[Ledger, ...]:
             asked.append(book)
-            return budget.ledgers(book)
+            return role_ledgers.ledgers(book)
 
         job.reprice = reprice
         assert outlook(job).ways

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from samples import SAMPLES
 
+from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.phrases import same
-from diagnose.report import Diagnosis, Verdict
-from diagnose.surfaces import answer, cli, patching, speak
-from diagnose.surfaces.answer import Asked, Shown
+from diagnose.surfaces.cli import command_line
+from diagnose.surfaces.term import answer_command, console, patch_writer
+from diagnose.surfaces.term.answer_command import Asked, Shown
 
 LOG = (
     "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which "
@@ -34,7 +35,7 @@ def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     def run(*words: str | Path) -> SimpleNamespace:
         monkeypatch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            command_line.main()
         out, err = capfd.readouterr()
         return SimpleNamespace(status=int(left.value.code or 0), out=out, err=err)
 
@@ -45,7 +46,7 @@ def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make `explain` and `check` answer with a given diagnosis (an exception is raised)."""
-    import diagnose.explain  # noqa: F401 - loaded, so that it can be replaced below
+    import diagnose.pipeline  # noqa: F401 - loaded, so that it can be replaced below
 
     def tell(diagnosis: Diagnosis | Exception) -> list[dict[str, Any]]:
         asked: list[dict[str, Any]] = []
@@ -57,7 +58,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Any:
             return diagnosis
 
         for name in ("explain", "check"):
-            monkeypatch.setattr(sys.modules["diagnose.explain"], name, fake)
+            monkeypatch.setattr(sys.modules["diagnose.pipeline"], name, fake)
         return asked
 
     return tell
@@ -177,12 +178,12 @@ def test_the_quick_reading_and_typers_agree(line: str, monkeypatch: pytest.Monke
         return 0
 
     for name in ("explain", "check", "facts"):
-        monkeypatch.setattr(answer, name, hear)
+        monkeypatch.setattr(answer_command, name, hear)
     words = line.split()
-    read = cli.understood(words)
+    read = command_line.understood(words)
     assert read is not None
-    cli.task(words[0], *read)()
-    from diagnose.surfaces.app import app
+    command_line.task(words[0], *read)()
+    from diagnose.surfaces.cli.commands import app
 
     with pytest.raises(SystemExit):
         app(words, prog_name="oomdoctor")
@@ -198,12 +199,12 @@ def test_the_quick_reading_and_typers_agree(line: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("command", ["explain", "check", "facts"])
 def test_the_quick_reading_knows_every_option_of_typers(command: str) -> None:
-    from diagnose.surfaces.app import app
+    from diagnose.surfaces.cli.commands import app
 
     found = next(each for each in app.registered_commands if each.callback is not None and each.callback.__name__ == command)
     assert found.callback is not None
     hints = found.callback.__annotations__
-    flags = {flag for pair in cli.OPTIONS[command].values() for flag in [pair[0]]}
+    flags = {flag for pair in command_line.OPTIONS[command].values() for flag in [pair[0]]}
     assert flags == set(hints) - {"return", "log", "file"}
 
 
@@ -223,7 +224,7 @@ def test_the_quick_reading_knows_every_option_of_typers(command: str) -> None:
     ],
 )
 def test_anything_unusual_is_left_to_typer(line: str) -> None:
-    assert cli.understood(line.split()) is None
+    assert command_line.understood(line.split()) is None
 
 
 # -- inputs
@@ -295,21 +296,21 @@ def test_columns_and_no_color_are_respected(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert speak.view().width == 60 and speak.view().colour
+    assert console.view().width == 60 and console.view().colour
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not speak.view().colour
+    assert not console.view().colour
 
 
 @pytest.mark.parametrize(("variable", "lang"), [("zh_CN.UTF-8", "zh"), ("en_US.UTF-8", "en"), ("C", "en"), ("de_DE", "en")])
 def test_the_language_is_the_locales(monkeypatch: pytest.MonkeyPatch, variable: str, lang: str) -> None:
     monkeypatch.setenv("LC_ALL", variable)
-    assert speak.language() == lang
+    assert console.language() == lang
 
 
 def test_a_terminal_that_cannot_write_bars_gets_plain_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     buffer = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="ascii"))
-    speak.say("█ 显存")
+    console.say("█ 显存")
     assert buffer.getvalue() == b"# ??\n"
 
 
@@ -428,7 +429,7 @@ def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "replace", refuse)
     document = SAMPLES["dpo_logits"]().documents[0]
     with pytest.raises(Exception, match="No space left"):
-        patching.replace(config, document, "cutoff_len: 1536\n", "en")
+        patch_writer.replace(config, document, "cutoff_len: 1536\n", "en")
     assert config.read_text() == "cutoff_len: 4096\n"
     assert not [path for path in config.parent.iterdir() if path.name.startswith(".")]
 
@@ -440,7 +441,7 @@ def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.Mon
 def test_a_plain_answer_imports_neither_typer_nor_rich_nor_pydantic(words: list[str], log: Path) -> None:
     code = (
         "import sys; sys.argv = ['oomdoctor', *sys.argv[1:]]\n"
-        "from diagnose.surfaces.cli import main\n"
+        "from diagnose.surfaces.cli.command_line import main\n"
         "try: main()\n"
         "except SystemExit: print(*sorted({'typer', 'rich', 'pydantic'} & set(sys.modules)), file=sys.stderr)"
     )
@@ -450,10 +451,10 @@ def test_a_plain_answer_imports_neither_typer_nor_rich_nor_pydantic(words: list[
 
 def test_a_patch_on_a_terminal_cannot_steer_it(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
     """In a pipe it is exact to the byte; on a screen it is only looked at."""
-    monkeypatch.setattr("diagnose.plan.patch.diff", lambda *_: "+key: 1\n # \x1b[2J\n")
+    monkeypatch.setattr("diagnose.plan.patch.patching.diff", lambda *_: "+key: 1\n # \x1b[2J\n")
     printed: list[str] = []
-    monkeypatch.setattr(speak, "say", printed.append)
+    monkeypatch.setattr(console, "say", printed.append)
     for tty in (True, False):
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda tty=tty: tty))
-        patching.write(SAMPLES["dpo_logits"](), (), Shown(patch="-"))
+        patch_writer.write(SAMPLES["dpo_logits"](), (), Shown(patch="-"))
     assert printed == ["+key: 1\n # �[2J\n", "+key: 1\n # \x1b[2J\n"]

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from test_run_terminal import Terminal
 
-from diagnose.render import stream
+from diagnose.render.text import stream
 
-ENTRY = "from diagnose.surfaces.cli import main; main()"
+ENTRY = "from diagnose.surfaces.cli.command_line import main; main()"
 
 
 def ran(*words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cases import CORPUS, diagnosed, folders, report
 
-from diagnose.cluster import digest
-from diagnose.cluster.fingerprint import parts
+from diagnose.cluster.store import digests
+from diagnose.cluster.store.fingerprints import parts
 
 CASES = folders()
 
@@ -20,14 +20,14 @@ CASES = folders()
 @pytest.mark.parametrize("case", CASES)
 def test_it_says_what_the_report_says(case: str) -> None:
     """Status, figures, causes, remedies and plan, each as the report of the contract has it; of configs and logs the base names."""
-    kept, told = digest.read(digest.digest(diagnosed(case))), report(case)
+    kept, told = digests.read(digests.digest(diagnosed(case))), report(case)
     assert [kept[key] for key in ("status", "family", "phase")] == [told["verdict"][key] for key in ("status", "family", "phase")]
     assert kept["headline"] == {"en": told["verdict"]["headline"], "zh": report(case, "zh")["verdict"]["headline"]}
     for root in [] if told["verdict"]["event"] is None else [told["events"][told["verdict"]["event"]]]:
-        for name in digest.FIGURES:
+        for name in digests.FIGURES:
             assert kept["event"][name] == (root[name] and root[name]["bytes"])
     causes = [(cause["id"], cause["rule"], cause["certainty"], cause["also_true"]) for cause in told["causes"]]
-    assert [(each["cause"], each["rule"], each["certainty"], each["also_true"]) for each in kept["causes"]] == causes[: digest.CAUSES]
+    assert [(each["cause"], each["rule"], each["certainty"], each["also_true"]) for each in kept["causes"]] == causes[: digests.CAUSES]
     known = {(remedy["id"], remedy["rule"], remedy["fits"]) for remedy in told["remedies"]}
     assert {(each["remedy"], each["rule"], each["fits"]) for each in kept["remedies"]} <= known
     if told["plan"] is None or not told["plan"]["steps"]:
@@ -37,16 +37,16 @@ def test_it_says_what_the_report_says(case: str) -> None:
     assert {each["remedy"] for each in kept["remedies"] if each["planned"]} == {step for step in told["plan"]["steps"] if step in
                                                                               {remedy["id"] for remedy in told["remedies"]}}  # fmt: skip
     edits = [(each["key"], each["from"], each["to"]) for each in told["plan"]["edits"]]
-    assert [(each["key"], each["from"], each["to"]) for each in kept["plan"]["edits"]] == edits[: digest.EDITS]
+    assert [(each["key"], each["from"], each["to"]) for each in kept["plan"]["edits"]] == edits[: digests.EDITS]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_in_it_belongs_to_one_job(case: str) -> None:
     """A digest answers other jobs too: no folder of this one is named, and the parts are those of the fingerprint."""
-    text = digest.digest(diagnosed(case))
+    text = digests.digest(diagnosed(case))
     assert str(CORPUS) not in text
     found = parts(diagnosed(case))
-    assert digest.read(text)["parts"] == (None if found is None else found._asdict())
+    assert digests.read(text)["parts"] == (None if found is None else found._asdict())
 
 
 def sentences(value: Any) -> Iterator[dict[str, str]]:
@@ -61,7 +61,7 @@ def sentences(value: Any) -> Iterator[dict[str, str]]:
 
 
 def test_every_sentence_is_there_in_both_languages() -> None:
-    told = [each for case in CASES for each in sentences(digest.read(digest.digest(diagnosed(case))))]
+    told = [each for case in CASES for each in sentences(digests.read(digests.digest(diagnosed(case))))]
     assert len(told) > 10 * len(CASES)
     assert all(bool(each["en"]) == bool(each["zh"]) for each in told)
 
@@ -69,17 +69,17 @@ def test_every_sentence_is_there_in_both_languages() -> None:
 def test_it_is_small_and_quickly_made() -> None:
     """Some KB each: a database of a million failures must stay a file that one can copy. Well under a millisecond each."""
     failures = [diagnosed(case) for case in CASES if diagnosed(case).root is not None]
-    sizes = [len(digest.digest(each).encode()) for each in failures]
+    sizes = [len(digests.digest(each).encode()) for each in failures]
     assert median(sizes) < 6 << 10 and max(sizes) < 10 << 10
     spent = []
     for _ in range(5):
         begun = process_time()
         for each in failures:
-            digest.digest(each)
+            digests.digest(each)
         spent.append((process_time() - begun) / len(failures))
     assert min(spent) < 0.001
 
 
 def test_it_is_plain_json() -> None:
-    text = digest.digest(diagnosed("llamafactory-6800"))
-    assert json.loads(text)["version"] == digest.VERSION and "\n" not in text
+    text = digests.digest(diagnosed("llamafactory-6800"))
+    assert json.loads(text)["version"] == digests.VERSION and "\n" not in text

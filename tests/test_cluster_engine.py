@@ -15,14 +15,14 @@ import pytest
 from many import QUIET, failure, lay
 
 from diagnose import explain, workers
-from diagnose.cluster import engine, minder, rows, work
-from diagnose.cluster.digest import digest
-from diagnose.cluster.engine import Brought, Shared, local
-from diagnose.cluster.job import About, Job
-from diagnose.cluster.minder import Limits
-from diagnose.cluster.result import Result
-from diagnose.cluster.task import Asked, Task
-from diagnose.complaints import Complaint
+from diagnose.cluster.find.job import About, Job
+from diagnose.cluster.run import job_work, local_engine, task_rows, worker_supervisor
+from diagnose.cluster.run.local_engine import Brought, Shared, local
+from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.worker_supervisor import Limits
+from diagnose.cluster.store.digests import digest
+from diagnose.cluster.store.result import Result
+from diagnose.errors import UserError
 from diagnose.phrases import Text
 from diagnose.record import replace
 
@@ -34,7 +34,7 @@ def tasks(top: Path) -> list[Task]:
 
 def faulty(pipe: Any, asked: Asked, limits: Limits) -> None:
     """A worker that dies, hangs or takes all memory at some jobs."""
-    real = work._worked
+    real = job_work._worked
 
     def worked(task: Task, asked: Asked, claim: Any) -> Result:
         name = Path(task.job.id).parent.name
@@ -46,13 +46,13 @@ def faulty(pipe: Any, asked: Asked, limits: Limits) -> None:
             bytearray(limits.memory)
         return real(task, asked, claim)
 
-    work._worked = worked
-    minder.life(pipe, asked, limits)
+    job_work._worked = worked
+    worker_supervisor.life(pipe, asked, limits)
 
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minder, "life", faulty)
+    monkeypatch.setattr(worker_supervisor, "life", faulty)
 
 
 def named(top: Path, *names: str) -> list[Task]:
@@ -126,7 +126,7 @@ def test_a_file_that_a_config_names_makes_a_difference(tmp_path: Path) -> None:
         (folder / "error.log").write_text(failure(1))
         (folder / "train.yaml").write_text("stage: sft\ndeepspeed: ds/zero.json\n")
         (folder / "ds" / "zero.json").write_text(json.dumps({"zero_optimization": {"stage": stage}}))
-        same.append(work.work(Task(Job("x", (str(folder / "error.log"),), (str(folder / "train.yaml"),))), Asked()).same)
+        same.append(job_work.work(Task(Job("x", (str(folder / "error.log"),), (str(folder / "train.yaml"),))), Asked()).same)
     assert same[0] and same[0] != same[1]
 
 
@@ -137,11 +137,11 @@ def test_a_job_that_was_only_touched_is_not_diagnosed(tmp_path: Path) -> None:
     log = tmp_path / "error.log"
     log.write_text(failure(1))
     job = Job(str(log), (str(log),))
-    first = work.work(Task(job), Asked())
+    first = job_work.work(Task(job), Asked())
     os.utime(log, (5, 5))
-    touched = work.work(Task(job, first.content), Asked())
+    touched = job_work.work(Task(job, first.content), Asked())
     log.write_text(failure(2))
-    changed = work.work(Task(job, first.content), Asked())
+    changed = job_work.work(Task(job, first.content), Asked())
     assert touched.reused and not changed.reused
     assert first.stamp != touched.stamp and changed.status == "oom" and changed.content != first.content
 
@@ -150,9 +150,9 @@ def test_what_the_scheduler_says_anew_is_taken_up(tmp_path: Path) -> None:
     log = tmp_path / "error.log"
     log.write_text(QUIET)
     job = Job("1", (str(log),), about=About("slurm", "1", state="RUNNING", elapsed=10.0))
-    first = work.work(Task(job), Asked())
+    first = job_work.work(Task(job), Asked())
     ended = replace(job, about=About("slurm", "1", state="FAILED", elapsed=99.0))
-    assert not work.work(Task(ended, first.content), Asked()).reused
+    assert not job_work.work(Task(ended, first.content), Asked()).reused
 
 
 # -- processes that die
@@ -212,8 +212,8 @@ def test_processes_are_replaced_after_their_life(tmp_path: Path, monkeypatch: py
             started.append(self.process.pid)
 
     monkeypatch.setattr(workers, "Worker", Counted)
-    monkeypatch.setattr(minder, "LIFE", 2)
-    monkeypatch.setattr(engine, "CHUNK", 2)
+    monkeypatch.setattr(worker_supervisor, "LIFE", 2)
+    monkeypatch.setattr(local_engine, "CHUNK", 2)
     assert len(list(local(tasks(lay(tmp_path, 6)), Asked(), 1))) == 6
     assert len(set(started)) >= 3
 
@@ -223,8 +223,8 @@ def dead(*_: Any) -> None:
 
 
 def test_a_process_that_cannot_be_started_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minder, "life", dead)
-    with pytest.raises(Complaint, match="no worker process could be started"):
+    monkeypatch.setattr(worker_supervisor, "life", dead)
+    with pytest.raises(UserError, match="no worker process could be started"):
         list(local(tasks(lay(tmp_path, 2)), Asked(), 1))
 
 
@@ -240,8 +240,8 @@ def test_no_process_is_left_when_nobody_wants_more(tmp_path: Path) -> None:
 
 def test_no_more_is_taken_than_can_be_worked_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory does not grow with the number of jobs: who takes no results stops the search."""
-    monkeypatch.setattr(engine, "AHEAD", 4)
-    monkeypatch.setattr(engine, "BEHIND", 4)
+    monkeypatch.setattr(local_engine, "AHEAD", 4)
+    monkeypatch.setattr(local_engine, "BEHIND", 4)
     log = tmp_path / "a.log"
     log.write_text(QUIET)
     taken = 0
@@ -256,7 +256,7 @@ def test_no_more_is_taken_than_can_be_worked_on(tmp_path: Path, monkeypatch: pyt
     for _ in range(10):
         next(found)
     time.sleep(0.3)
-    assert taken <= 10 + 4 + 4 + 2 * engine.CHUNK
+    assert taken <= 10 + 4 + 4 + 2 * local_engine.CHUNK
     found.close()
 
 
@@ -276,7 +276,7 @@ def test_a_result_survives_as_a_row(tmp_path: Path) -> None:
     top = lay(tmp_path, 2)
     (top / "job001" / "second.log").write_text("x")
     job = Job("7", (str(top / "job001" / "error.log"),), ("c.yaml",), About("slurm", "7", user="用户", gpus=8, elapsed=3.5), "name")
-    assert rows.to_task(rows.of_task(Task(job, "c"))) == Task(job, "c")
-    for each in (work.work(Task(replace(job, configs=())), Asked()), work.work(Task(job), Asked())):
-        row = rows.of_result(each)
-        assert rows.to_result(row) == each and set(row) == set(rows.COLUMNS)
+    assert task_rows.to_task(task_rows.of_task(Task(job, "c"))) == Task(job, "c")
+    for each in (job_work.work(Task(replace(job, configs=())), Asked()), job_work.work(Task(job), Asked())):
+        row = task_rows.of_result(each)
+        assert task_rows.to_result(row) == each and set(row) == set(task_rows.COLUMNS)

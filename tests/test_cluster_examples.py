@@ -159,7 +159,7 @@ def test_the_command_of_the_cron_job_is_one_that_we_have() -> None:
     """Every option of it parses, and the variables that it uses are set."""
     import typer
 
-    from diagnose.surfaces.app import app
+    from diagnose.surfaces.cli.commands import app
 
     (container,) = pod_of_job()["containers"]
     environment = {variable["name"]: variable.get("value", "https://hooks.example/x") for variable in container["env"]}
@@ -184,8 +184,8 @@ gone-0    0/1   Error              0            5h
 
 def test_what_the_cron_job_collects_is_what_triage_reads(tmp_path: Path) -> None:
     """The collecting script with a kubectl of ours, then the finding of jobs on what it left."""
-    from diagnose.cluster.finding import find
-    from diagnose.cluster.job import Job
+    from diagnose.cluster.find.job import Job
+    from diagnose.cluster.find.job_finder import find
 
     ended = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
     names = ("sft-0", "ppo-0", "fine-0", "done-0", "gone-0")

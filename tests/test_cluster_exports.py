@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.cluster import said
-from diagnose.cluster.finding import find
-from diagnose.cluster.job import About, Job, Unfound
-from diagnose.cluster.listed import Listed, Shelf
-from diagnose.cluster.marks import stamp
-from diagnose.cluster.opening import materials
-from diagnose.cluster.slurm import is_header, rows
-from diagnose.cluster.task import Asked, Task
-from diagnose.cluster.values import values
-from diagnose.cluster.work import work
-from diagnose.complaints import Complaint
-from diagnose.explain import explain
+from diagnose.cluster.find import coerce as said
+from diagnose.cluster.find.file_stamp import stamp
+from diagnose.cluster.find.job import About, Job, Unfound
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.find.job_index import Listed, Shelf
+from diagnose.cluster.find.job_opening import materials
+from diagnose.cluster.find.json_stream import values
+from diagnose.cluster.find.sacct import is_header, rows
+from diagnose.cluster.run.job_work import work
+from diagnose.cluster.run.task import Asked, Task
+from diagnose.errors import UserError
+from diagnose.pipeline import explain
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
@@ -392,7 +392,7 @@ def test_the_shelf_holds_no_job(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['[{"a": 1}, {"a": ', '{"items": [{"a": 1}, nonsense]}', "[1, 2"])
 def test_json_that_is_cut_off_is_said_after_what_stands_before(text: str) -> None:
     seen: list[Any] = []
-    with pytest.raises(Complaint, match="line 1"):
+    with pytest.raises(UserError, match="line 1"):
         seen.extend(value for _, value in values(io.BytesIO(text.encode()), "x"))
 
 

@@ -19,14 +19,14 @@ from many import QUIET, failure, lay, rows, still  # noqa: F401
 from test_cli import oomdoctor  # noqa: F401
 
 from diagnose import triage, workers
-from diagnose.cluster import content, work
-from diagnose.cluster import triage as story
-from diagnose.cluster.job import Job
-from diagnose.cluster.refused import refusals
-from diagnose.cluster.result import Result
-from diagnose.cluster.store import Store
-from diagnose.cluster.task import Asked, Task
-from diagnose.complaints import Complaint
+from diagnose.cluster.cluster_errors import refusals
+from diagnose.cluster.find.job import Job
+from diagnose.cluster.run import content_hash, job_work
+from diagnose.cluster.run import triage_run as story
+from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.store.result import Result
+from diagnose.cluster.store.result_store import Store
+from diagnose.errors import UserError
 from diagnose.phrases import Text
 
 pytestmark = pytest.mark.usefixtures("still")
@@ -36,7 +36,7 @@ ERRORS = "select fault, message_en from errors order by 1, 2"
 
 def read(*logs: Path) -> Result:
     """One job, read in this process."""
-    return work.work(Task(Job("x", tuple(map(str, logs)))), Asked())
+    return job_work.work(Task(Job("x", tuple(map(str, logs)))), Asked())
 
 
 # -- inputs
@@ -85,19 +85,19 @@ def test_a_broken_archive(tmp_path: Path, left: float) -> None:
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "a.log"
     log.write_text(failure(1) + QUIET * 40_000)
-    real = content._File.readinto
+    real = content_hash._File.readinto
 
     def cut(self: Any, target: Any) -> int:
         count = real(self, target)
         os.truncate(log, 100)
         return count
 
-    monkeypatch.setattr(content._File, "readinto", cut)
+    monkeypatch.setattr(content_hash._File, "readinto", cut)
     found = read(log)
     assert found.status == "oom" and [each.fault for each in found.troubles] == ["shrunk"]
     monkeypatch.undo()
     log.write_text(QUIET)
-    assert work.work(Task(Job("x", (str(log),)), found.content), Asked()).status == "none"  # it is read again
+    assert job_work.work(Task(Job("x", (str(log),)), found.content), Asked()).status == "none"  # it is read again
 
 
 def masked(pipe: Any) -> None:
@@ -128,12 +128,12 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path) -> Non
     first = read(log)
     with log.open("a") as file:
         file.write(failure(1))
-    assert work.work(Task(Job("x", (str(log),)), first.content), Asked()).status == "oom"
+    assert job_work.work(Task(Job("x", (str(log),)), first.content), Asked()).status == "oom"
 
 
 def test_a_config_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(failure(1))
-    found = work.work(Task(Job("x", (str(tmp_path / "a.log"),), (str(tmp_path / "gone.yaml"),))), Asked())
+    found = job_work.work(Task(Job("x", (str(tmp_path / "a.log"),), (str(tmp_path / "gone.yaml"),))), Asked())
     told = [each.message.en for each in found.troubles] or [found.error.en if found.error else ""]
     assert "gone.yaml" in told[0]
 
@@ -181,11 +181,11 @@ def test_a_worker_that_is_killed_from_outside(tmp_path: Path) -> None:
 
 def test_when_nothing_can_be_stored_nobody_works_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any) -> None:
-        raise Complaint(Text("full", "满"))
+        raise UserError(Text("full", "满"))
 
     monkeypatch.setattr(story, "BATCH", 2)
     monkeypatch.setattr(Store, "add", refused)
-    with pytest.raises(Complaint, match="full"):
+    with pytest.raises(UserError, match="full"):
         list(triage([lay(tmp_path / "jobs", 20)], store=tmp_path / "t.duckdb", workers=2))
     assert not multiprocessing.active_children()
     monkeypatch.undo()
@@ -274,7 +274,7 @@ if __name__ == "__main__":
     try:
         for result in run.results():
             pass
-    except story.Complaint as refusal:
+    except story.UserError as refusal:
         print(refusal)
 """
 
@@ -297,7 +297,7 @@ def test_words_of_the_database_are_sentences(tmp_path: Path) -> None:
     """An error of which we know nothing is told in its own words."""
     store = Store.open(tmp_path / "t.duckdb")
     try:
-        with pytest.raises(Complaint, match=r"the database failed .*no_such_table"):
+        with pytest.raises(UserError, match=r"the database failed .*no_such_table"):
             list(store.query("from no_such_table"))
     finally:
         store.close()

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.cluster import address, stores
-from diagnose.cluster.finding import find
-from diagnose.cluster.folders import stem
-from diagnose.cluster.job import Job, Unfound
-from diagnose.cluster.listed import Shelf
-from diagnose.cluster.marks import modified, stamp
-from diagnose.cluster.opening import materials
-from diagnose.complaints import Complaint
-from diagnose.explain import explain
+from diagnose.cluster.find import addresses, object_stores
+from diagnose.cluster.find.file_stamp import modified, stamp
+from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.find.job_folders import stem
+from diagnose.cluster.find.job_index import Shelf
+from diagnose.cluster.find.job_opening import materials
+from diagnose.errors import UserError
+from diagnose.pipeline import explain
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
@@ -312,7 +312,7 @@ def test_a_pattern_tells_jobs_apart(tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_is_none_is_said(tmp_path: Path) -> None:
-    with pytest.raises(Complaint, match="no regular expression"):
+    with pytest.raises(UserError, match="no regular expression"):
         list(find([str(tmp_path)], pattern="("))
 
 
@@ -394,18 +394,18 @@ def test_an_archive_in_an_archive_is_a_job(tmp_path: Path) -> None:
 
 def test_an_archive_is_read_once_for_all_of_its_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty jobs of one tar.gz must not cost twenty times its decompression."""
-    from diagnose.cluster import opening
+    from diagnose.cluster.find import job_opening
 
     packed(tmp_path / "all.tar.gz", {f"{job:02}/error.log": OOM for job in range(20)})
     found = jobs(tmp_path)
     begun: list[str] = []
-    real = opening._Reading.__init__
+    real = job_opening._Reading.__init__
 
-    def begin(self: opening._Reading, archive: str) -> None:
+    def begin(self: job_opening._Reading, archive: str) -> None:
         begun.append(archive)
         real(self, archive)
 
-    monkeypatch.setattr(opening._Reading, "__init__", begin)
+    monkeypatch.setattr(job_opening._Reading, "__init__", begin)
     assert all(texts(job) == [OOM.encode()] for job in found)
     assert len(begun) == 1
 
@@ -414,7 +414,7 @@ def test_a_member_that_is_gone_is_said_when_it_is_read(tmp_path: Path) -> None:
     packed(tmp_path / "all.zip", {f"{job}/error.log": OOM for job in "ab"})
     first, second = jobs(tmp_path)
     packed(tmp_path / "all.zip", {"a/error.log": OOM})
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         materials(second)[0][0].read()
     assert texts(first) == [OOM.encode()]
 
@@ -460,7 +460,7 @@ def test_a_log_that_names_a_path_is_a_log(tmp_path: Path) -> None:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> object:
     fsspec = pytest.importorskip("fsspec")
-    monkeypatch.setitem(stores.STORES, "memory", "memory")
+    monkeypatch.setitem(object_stores.STORES, "memory", "memory")
     store = fsspec.filesystem("memory")
     store.store.clear()
     store.pseudo_dirs[:] = [""]
@@ -536,7 +536,7 @@ def test_a_full_disk_under_the_records_is_one_sentence(tmp_path: Path, monkeypat
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Shelf, "add", full)
-    with pytest.raises(Complaint, match=r"disk is full.*TMPDIR"):
+    with pytest.raises(UserError, match=r"disk is full.*TMPDIR"):
         list(find([str(tmp_path)], pattern="a"))
 
 
@@ -547,6 +547,6 @@ def test_a_full_disk_under_the_records_is_one_sentence(tmp_path: Path, monkeypat
 @settings(max_examples=200, deadline=None)
 def test_any_name_of_bytes_comes_back_from_its_address(name: bytes) -> None:
     path = os.fsdecode(b"/logs/" + name)
-    written = address.written(path)
+    written = addresses.written(path)
     written.encode()
-    assert os.fsencode(address.path_of(written)) == b"/logs/" + name
+    assert os.fsencode(addresses.path_of(written)) == b"/logs/" + name

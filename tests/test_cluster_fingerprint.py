@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose import shipped
-from diagnose.cluster import fingerprint
-from diagnose.cluster.fingerprint import Parts, alike, near, place, user_frame, written_by_user
+from diagnose import rule_files
+from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store.fingerprints import Parts, alike, near, place, user_frame, written_by_user
 from diagnose.facts import Witness, declared
-from diagnose.parse.event import Frame
+from diagnose.parse.model.event import Frame
 from diagnose.record import replace
 from diagnose.units import Size
 
@@ -32,18 +32,18 @@ def test_the_corpus_has_the_fingerprints_that_were_committed() -> None:
 
 def test_a_fingerprint_follows_from_its_parts_alone() -> None:
     """The hash of this version is pinned: the same parts have the same name in every release, whatever the corpus is diagnosed as."""
-    assert fingerprint.version() == 2
+    assert fingerprints.version() == 2
     parts = Parts("torch_cuda", "loss", "train.py:step", "ledger.t_logits_fp32", "logits", "", "train.loss_kernel=none")
-    assert fingerprint.name(parts) == "2:c58e2e1fc01d0a4f"
+    assert fingerprints.name(parts) == "2:c58e2e1fc01d0a4f"
     for held in GOLDEN.values():
-        assert fingerprint.name(Parts(**{key: held[key] for key in Parts._fields})) == held["fingerprint"]
+        assert fingerprints.name(Parts(**{key: held[key] for key in Parts._fields})) == held["fingerprint"]
 
 
 def test_parts_survive_the_database() -> None:
     for held in GOLDEN.values():
         parts = Parts(**{key: held[key] for key in Parts._fields})
-        assert fingerprint.read(parts.as_json()) == parts
-    assert fingerprint.read("{}") == Parts("", "", "", "", "", "", "")
+        assert fingerprints.read(parts.as_json()) == parts
+    assert fingerprints.read("{}") == Parts("", "", "", "", "", "", "")
 
 
 # -- what is no part of it
@@ -72,7 +72,7 @@ def test_lines_paths_processes_ranks_steps_and_sizes_are_no_part(
         free=Size.exactly(size // 2),
         evidence=(Witness(f"{pid}.log", line, 1, f"[rank{rank}] {size}"),),
     )
-    one, other = (fingerprint.parts(replace(base, events=(event, *base.events[1:]))) for event in (root, moved))
+    one, other = (fingerprints.parts(replace(base, events=(event, *base.events[1:]))) for event in (root, moved))
     assert one is not None and one.frame == "train.py:compute_loss"
     assert one == other
 
@@ -88,11 +88,11 @@ def test_a_log_of_another_run_of_the_same_job_has_the_same_fingerprint(case: str
     assert other != text
     log = tmp_path / "error.log"
     log.write_text("another first line\n" * 40 + other, encoding="utf-8")
-    assert fingerprint.fingerprint(run(case, logs=log)) == GOLDEN[case]["fingerprint"]
+    assert fingerprints.fingerprint(run(case, logs=log)) == GOLDEN[case]["fingerprint"]
 
 
 def test_what_did_not_fail_of_memory_has_none() -> None:
-    assert fingerprint.fingerprint(diagnosed("a-kernel-too-large-for-the-chip")) == ""
+    assert fingerprints.fingerprint(diagnosed("a-kernel-too-large-for-the-chip")) == ""
 
 
 # -- the place in user code
@@ -169,7 +169,7 @@ def test_what_is_alike_is_said_in_full(one: Parts, other: Parts) -> None:
     assert set(found.same) | set(found.other) == told and not set(found.same) & set(found.other)
     assert (near(one, other) is None) == (near(other, one) is None)
     if near(one, other) is not None:
-        assert one.cause == other.cause != "" and found.similarity >= fingerprint.NEAR
+        assert one.cause == other.cause != "" and found.similarity >= fingerprints.NEAR
 
 
 def test_one_mistake_at_two_places_of_the_code_is_near() -> None:
@@ -185,8 +185,8 @@ def test_one_mistake_at_two_places_of_the_code_is_near() -> None:
 
 def test_the_table_names_knobs_that_exist_and_are_no_sizes() -> None:
     """A size or a count of rows would part jobs that made the same mistake; a count that names a mode does not."""
-    table: dict[str, Any] = shipped.table("fingerprint")
-    causes = set(shipped.table("vocabulary")["cause"])
+    table: dict[str, Any] = rule_files.table("fingerprint")
+    causes = set(rule_files.table("vocabulary")["cause"])
     assert set(table["knobs"]) <= causes and set(table["rules"]) <= causes
     for name in {knob for knobs in table["knobs"].values() for knob in knobs}:
         entry = declared(name)

@@ -9,8 +9,8 @@ from clusters import CASES, MONDAY, WEEK, Held, cluster, kept
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.cluster.groups import BY, Cost, Group, Summary, summary
-from diagnose.cluster.tallies import OLDEST
+from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary, summary
+from diagnose.cluster.report.report_queries import OLDEST
 
 
 @pytest.fixture(scope="module")

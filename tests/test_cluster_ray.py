@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from many import failure, lay, still, told  # noqa: F401
 
-from diagnose.cluster.store import Store
-from diagnose.cluster.task import Asked
-from diagnose.cluster.triage import Plan, Run
-from diagnose.complaints import Complaint
+from diagnose.cluster.run.task import Asked
+from diagnose.cluster.run.triage_run import Plan, Run
+from diagnose.cluster.store.result_store import Store
+from diagnose.errors import UserError
 
 ray = pytest.importorskip("ray", reason="there is no wheel of ray for this Python or system")
 
@@ -73,11 +73,11 @@ def test_a_cluster_that_cannot_be_reached_is_a_sentence(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refused)
-    with pytest.raises(Complaint, match=r"10.0.0.1:6379: the Ray cluster cannot be reached .ray refused."):
+    with pytest.raises(UserError, match=r"10.0.0.1:6379: the Ray cluster cannot be reached .ray refused."):
         run(tmp_path / "t.duckdb", lay(tmp_path / "jobs", 1), engine="ray", address="10.0.0.1:6379")
 
 
 def test_without_ray_a_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(Complaint, match=r"oomdoctor\[ray\]"):
+    with pytest.raises(UserError, match=r"oomdoctor\[ray\]"):
         run(tmp_path / "t.duckdb", lay(tmp_path / "jobs", 1), engine="ray")

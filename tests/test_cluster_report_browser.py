@@ -12,8 +12,8 @@ import pytest
 from browser import Browser, chromium
 from clusters import cluster
 
-from diagnose.cluster.groups import summary
-from diagnose.cluster.report import write_html
+from diagnose.cluster.report.failure_groups import summary
+from diagnose.cluster.report.report_files import write_html
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.adapters.settings import ConfigSource
-from diagnose.cluster.same import same
-from diagnose.explain import diagnose, read
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.cluster.run.dedupe_key import same
+from diagnose.decide import rule_loader as judge
+from diagnose.decide.expression import parse
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Fact, Witness
-from diagnose.judge import load as judge
-from diagnose.judge.express import parse
-from diagnose.parse.reading import Reading
-from diagnose.plan import load as plan
-from diagnose.report import Diagnosis
-from diagnose.source import Source
+from diagnose.parse.model.reading import Reading
+from diagnose.pipeline import diagnose, read
+from diagnose.plan.rules import remedy_rules as plan
+from diagnose.scan.source import Source
 from diagnose.units import Version
 
 LOG = """\
@@ -116,7 +116,7 @@ def test_equal_keys_have_equal_diagnoses(said: dict[str, Any]) -> None:
 def test_of_a_day_only_what_rules_ask_of_it_keeps_jobs_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two days on one side of every day that a rule names are one, the sides are two; a user's rule may name any day."""
     lines = (parse("log.day < 2024.8.15"),)
-    monkeypatch.setattr("diagnose.cluster.same._of_days", lambda: lines)
+    monkeypatch.setattr("diagnose.cluster.run.dedupe_key._of_days", lambda: lines)
 
     def at(day: str, own_rules: bool = False) -> str:
         fact = Fact("log.day", Version(day), "log", Witness("log"))

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 from many import QUIET, failure, lay, rows, still, told  # noqa: F401
 
 from diagnose import triage, workers
-from diagnose.cluster import schema, tables
-from diagnose.cluster import store as module
-from diagnose.cluster import triage as story
-from diagnose.cluster.engine import Brought
-from diagnose.cluster.export import export
-from diagnose.cluster.job import About, Job
-from diagnose.cluster.perhaps import Perhaps
-from diagnose.cluster.result import Happened, Result, Trouble
-from diagnose.cluster.store import Store
-from diagnose.cluster.task import Asked
-from diagnose.cluster.triage import settled
-from diagnose.complaints import Complaint
+from diagnose.cluster.find.job import About, Job
+from diagnose.cluster.run import triage_run as story
+from diagnose.cluster.run.local_engine import Brought
+from diagnose.cluster.run.task import Asked
+from diagnose.cluster.run.triage_run import settled
+from diagnose.cluster.store import result_rows, schema
+from diagnose.cluster.store import result_store as module
+from diagnose.cluster.store.bloom_filter import Perhaps
+from diagnose.cluster.store.result import Happened, Result, Trouble
+from diagnose.cluster.store.result_store import Store
+from diagnose.cluster.store.table_export import export
+from diagnose.errors import UserError
 from diagnose.phrases import Text
 
 pytestmark = pytest.mark.usefixtures("still")
@@ -149,7 +149,7 @@ def test_what_a_run_over_the_same_paths_no_longer_finds_is_gone(store: Store) ->
 
 def test_half_a_batch_is_never_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.add([result("a")])
-    monkeypatch.setattr(tables, "errors", lambda *_: 1 / 0)
+    monkeypatch.setattr(result_rows, "errors", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         store.add([result("b"), result("a", status="none")])
     monkeypatch.undo()
@@ -274,7 +274,7 @@ def test_a_database_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
     Store.open(path).close()
     with duckdb.connect(str(path)) as held:
         held.execute("update meta set value = '99' where key = 'schema'")
-    with pytest.raises(Complaint, match="newer release"):
+    with pytest.raises(UserError, match="newer release"):
         Store.open(path)
 
 
@@ -282,7 +282,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "t.duckdb"
     with duckdb.connect(str(path)) as held:
         held.execute("create table salaries (name varchar)")
-    with pytest.raises(Complaint, match="something else"):
+    with pytest.raises(UserError, match="something else"):
         Store.open(path)
     with duckdb.connect(str(path)) as held:
         assert held.execute("select count(*) from information_schema.tables").fetchall() == [(1,)]
@@ -310,7 +310,7 @@ def test_a_migration_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatc
     Store.open(path).close()
     monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, 2: ("alter table jobs add column colour varchar", "no sql")})
     monkeypatch.setattr(schema, "VERSION", 2)
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         Store.open(path)
     monkeypatch.undo()
     assert ("colour",) not in rows(path, "select column_name from information_schema.columns where table_name = 'jobs'")

@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from diagnose.cluster.finding import find
-from diagnose.cluster.job import Job, Unfound
-from diagnose.cluster.marks import modified, stamp
-from diagnose.cluster.opening import materials
-from diagnose.explain import explain
+from diagnose.cluster.find.file_stamp import modified, stamp
+from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.find.job_opening import materials
+from diagnose.pipeline import explain
 
 OOM = (
     b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "

@@ -12,9 +12,9 @@ import pytest
 from many import QUIET, failure, lay, rows, still  # noqa: F401
 from test_cli import oomdoctor  # noqa: F401
 
-from diagnose.cluster import conditions
-from diagnose.cluster.groups import BY
-from diagnose.complaints import Complaint
+from diagnose.cluster.report import fail_conditions
+from diagnose.cluster.report.failure_groups import BY
+from diagnose.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("still")
 
@@ -44,11 +44,11 @@ FIGURES = {"jobs": 200.0, "failed": 30.0, "oom": 20.0, "suspected": 10.0, "looka
     ],
 )
 def test_conditions(text: str, holds: bool) -> None:
-    assert conditions.condition(text).holds(FIGURES) is holds
+    assert fail_conditions.condition(text).holds(FIGURES) is holds
 
 
 def test_a_share_of_no_jobs_is_none() -> None:
-    assert not conditions.condition("oom>0%").holds(dict.fromkeys(FIGURES, 0.0))
+    assert not fail_conditions.condition("oom>0%").holds(dict.fromkeys(FIGURES, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -65,22 +65,22 @@ def test_a_share_of_no_jobs_is_none() -> None:
     ],
 )
 def test_what_is_no_condition_is_a_sentence(text: str, said: str) -> None:
-    with pytest.raises(Complaint) as refused:
-        conditions.condition(text)
+    with pytest.raises(UserError) as refused:
+        fail_conditions.condition(text)
     assert said in refused.value.to("en") and refused.value.to("zh") != refused.value.to("en")
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("12h", 43200), ("7d", 604800), ("1.5 w", 907200), ("30s", 30)])
 def test_durations_count_back_from_now(text: str, seconds: float) -> None:
-    assert conditions.since(text, 2_000_000.0) == 2_000_000.0 - seconds
+    assert fail_conditions.since(text, 2_000_000.0) == 2_000_000.0 - seconds
 
 
 def test_dates_are_local_unless_they_name_a_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert conditions.since("2026-11-20T08:00+08:00", 0) == conditions.since("2026-11-20T00:00Z", 0) == 1_795_132_800
+    assert fail_conditions.since("2026-11-20T08:00+08:00", 0) == fail_conditions.since("2026-11-20T00:00Z", 0) == 1_795_132_800
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     try:
-        assert conditions.since("2026-11-20", 0) == 1_795_132_800 - 8 * 3600
+        assert fail_conditions.since("2026-11-20", 0) == 1_795_132_800 - 8 * 3600
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -88,8 +88,8 @@ def test_dates_are_local_unless_they_name_a_zone(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("text", ["yesterday", "7", "7y", "2026-13-01", "d", "99999-01-01"])
 def test_what_is_no_time_is_a_sentence(text: str) -> None:
-    with pytest.raises(Complaint, match="--since takes a duration or a date"):
-        conditions.since(text, 0.0)
+    with pytest.raises(UserError, match="--since takes a duration or a date"):
+        fail_conditions.since(text, 0.0)
 
 
 # -- the command
@@ -202,10 +202,10 @@ def test_a_bar_only_on_a_terminal(tmp_path: Path, oomdoctor: Any, monkeypatch: p
 
 
 def test_a_webhook_is_told_once(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    from diagnose.cluster import notify
+    from diagnose.cluster.report import webhooks
 
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr(notify, "post", lambda url, message, wait: told.append(message))
+    monkeypatch.setattr(webhooks, "post", lambda url, message, wait: told.append(message))
     top, path = lay(tmp_path / "hushhush", 4), tmp_path / "t.duckdb"
     words = ("triage", top, "--store", path, "--notify", "https://hooks.example.org/x")
     assert oomdoctor(*words).status == 0
@@ -216,12 +216,12 @@ def test_a_webhook_is_told_once(tmp_path: Path, oomdoctor: Any, monkeypatch: pyt
 
 
 def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    from diagnose.cluster import notify
+    from diagnose.cluster.report import webhooks
 
     def refused(*_: Any) -> None:
-        raise notify.trouble("bad_url", "hooks.example.org", "write_url")
+        raise webhooks.trouble("bad_url", "hooks.example.org", "write_url")
 
-    monkeypatch.setattr(notify, "post", refused)
+    monkeypatch.setattr(webhooks, "post", refused)
     path = tmp_path / "t.duckdb"
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 4), "--store", path, "--notify", "https://hooks.example.org/x")
     assert ended.status == 0 and "hooks.example.org" in ended.err
@@ -230,12 +230,12 @@ def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path,
 
 def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """A round that meets nothing new leaves no trace; Ctrl-C ends it in peace."""
-    from diagnose.cluster import watch
+    from diagnose.cluster.run import folder_watch
 
     top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
     rounds = []
 
-    class Three(watch.Watch):
+    class Three(folder_watch.Watch):
         def __init__(self) -> None:
             super().__init__(every=0.0, settle=0.0)
 
@@ -246,7 +246,7 @@ def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any,
                 round()
                 rounds.append(number)
 
-    monkeypatch.setattr(watch, "Watch", Three)
+    monkeypatch.setattr(folder_watch, "Watch", Three)
     ended = oomdoctor("triage", top, "--store", path, "--watch")
     assert ended.status == 0 and rounds == [0, 1, 2] and ended.out.count(" jobs: ") == 2
     assert rows(path, "select read, reused from runs order by run") == [(2, 0), (1, 0)]

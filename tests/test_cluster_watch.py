@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from diagnose.cluster import notify
-from diagnose.cluster.finding import find
-from diagnose.cluster.job import About, Job
-from diagnose.cluster.marks import stamp
-from diagnose.cluster.notify import MOST, News, announce, body, platform_of, post
-from diagnose.cluster.watch import Watch, ended
-from diagnose.complaints import Complaint
+from diagnose.cluster.find.file_stamp import stamp
+from diagnose.cluster.find.job import About, Job
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.report import webhooks
+from diagnose.cluster.report.webhooks import MOST, News, announce, body, platform_of, post
+from diagnose.cluster.run.folder_watch import Watch, ended
+from diagnose.errors import UserError
 from diagnose.phrases import phrase
 
 ROOT = Path(__file__).parent.parent
@@ -53,7 +53,7 @@ def watch(clock: Clock) -> Iterator[Watch]:
     made.close()
 
 
-def refuse(group: str, refusal: Complaint) -> None:
+def refuse(group: str, refusal: UserError) -> None:
     raise AssertionError(f"{group}: {refusal}")
 
 
@@ -148,7 +148,7 @@ def test_a_round_that_fails_is_said_and_the_next_one_comes() -> None:
     def round() -> None:
         rounds.append(1)
         if len(rounds) == 1:
-            raise Complaint(phrase("notify.bad_url"), "triage.duckdb")
+            raise UserError(phrase("notify.bad_url"), "triage.duckdb")
         watch.stop()
 
     watch.run(round, lambda text: said.append(text))
@@ -157,7 +157,7 @@ def test_a_round_that_fails_is_said_and_the_next_one_comes() -> None:
 
 WATCHING = """
 import sys, time
-from diagnose.cluster.watch import Watch
+from diagnose.cluster.run.folder_watch import Watch
 def round():
     try:
         print("round", flush=True)
@@ -257,7 +257,7 @@ def test_platforms_take_what_they_take(url: str, platform: str, key: str) -> Non
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "hooks.slack.com/x", "http://", "http://[", "", "javascript:1"])
 def test_only_http_is_spoken(url: str) -> None:
-    with pytest.raises(Complaint, match="http://"):
+    with pytest.raises(UserError, match="http://"):
         post(url, {})
 
 
@@ -296,7 +296,7 @@ def test_what_may_pass_is_tried_again_as_the_answer_says(hook: Hook, answers: li
 )
 def test_what_will_not_pass_is_said_without_the_secret_of_the_address(hook: Hook, answer: Any, says: str) -> None:
     hook.answers = [answer]
-    with pytest.raises(Complaint, match=says) as refusal:
+    with pytest.raises(UserError, match=says) as refusal:
         post(hook.url, {"text": "x"}, lambda _: pytest.fail("waited"))
     assert len(hook.bodies) == 1
     assert "secret" not in refusal.value.to("en") + refusal.value.to("zh")
@@ -309,9 +309,9 @@ def test_a_webhook_that_is_not_there_is_tried_for_a_while_only(clock: Clock) -> 
         waited.append(seconds)
         clock.now += seconds
 
-    with pytest.raises(Complaint, match="not reached"):
+    with pytest.raises(UserError, match="not reached"):
         post("http://127.0.0.1:9/hook", {}, wait, clock)
-    assert waited == [1, 2, 4, 8, 16] and sum(waited) <= notify.WITHIN
+    assert waited == [1, 2, 4, 8, 16] and sum(waited) <= webhooks.WITHIN
 
 
 def test_a_group_that_was_not_told_of_stays_untold_and_so_do_those_behind_it(hook: Hook) -> None:
@@ -329,7 +329,7 @@ COMMAND = """
 import sys
 from diagnose.cluster import watch
 watch.Watch.__init__.__defaults__ = (0.2, 0.5, watch.monotonic)
-from diagnose.surfaces.entry import run
+from diagnose.surfaces.cli.entry import run
 sys.argv = ["oomdoctor", "triage", *sys.argv[1:]]
 run()
 """

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from cases import CORPUS, EXPECTATIONS, diagnosed, disagreements, expected, folders, references, report, settings, short_cases
 
-from diagnose import shipped
+from diagnose import rule_files
 
-VOCABULARY = shipped.table("vocabulary")
+VOCABULARY = rule_files.table("vocabulary")
 
 
 def words(*room: str) -> set[str]:

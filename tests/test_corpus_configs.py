@@ -10,7 +10,7 @@ import pytest
 import yaml
 from cases import CORPUS
 
-from diagnose import check, shipped
+from diagnose import check, rule_files
 
 CONFIGS = CORPUS / "configs"
 #: FRAMEWORK/NAME, for each NAME.expected.yaml.
@@ -72,11 +72,11 @@ def test_the_case_is_in_order(name: str) -> None:
     want = wanted(name)
     assert set(want) <= {"title", "framework", "options", "also", "knobs", "defaults", "notices", "ignored"}
     assert want["title"] and want.get("knobs")
-    assert Path(name).parts[0] in {*shipped.table("frameworks"), "mixed"}
+    assert Path(name).parts[0] in {*rule_files.table("frameworks"), "mixed"}
 
 
 def test_every_framework_has_three() -> None:
     """A table that is never shown a real config is a guess."""
-    trainers = [name for name, table in shipped.table("frameworks").items() if table.get("trainer")]
+    trainers = [name for name, table in rule_files.table("frameworks").items() if table.get("trainer")]
     counts = {name: sum(case.startswith(f"{name}/") for case in NAMES) for name in trainers}
     assert {name: count for name, count in counts.items() if count < 3} == {}

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from cases import CORPUS
 
-from diagnose import shipped
-from diagnose.explain import explain
-from diagnose.surfaces import inputs
+from diagnose import rule_files
+from diagnose.pipeline import explain
+from diagnose.surfaces.term import path_arguments
 
 FORMATS = CORPUS / "formats"
 NAMES = sorted(path.parent.name for path in FORMATS.glob("*/expected.yaml"))
@@ -31,7 +31,7 @@ def wanted(name: str) -> dict[str, Any]:
 def told(name: str) -> dict[str, Any]:
     """The report on a case, given as a person would on the command line."""
     folder, want = FORMATS / name, wanted(name)
-    logs = inputs.logs([str(folder / log) for log in want.get("logs", ["error.log"])])
+    logs = path_arguments.logs([str(folder / log) for log in want.get("logs", ["error.log"])])
     configs = [folder / config for config in want.get("configs", [])]
     return explain(logs, configs=configs, **want.get("options", {})).to_dict("en")
 
@@ -113,6 +113,6 @@ def test_the_case_is_in_order(name: str) -> None:
     want = wanted(name)
     assert set(want) <= {"title", "logs", "configs", "options", "expect"} and want["title"]
     assert set(want["expect"]) <= EXPECTATIONS and "status" in want["expect"]
-    vocabulary = shipped.table("vocabulary")
+    vocabulary = rule_files.table("vocabulary")
     assert want["expect"].get("family", "other") in vocabulary["family"]
     assert want["expect"].get("phase", "unknown") in vocabulary["phase"]

@@ -7,8 +7,9 @@ import re
 import pytest
 from wordings import FIGURES
 
-from diagnose import parse, scan
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 MESSAGES = [
     "node7:41233:41877 [5] include/alloc.h:214 NCCL WARN Failed to CUDA calloc async 4194304 bytes",
@@ -41,7 +42,7 @@ MESSAGES = [
 
 def printed(text: str) -> set[tuple[str, int]]:
     """Every figure of every event, by name and value."""
-    events = parse.read([scan.scan(Source.text(text, "job.log"))]).events
+    events = log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).events
     return {(name, size.bytes) for event in events for name in FIGURES if (size := getattr(event, name)) is not None}
 
 

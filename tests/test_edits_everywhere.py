@@ -11,17 +11,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters, shipped
-from diagnose.adapters import tables
-from diagnose.adapters.settings import ConfigSource, Document, Form, Settings
-from diagnose.adapters.spellings import Key, Table
+from diagnose import rule_files
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document, Form, Settings
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Key, Table
 from diagnose.facts import FactBook, Value, declared, typed
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch, spelling
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits, value_spelling
+from diagnose.plan.patch import patching
 
 #: Tables of options that stand before a program, or of variables; their forms are tested by name elsewhere.
 _NOT_FILES = {"torchrun", "deepspeed_launch", "accelerate_launch", "shell", "swift_env", "pytorch", "peft"}
-FRAMEWORKS = sorted(set(shipped.table("frameworks")) - _NOT_FILES)
+FRAMEWORKS = sorted(set(rule_files.table("frameworks")) - _NOT_FILES)
 
 
 def is_plain(key: Key) -> bool:
@@ -33,7 +35,7 @@ def is_plain(key: Key) -> bool:
 @cache
 def usable(name: str) -> tuple[tuple[str, str, tuple[Value, ...]], ...]:
     """Knobs of a table that a plain key turns which turns no other, with the key and at least two values that it can say."""
-    tab = tables.table(name)
+    tab = framework_tables.table(name)
     found: list[tuple[str, str, tuple[Value, ...]]] = []
     for knob in tab.knobs:
         keys = [key for key in tab.of(knob) if is_plain(key)][:1]
@@ -58,16 +60,16 @@ def said(key: Key) -> Iterator[Value]:
     spoken = {word for name, word in (key.values or {}).items() if "*" not in name} if key.values else set(words)
     for word in words if key.values is None else sorted(spoken - {"nothing", "unknown", "same"}):
         value = typed(key.knob, word)
-        if spelling.word_for(key, value) is not None and word != "none" and not (key.bare and value in (False, "disabled")):
+        if value_spelling.word_for(key, value) is not None and word != "none" and not (key.bare and value in (False, "disabled")):
             yield value
 
 
 def written(tab: Table, key: str, knob: str, value: Value, form: Form) -> str:
     line = next(one for one in tab.of(knob) if one.key == key)
     entry = declared(knob)
-    word = spelling.word_for(line, value)
+    word = value_spelling.word_for(line, value)
     assert entry is not None and word is not None
-    return spelling.spelled(word, form, entry.kind)
+    return value_spelling.spelled(word, form, entry.kind)
 
 
 Drawn = list[tuple[str, str, str]]  # key, knob, value as written
@@ -169,7 +171,7 @@ FORMS: list[tuple[str, str]] = [
 
 
 def read(name: str, text: str, forced: str | None) -> Settings:
-    return adapters.read([ConfigSource(name, text.encode(), forced)], Reading(), FactBook())
+    return config_reader.read([ConfigSource(name, text.encode(), forced)], Reading(), FactBook())
 
 
 def others(document: Document, but: set[str]) -> dict[str, str]:
@@ -181,7 +183,7 @@ def others(document: Document, but: set[str]) -> dict[str, str]:
 @pytest.mark.parametrize("name, form", FORMS)
 def test_an_edit_means_what_was_wanted_and_leaves_the_rest(name: str, form: str) -> None:
     """Hypothesis builds the file around the knob: other keys, comments, spacing, quotes, line ends, variables."""
-    tab, choices = tables.table(name), usable(name)
+    tab, choices = framework_tables.table(name), usable(name)
     if len(choices) < 2:
         pytest.skip("too few plain keys")
     kind: Form = form  # type: ignore[assignment]
@@ -221,10 +223,10 @@ def test_an_edit_means_what_was_wanted_and_leaves_the_rest(name: str, form: str)
 def check_edit(name: str, text: str, forced: str | None, knob: str, value: Value, changed: set[str]) -> None:
     del name
     told = read("f", text, forced)
-    made = knobs.edits(told.documents, FactBook(told.facts), {knob: value})
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {knob: value})
     assume(made is not None)  # a knob that needs more than the file says
     assert made is not None
-    new = patch.texts(told.documents, made).get("f", text) if made else text
+    new = patching.texts(told.documents, made).get("f", text) if made else text
     again = read("f", new, forced)
     assume(
         not {fact.value for fact in again.facts if fact.name in ("config.ignored_key", "config.unknown_key")} & {edit.key for edit in made}
@@ -250,9 +252,9 @@ def check_edit(name: str, text: str, forced: str | None, knob: str, value: Value
 
 def edited(text: str, changes: dict[str, Value], forced: str | None = None) -> str:
     told = read("f", text, forced)
-    made = knobs.edits(told.documents, FactBook(told.facts), changes)
+    made = knob_edits.edits(told.documents, FactBook(told.facts), changes)
     assert made is not None
-    return patch.texts(told.documents, made).get("f", text)
+    return patching.texts(told.documents, made).get("f", text)
 
 
 SIZE = "--per_device_train_batch_size"  # @ below

@@ -12,22 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters, check, shipped
-from diagnose.adapters import tables
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose import check, rule_files
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Lang
-from diagnose.plan import environment, patch
-from diagnose.render import View, facts
-from diagnose.render.layout import cells
+from diagnose.plan.edits import env_edits
+from diagnose.plan.patch import patching
+from diagnose.render import facts_view
+from diagnose.render.formats import View
+from diagnose.render.parts.layout import cells
 
 TRAINER = "--model_name_or_path Qwen/Qwen2.5-7B --output_dir out"
 
 
 def read(files: Mapping[str, str], known: Mapping[str, str] | None = None) -> Settings:
     book = FactBook(Fact(name, typed(name, text), "given", Witness("given")) for name, text in (known or {}).items())
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
 
 
 def value(told: Settings, name: str) -> Value:
@@ -142,7 +145,7 @@ def test_details_of_a_quantisation_that_nobody_switches_on_quantise_nothing() ->
 
 
 def test_every_line_of_the_table_names_what_is_declared() -> None:
-    table = shipped.table("effective")
+    table = rule_files.table("effective")
     for rule in table["derived"]:
         names = [name for part in (*rule["of"], *rule.get("over", ())) for name in part.partition("=")[0].split("|")]
         assert all(declared(name) for name in (rule["name"], *names, *rule.get("if", {}), *rule.get("unless", ()))), rule
@@ -156,11 +159,11 @@ def test_every_line_of_the_table_names_what_is_declared() -> None:
 IGNORED = {"key", "without", "with", "item", "where", "since", "until", "knobs", "wants", "real", "quiet", "en", "zh"}
 
 
-@pytest.mark.parametrize("name", sorted(shipped.table("frameworks")))
+@pytest.mark.parametrize("name", sorted(rule_files.table("frameworks")))
 def test_every_line_of_ignored_has_known_fields_and_keys(name: str) -> None:
     """A key that the framework does not have would never be met."""
-    known = {key for other in tables.names() for key in tables.table(other).known}
-    for rule in shipped.table("frameworks")[name].get("ignored", ()):
+    known = {key for other in framework_tables.names() for key in framework_tables.table(other).known}
+    for rule in rule_files.table("frameworks")[name].get("ignored", ()):
         assert set(rule) <= IGNORED, rule
         assert rule["en"] and rule["zh"]
         assert declared(rule.get("wants", "train.stage"))
@@ -244,12 +247,12 @@ def test_auto_has_a_value_only_where_something_writes_one() -> None:
     assert value(read({"run.sh": DISAGREE, "d.json": files["d.json"]}), "zero.reduce_bucket") == 3584**2
 
 
-@pytest.mark.parametrize("name", sorted(shipped.table("frameworks")))
+@pytest.mark.parametrize("name", sorted(rule_files.table("frameworks")))
 def test_integrations_name_frameworks_and_keys_that_exist(name: str) -> None:
-    tab = tables.table(name)
+    tab = framework_tables.table(name)
     for way in tab.integrations:
         assert way["called"]["en"] and way["called"]["zh"]
-        assert set(way["frameworks"]) <= set(tables.names())
+        assert set(way["frameworks"]) <= set(framework_tables.names())
         for key in (*way.get("refuses", ()), *way.get("trainer", ()), *way.get("engine", ())):
             assert tab.named(key), key
 
@@ -403,8 +406,8 @@ def test_an_option_joins_the_string_that_is_there(held: list[str], quote: str, g
     )
     name = "run.sh" if form == "shell" else "run.py"
     told = read({name: text})
-    edits = environment.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
-    (new,) = patch.texts(told.documents, edits).values()
+    edits = env_edits.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
+    (new,) = patching.texts(told.documents, edits).values()
     assert new == text.replace(f"{quote}{string}{quote}", f"{quote}{','.join([*held, 'expandable_segments:True'])}{quote}")
     again = read({name: new})
     assert value(again, "alloc.expandable_segments") is True
@@ -414,9 +417,9 @@ def test_an_option_joins_the_string_that_is_there(held: list[str], quote: str, g
 
 def test_an_option_is_changed_in_its_place_and_the_other_backend_goes() -> None:
     told = read({"run.sh": f"export PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync,expandable_segments:False,max_split_size_mb:64\n{RUN}"})
-    (edit,) = environment.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
+    (edit,) = env_edits.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
     assert edit.to == "expandable_segments:True,max_split_size_mb:64"
-    (line,) = environment.lines({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
+    (line,) = env_edits.lines({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
     assert line == f"PYTORCH_CUDA_ALLOC_CONF={edit.to}"
 
 
@@ -424,19 +427,19 @@ def test_a_name_that_the_release_does_not_read_is_put_right() -> None:
     known = {"version.torch": "2.6.0"}
     told = read({"run.sh": f"export PYTORCH_ALLOC_CONF=expandable_segments:True\n{RUN}"}, known)
     book = FactBook(told.facts).learn(Fact(name, typed(name, text), "given", Witness("given")) for name, text in known.items())
-    edits = environment.edits({"alloc.expandable_segments": True}, book, told.documents)
-    assert patch.texts(told.documents, edits) == {"run.sh": f"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n{RUN}"}
+    edits = env_edits.edits({"alloc.expandable_segments": True}, book, told.documents)
+    assert patching.texts(told.documents, edits) == {"run.sh": f"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n{RUN}"}
 
 
 def test_a_string_that_only_a_running_shell_knows_is_left_alone() -> None:
     told = read({"run.sh": f"export PYTORCH_CUDA_ALLOC_CONF=$OTHER\n{RUN}"})
-    assert all(edit.frm is None for edit in environment.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents))
+    assert all(edit.frm is None for edit in env_edits.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents))
 
 
 def test_a_script_without_the_variable_gets_an_export_line() -> None:
     told = read({"run.sh": f"#!/bin/bash\n# mine\n{RUN}"})
-    edits = environment.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
-    (new,) = patch.texts(told.documents, edits).values()
+    edits = env_edits.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
+    (new,) = patching.texts(told.documents, edits).values()
     assert "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n" in new
     assert value(read({"run.sh": new}), "alloc.expandable_segments") is True
 
@@ -452,7 +455,7 @@ def test_settings_are_shown_with_key_place_and_whether_they_were_set(lang: Lang)
         "d.json": b'{"zero_optimization": {"stage": 3,\n"stage3_gather_16bit_weights_on_model_save": true}}',
     }
     diagnosis = check([ConfigSource(name, data) for name, data in texts.items()])
-    text = facts.as_text(diagnosis, lang, View(width=80))
+    text = facts_view.as_text(diagnosis, lang, View(width=80))
     assert max(map(cells, text.splitlines())) <= 80
     assert re.search(r"   1 --per_device_train_batch_size +train\.micro_batch_size +2\n", text)
     assert "zero_optimization.stage3_gather_16bit_weights_on_model_save" in text
@@ -534,7 +537,9 @@ def test_a_file_that_another_builds_on_is_followed_beside_it(tmp_path: Path) -> 
     (tmp_path / "recipe.yaml").write_text("defaults: base.yaml\npolicy:\n  train_micro_batch_size: 1\n  logprob_batch_size: 1\n")
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "far.yaml").write_text("defaults: ../base.yaml\npolicy:\n  model_name: a/b\n  train_micro_batch_size: 2\n")
-    near, far = (adapters.read([ConfigSource.file(tmp_path / name)], Reading(), FactBook([])) for name in ("recipe.yaml", "below/far.yaml"))
+    near, far = (
+        config_reader.read([ConfigSource.file(tmp_path / name)], Reading(), FactBook([])) for name in ("recipe.yaml", "below/far.yaml")
+    )
     assert (value(near, "train.micro_batch_size"), value(near, "train.max_seq_len")) == (1, 512)
     assert value(far, "train.max_seq_len") is None
     assert "config.not_given" in codes(far)

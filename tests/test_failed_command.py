@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose import adapters, parse
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.facts import FactBook, Value
-from diagnose.plan import knobs, patch
-from diagnose.scan import scan
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
+from diagnose.scan.log_scan import scan
+from diagnose.scan.source import Source
 
 SFT = "python sft.py --output_dir o --per_device_train_batch_size 8 --num_train_epochs 1"
 DPO = "python dpo.py --output_dir o --per_device_train_batch_size 4 --num_train_epochs 1"
@@ -22,8 +24,8 @@ FAILED = (
 
 
 def read(log: str, **scripts: str) -> Settings:
-    reading = parse.read([scan(Source.text(log, "error.log"))])
-    return adapters.read([ConfigSource(f"{name}.sh", text.encode()) for name, text in scripts.items()], reading, FactBook())
+    reading = log_reader.read([scan(Source.text(log, "error.log"))])
+    return config_reader.read([ConfigSource(f"{name}.sh", text.encode()) for name, text in scripts.items()], reading, FactBook())
 
 
 def rows(told: Settings) -> Value:
@@ -49,8 +51,8 @@ def test_the_command_that_failed_is_read(log: str, found: int) -> None:
 
 def test_the_command_that_failed_is_edited() -> None:
     told = read(FAILED.format("/home/u/dpo.py"), run=SCRIPT)
-    made = knobs.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1})
-    assert made and patch.texts(told.documents, made)["run.sh"] == SCRIPT.replace("batch_size 4", "batch_size 1")
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1})
+    assert made and patching.texts(told.documents, made)["run.sh"] == SCRIPT.replace("batch_size 4", "batch_size 1")
 
 
 def test_of_two_scripts_the_one_that_failed_is_read() -> None:
@@ -63,8 +65,8 @@ def test_of_one_program_started_twice_the_echo_says_which() -> None:
     twice = f"{DPO} --learning_rate 1e-5\n{DPO.replace('size 4', 'size 2')} --learning_rate 5e-6\n"
     log = f"+ {DPO.replace('size 4', 'size 2')} --learning_rate 5e-6\n" + FAILED.format("dpo.py")
     told = read(log, run=twice)
-    made = knobs.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1})
-    assert made and patch.texts(told.documents, made)["run.sh"] == twice.replace("size 2", "size 1")
+    made = knob_edits.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 1})
+    assert made and patching.texts(told.documents, made)["run.sh"] == twice.replace("size 2", "size 1")
 
 
 def test_a_server_beside_the_trainer_is_read_all_the_same() -> None:

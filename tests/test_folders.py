@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_packed import LOG, MESSAGE, tar, told, zipped
 
-from diagnose import check, folder, gather, wandb
-from diagnose.adapters.settings import ConfigSource
-from diagnose.complaints import Complaint
-from diagnose.explain import explain
-from diagnose.source import Label, Source
+from diagnose import check
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.errors import UserError
+from diagnose.inputs import job_reader, wandb_files
+from diagnose.pipeline import explain
+from diagnose.scan import job_folder
+from diagnose.scan.source import Label, Source
 
 TRAIN = "stage: sft\nfinetuning_type: full\ncutoff_len: 4096\nper_device_train_batch_size: 3\n"
 QUIET = b"all is well\n"
@@ -75,7 +77,7 @@ def facts(report: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_what_a_file_is_stands_in_its_path(place: str, kind: str) -> None:
-    assert folder.kind_of(place) == kind
+    assert job_folder.kind_of(place) == kind
 
 
 @pytest.mark.parametrize(
@@ -99,24 +101,24 @@ def test_what_a_file_is_stands_in_its_path(place: str, kind: str) -> None:
 )
 def test_who_wrote_a_file_stands_in_its_path(place: str, label: Label) -> None:
     """A task of an array is no rank, nor is the rank of an adapter."""
-    assert folder.label_of(place) == label
+    assert job_folder.label_of(place) == label
 
 
 @given(st.text(max_size=300))
 def test_any_path_is_looked_at_without_harm(place: str) -> None:
     """Names come from strangers' archives."""
-    folder.kind_of(place), folder.label_of(place), folder.natural(place)
+    job_folder.kind_of(place), job_folder.label_of(place), job_folder.natural(place)
 
 
 def test_local_ranks_are_ranks_on_one_node_only() -> None:
     """Two nodes have a local rank 0 each; what the lines themselves say counts more."""
     one, two = "run/attempt_0/0/stderr.log", "run/attempt_0/1/stderr.log"
     label = {one: Label(local_rank=0, attempt=1), two: Label(local_rank=1, attempt=1)}
-    assert [each.rank for each in folder.with_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
-    assert [each.rank for each in folder.with_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
-    assert [each.rank for each in folder.with_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
+    assert [each.rank for each in job_folder.with_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
+    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
+    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
     nodes = {f"node{node}/{place}": (label[place], None) for node in (0, 1) for place in label}
-    assert [each.rank for each in folder.with_ranks(nodes).values()] == [None] * 4
+    assert [each.rank for each in job_folder.with_ranks(nodes).values()] == [None] * 4
 
 
 # -- one job
@@ -219,10 +221,10 @@ def test_only_the_latest_of_several_runs_is_read(tmp_path: Path) -> None:
 
 def test_very_many_quiet_logs_are_kept_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand ranks of which one speaks: memory goes to the one."""
-    monkeypatch.setattr(gather, "KEPT", 100_000)
+    monkeypatch.setattr(job_reader, "KEPT", 100_000)
     lay(tmp_path, {f"rank_{rank}.log": b"step 1 loss 2.0\n" * 4000 for rank in range(10)} | {"rank_10.log": b"step\n" * 9000 + LOG})
-    gathered = gather.job([tmp_path])
-    assert sum(len(excerpt.raw) for one in gathered.scanned[:-1] for excerpt in one.excerpts) < 100_000 + 64_000 + 10 * gather.QUIET
+    gathered = job_reader.job([tmp_path])
+    assert sum(len(excerpt.raw) for one in gathered.scanned[:-1] for excerpt in one.excerpts) < 100_000 + 64_000 + 10 * job_reader.QUIET
     assert told(tmp_path)["events"][0]["rank"] == 10
 
 
@@ -249,15 +251,15 @@ def test_pipes_and_devices_in_a_folder_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_huge_folder_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home directory is no job."""
-    monkeypatch.setattr(folder, "FILES", 10)
+    monkeypatch.setattr(job_folder, "FILES", 10)
     lay(tmp_path, {f"{number}.log": QUIET for number in range(20)})
-    with pytest.raises(Complaint, match="more than 10 files") as caught:
+    with pytest.raises(UserError, match="more than 10 files") as caught:
         explain(tmp_path)
     assert "超过 10 个" in caught.value.to("zh")
 
 
 def test_more_logs_than_a_job_has_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "LOGS", 3)
+    monkeypatch.setattr(job_folder, "LOGS", 3)
     lay(tmp_path, {f"rank_{rank}.log": LOG for rank in range(6)})
     report = told(tmp_path)
     assert len(report["inputs"]) == 3 and [one for one in report["notices"] if "more than 3 logs" in one["message"]]
@@ -266,7 +268,7 @@ def test_more_logs_than_a_job_has_are_said(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("files", [{}, {"notes.md": "x"}, {"model.safetensors": b"\0" * 64}, {"train.yaml": TRAIN}])
 def test_a_folder_without_a_log_is_one_sentence(tmp_path: Path, files: dict[str, Any]) -> None:
     lay(tmp_path, files)
-    with pytest.raises(Complaint, match="no log in it") as caught:
+    with pytest.raises(UserError, match="no log in it") as caught:
         explain(tmp_path)
     assert caught.value.to("en").startswith(str(tmp_path)) and "没有日志" in caught.value.to("zh")
 
@@ -288,7 +290,7 @@ def test_an_archive_in_a_folder_is_opened(tmp_path: Path) -> None:
 )
 def test_the_hosts_memory_is_bytes_or_gibibytes(total: str, size: int | None) -> None:
     """wandb changed the unit; what is neither is unknown."""
-    _, found, _ = wandb.metadata("m.json", f'{{"memory": {{"total": {total}}}}}'.encode())
+    _, found, _ = wandb_files.metadata("m.json", f'{{"memory": {{"total": {total}}}}}'.encode())
     assert [getattr(fact.value, "bytes", None) for fact in found] == ([size] if size else [])
 
 
@@ -303,8 +305,8 @@ VALUES = st.recursive(
 @given(st.binary(max_size=300) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_any_metadata_is_read_without_harm(data: bytes) -> None:
     """It is a stranger's file."""
-    wandb.metadata("m.json", data)
-    wandb.config("c.yaml", data)
+    wandb_files.metadata("m.json", data)
+    wandb_files.config("c.yaml", data)
 
 
 def test_settings_of_wandb_are_no_file_to_edit(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import shipped
-from diagnose.adapters import tables
-from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.meaning import meaning
-from diagnose.adapters.translate import typed_default
+from diagnose import rule_files
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.value_meaning import meaning
+from diagnose.adapters.translate.translation import typed_default
 from diagnose.facts import declared
 
-NAMES = sorted(shipped.table("frameworks"))
+NAMES = sorted(rule_files.table("frameworks"))
 FIELDS = {"key", "version", "since", "until", "values", "default", "if", "needs", "takes", "part", "times", "over", "auto", "within"}
 FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "own", "struct", "where", "entry", "wins", "fills", "source"}
 RESERVED = {
@@ -51,7 +51,7 @@ CONDITIONS = {"form", "launcher", "model.family", "model.vision", "run.distribut
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_line_has_known_fields_and_a_declared_knob(name: str) -> None:
-    raw = shipped.table("frameworks")[name]
+    raw = rule_files.table("frameworks")[name]
     for knob, entries in raw.items():
         if "." not in knob:
             assert knob in RESERVED, knob
@@ -64,7 +64,7 @@ def test_every_line_has_known_fields_and_a_declared_knob(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_word_of_a_table_is_one_that_the_knob_has(name: str) -> None:
     """A value that maps to nothing real would be a fact that no rule can meet."""
-    for key in tables.table(name).keys:
+    for key in framework_tables.table(name).keys:
         for word in {*(key.values or {}).values(), *([key.default] if key.default is not None else [])} - {"nothing"}:
             if word == key.default:
                 typed_default(key)
@@ -74,7 +74,7 @@ def test_every_word_of_a_table_is_one_that_the_knob_has(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_condition_and_version_is_a_fact(name: str) -> None:
-    for key in tables.table(name).keys:
+    for key in framework_tables.table(name).keys:
         assert declared(key.version) is not None, key
         for condition in key.given or {}:
             assert condition in CONDITIONS or declared(condition) is not None, (key, condition)
@@ -82,7 +82,7 @@ def test_every_condition_and_version_is_a_fact(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_companion_of_a_key_is_a_key_of_the_framework(name: str) -> None:
-    tab = tables.table(name)
+    tab = framework_tables.table(name)
     known = tab.known | {key.key for key in tab.keys}
     for key in tab.keys:
         for need in key.needs:
@@ -91,21 +91,21 @@ def test_every_companion_of_a_key_is_a_key_of_the_framework(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stock_file_sets_knobs_of_deepspeed(name: str) -> None:
-    deepspeed = set(tables.table("deepspeed").knobs)
-    assert all(set(held) <= deepspeed for held in tables.table(name).stock.values())
+    deepspeed = set(framework_tables.table("deepspeed").knobs)
+    assert all(set(held) <= deepspeed for held in framework_tables.table(name).stock.values())
 
 
 def test_no_two_frameworks_are_known_by_the_same_set_of_keys() -> None:
     seen: dict[frozenset[str], str] = {}
-    for name in tables.names():
-        for keys in tables.table(name).detect.get("keys", ()):
+    for name in framework_tables.names():
+        for keys in framework_tables.table(name).detect.get("keys", ()):
             assert seen.setdefault(frozenset(keys), name) == name
 
 
 def test_the_particular_framework_is_asked_before_the_general_one() -> None:
-    order = tables.names()
+    order = framework_tables.names()
     for name in order:
-        base = shipped.table("frameworks")[name].get("extends")
+        base = rule_files.table("frameworks")[name].get("extends")
         assert base is None or order.index(name) < order.index(base)
 
 
@@ -120,7 +120,7 @@ def test_the_particular_framework_is_asked_before_the_general_one() -> None:
 )
 def test_spellings_tell_the_release(present: list[str], low: str | None, high: str | None) -> None:
     """A key that came late or went early bounds the release where no log names it."""
-    span = tables.span(tables.table("openrlhf"), None, present)
+    span = framework_tables.span(framework_tables.table("openrlhf"), None, present)
     assert (str(span.low) if span.low else None, str(span.high) if span.high else None) == (low, high)
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from cases import CORPUS
 
-from diagnose import keep
-from diagnose.adapters.settings import ConfigSource
-from diagnose.budget.allocator import window
-from diagnose.complaints import Complaint
-from diagnose.explain import explain
-from diagnose.plan import patch
-from diagnose.plan.remedy import Edit
-from diagnose.render import RENDERERS, View
-from diagnose.report import Diagnosis
+from diagnose import disk_cache
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.budget.model.allocator import window
+from diagnose.diagnosis import Diagnosis
+from diagnose.errors import UserError
+from diagnose.pipeline import explain
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Edit
+from diagnose.render.formats import RENDERERS, View
 from diagnose.units import Size
 
 LOG = (CORPUS / "llamafactory-6800" / "error.log").read_bytes()
@@ -91,7 +91,7 @@ def test_an_echoed_command_that_unfolds_is_passed_over() -> None:
 @pytest.mark.parametrize("text", ["1e400", "nan", "inf", "1e30", "-1", "9" * 400])
 @pytest.mark.parametrize("name", ["train.max_seq_len", "rollout.gpu_memory_utilization"])
 def test_a_number_that_nothing_can_have_is_a_complaint(name: str, text: str) -> None:
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         explain(LOG, set={name: text})
 
 
@@ -139,7 +139,7 @@ def test_removing_an_option_looks_only_at_its_line() -> None:
     script = "llamafactory-cli train \\\n  --stage dpo \\\n  --bf16 true \\\n  --cutoff_len 4096\n"
     found = explain(LOG, configs=[ConfigSource("a.sh", script.encode())])
     document = next(one for one in found.documents if one.name == "a.sh")
-    changed = patch.apply(document, [Edit("a.sh", "--cutoff_len", "4096", None)])
+    changed = patching.apply(document, [Edit("a.sh", "--cutoff_len", "4096", None)])
     assert changed == script.replace(" \\\n  --cutoff_len 4096", "")
 
 
@@ -170,20 +170,20 @@ def test_closed_streams_raise_nothing(closed: str) -> None:
 
 def test_what_is_kept_half_written_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a crash of the machine a file may have the right first line and not all of its content."""
-    monkeypatch.setattr(keep, "private_folder", lambda: tmp_path)
-    assert keep.recall("x", lambda: b"whole", [], tmp_path / "nowhere") == b"whole"
+    monkeypatch.setattr(disk_cache, "private_folder", lambda: tmp_path)
+    assert disk_cache.recall("x", lambda: b"whole", [], tmp_path / "nowhere") == b"whole"
     kept = next(tmp_path.iterdir())
     kept.write_bytes(kept.read_bytes()[:-2])
-    assert keep.recall("x", lambda: b"built again", [], tmp_path / "nowhere") == b"built again"
+    assert disk_cache.recall("x", lambda: b"built again", [], tmp_path / "nowhere") == b"built again"
     assert [each.name for each in tmp_path.iterdir()] == [kept.name]
 
 
 def test_a_folder_above_that_anybody_may_write_into_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may rename our folder could put another in its place."""
-    monkeypatch.setattr(keep, "private_folder", keep.private_folder.__wrapped__)
+    monkeypatch.setattr(disk_cache, "private_folder", disk_cache.private_folder.__wrapped__)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert keep.private_folder() is not None
+    assert disk_cache.private_folder() is not None
     tmp_path.chmod(0o777)
-    assert keep.private_folder() is None
+    assert disk_cache.private_folder() is None
     tmp_path.chmod(0o1777)  # sticky, as /tmp is
-    assert keep.private_folder() is not None
+    assert disk_cache.private_folder() is not None

@@ -24,8 +24,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import TextContent
 from serving import ENTRY, Server, post, reply, serving
 
-from diagnose.render import RENDERERS
-from diagnose.render.strings import HARMFUL
+from diagnose.render.formats import RENDERERS
+from diagnose.render.parts.strings import HARMFUL
 
 PROGRAM = [sys.executable, "-c", ENTRY]
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
@@ -135,7 +135,7 @@ def _advice(part: Any) -> Any:
 #: The command, and the most that it had in memory by itself: what getrusage tells of a child includes the parent that forked it.
 MEASURED = """
 import pathlib
-from diagnose.surfaces.cli import main
+from diagnose.surfaces.cli.command_line import main
 try:
     main()
 finally:

@@ -10,22 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters import tables
-from diagnose.adapters.interpolation import interpolated, refers_to
-from diagnose.adapters.leaf import Leaf
-from diagnose.adapters.overrides import overridden
-from diagnose.adapters.settings import ConfigSource, Settings
-from diagnose.adapters.translate import Part
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.hydra_overrides import overridden
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.job.interpolation import interpolated, refers_to
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.translate.translation import Part
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 
 HEAD = "policy:\n  model_name: a/b\n  max_total_sequence_length: 4096\n"
 
 
 def read(*files: tuple[str, str]) -> Settings:
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), FactBook())
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), FactBook())
 
 
 def value(told: Settings, knob: str) -> Value:
@@ -44,9 +45,9 @@ def nemo(**lines: str) -> Settings:
 
 def patched(name: str, text: str, changes: Mapping[str, Value]) -> str:
     told = read((name, text))
-    edits = knobs.edits(told.documents, FactBook(told.facts), changes)
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), changes)
     assert edits is not None
-    return patch.texts(told.documents, edits)[name]
+    return patching.texts(told.documents, edits)[name]
 
 
 def leaf_of(key: str, text: str, start: int = 0) -> Leaf:
@@ -138,7 +139,7 @@ def test_only_frameworks_that_resolve_references_have_them_resolved() -> None:
 def test_whatever_stands_there_is_read(pairs: list[tuple[str, str]]) -> None:
     """References are a small language written by strangers: nothing of it raises, nothing of it stays half replaced."""
     leaves = tuple(replace(leaf_of(key, text), key=key) for key, text in pairs)
-    part = Part("a.yaml", tables.table("nemo_rl"), "yaml", "", leaves)
+    part = Part("a.yaml", framework_tables.table("nemo_rl"), "yaml", "", leaves)
     (told,) = interpolated([part])
     for leaf in told.leaves:
         assert leaf.text is None or "${" not in leaf.text or "\\" in leaf.text
@@ -277,18 +278,18 @@ def test_the_default_is_that_of_the_release() -> None:
     text = b"actor_rollout_ref:\n  model: {path: a/b}\nalgorithm: {adv_estimator: grpo}\n"
     found = {}
     for release in ("0.8.0", "0.9.0", ""):
-        book = FactBook(adapters.read([], Reading(), FactBook()).facts)
+        book = FactBook(config_reader.read([], Reading(), FactBook()).facts)
         if release:
             book = book.learn([Fact("version.verl", typed("version.verl", release), "given", Witness("option"))])
-        found[release] = FactBook(adapters.read([ConfigSource("a.yaml", text)], Reading(), book).facts).value("rollout.max_num_seqs")
+        found[release] = FactBook(config_reader.read([ConfigSource("a.yaml", text)], Reading(), book).facts).value("rollout.max_num_seqs")
     assert found == {"0.8.0": 1024, "0.9.0": 256, "": None}
 
 
 def test_keys_that_turn_nothing_tell_the_release() -> None:
     """Options come and go: where no log names the release, what a command uses bounds it."""
-    assert str(tables.span(tables.table("openrlhf"), None, ["async_train", "perf"]).low) == "0.8.0"
-    assert str(tables.span(tables.table("openrlhf"), None, ["async_train", "perf"]).high) == "0.10.1.post2"
-    assert str(tables.span(tables.table("verl"), None, ["trainer.val_before_train"]).low) == "0.4.0"
+    assert str(framework_tables.span(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).low) == "0.8.0"
+    assert str(framework_tables.span(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).high) == "0.10.1.post2"
+    assert str(framework_tables.span(framework_tables.table("verl"), None, ["trainer.val_before_train"]).low) == "0.4.0"
 
 
 def test_an_added_key_tells_no_release() -> None:
@@ -379,7 +380,7 @@ def test_neighbours_of_an_override_do_not_move(others: list[str], rows: int, gap
 def test_overrides_that_a_comment_cuts_off_are_said() -> None:
     """To a shell they are the name of another program: the trainer never had them."""
     cut = "python3 -m verl.trainer.main_ppo data.train_batch_size=64 \\\n  # trainer.nnodes=2 \\\n  actor_rollout_ref.rollout.n=5 $@\n"
-    told = adapters.read([ConfigSource("run.sh", cut.encode())], Reading(), FactBook())
+    told = config_reader.read([ConfigSource("run.sh", cut.encode())], Reading(), FactBook())
     book = FactBook(told.facts)
     assert (book.value("rollout.batch"), book.value("rollout.num_generations")) == (64, 1)
     assert book.value("config.ignored_key") == "actor_rollout_ref.rollout.n"
@@ -388,7 +389,7 @@ def test_overrides_that_a_comment_cuts_off_are_said() -> None:
 
 def test_overrides_alone_are_a_list_of_them() -> None:
     """As people paste them: one to a line, without the program."""
-    told = adapters.read([ConfigSource("o", b"actor_rollout_ref.rollout.n=5\ndata.train_batch_size=64\n")], Reading(), FactBook())
+    told = config_reader.read([ConfigSource("o", b"actor_rollout_ref.rollout.n=5\ndata.train_batch_size=64\n")], Reading(), FactBook())
     book = FactBook(told.facts)
     assert [book.value(name) for name in ("train.framework", "rollout.num_generations", "rollout.batch")] == ["verl", 5, 64]
 

@@ -9,10 +9,11 @@ import pytest
 from cases import diagnosed
 
 from diagnose import judge as room
+from diagnose.decide import competition, rule_loader
+from diagnose.decide.judging import judge
+from diagnose.decide.rule_outcome import decide
+from diagnose.decide.verdict import Verdict
 from diagnose.facts import Fact, FactBook, Witness, typed
-from diagnose.judge import compete, judge, load
-from diagnose.judge.decide import decide
-from diagnose.judge.verdict import Verdict
 from diagnose.phrases import same
 from diagnose.units import Size, size_of
 
@@ -25,7 +26,7 @@ def verdict(
 
 
 def order(*verdicts: Verdict, yields: dict[str, tuple[str, ...]] | None = None, shortage: str = "1 GiB") -> list[str]:
-    return [v.cause for v in compete.ranked(verdicts, yields or {}, size_of(shortage) if shortage else None)]
+    return [v.cause for v in competition.ranked(verdicts, yields or {}, size_of(shortage) if shortage else None)]
 
 
 def test_certain_before_likely_whatever_the_bytes() -> None:
@@ -55,12 +56,14 @@ def test_without_figures_the_larger_share_comes_first() -> None:
 
 
 def test_a_yielding_cause_goes_last_and_says_so() -> None:
-    found = compete.ranked([verdict("a", "logits", exact=True), verdict("b", "optimizer_states", accounts="61 GiB")], {"a": ("b",)}, None)
+    found = competition.ranked(
+        [verdict("a", "logits", exact=True), verdict("b", "optimizer_states", accounts="61 GiB")], {"a": ("b",)}, None
+    )
     assert [(v.cause, v.also_true) for v in found] == [("optimizer_states", False), ("logits", True)]
 
 
 def test_yielding_to_a_word_yields_to_every_rule_of_it() -> None:
-    found = compete.ranked(
+    found = competition.ranked(
         [verdict("a", "config_not_effective"), verdict("b", "activations", accounts="61 GiB")], {"a": ("activations",)}, None
     )
     assert [v.also_true for v in found] == [False, True]
@@ -74,16 +77,16 @@ def test_what_yields_to_anything_speaks_where_no_other_cause_leads() -> None:
 
 
 def order_of(verdicts: list[Verdict], yields: dict[str, tuple[str, ...]]) -> list[tuple[str, bool]]:
-    return [(found.cause, found.also_true) for found in compete.ranked(verdicts, yields, None)]
+    return [(found.cause, found.also_true) for found in competition.ranked(verdicts, yields, None)]
 
 
 def test_a_probable_cause_sets_no_certain_one_aside() -> None:
-    found = compete.ranked([verdict("a", "logits"), verdict("b", "weights", "likely")], {"a": ("b",)}, None)
+    found = competition.ranked([verdict("a", "logits"), verdict("b", "weights", "likely")], {"a": ("b",)}, None)
     assert not found[0].also_true
 
 
 def test_rules_of_one_cause_are_merged_under_the_best() -> None:
-    found = compete.ranked(
+    found = competition.ranked(
         [verdict("a", "logits", "likely", remedies=("lower_seq_len",)), verdict("b", "logits", exact=True, remedies=("liger_kernel",))],
         {},
         None,
@@ -180,11 +183,11 @@ def test_without_anything_known_nothing_is_claimed() -> None:
 
 
 def test_verdicts_do_not_depend_on_the_order_of_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, (ours, faults) = book(REFERENCE), load.rules()
+    known, (ours, faults) = book(REFERENCE), rule_loader.rules()
     first = judge(known)
     shuffled = list(ours)
     random.Random(7).shuffle(shuffled)
-    monkeypatch.setattr(load, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
+    monkeypatch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
     again = judge(known)
     assert again.causes == first.causes and again.undecided == first.undecided
 
@@ -192,7 +195,7 @@ def test_verdicts_do_not_depend_on_the_order_of_rules(monkeypatch: pytest.Monkey
 def test_a_rule_that_crashes_is_a_note_about_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = decide
 
-    def crash(rule: load.Rule, known: FactBook) -> Verdict:
+    def crash(rule: rule_loader.Rule, known: FactBook) -> Verdict:
         if rule.id == "fragmented-reserve":
             raise ZeroDivisionError("sample")
         return plain(rule, known)
@@ -235,4 +238,4 @@ def test_a_users_broken_rule_is_reported_and_sits_out(tmp_path: Path) -> None:
 
 def test_a_size_of_unknown_width_still_ranks() -> None:
     wide = Size.between(0, 2**40, 2**33)
-    assert compete.ranked([verdict("a", "logits"), verdict("b", "weights")], {}, wide)
+    assert competition.ranked([verdict("a", "logits"), verdict("b", "weights")], {}, wide)

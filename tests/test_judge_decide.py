@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diagnose.decide.comparison import holds
+from diagnose.decide.expression import parse
+from diagnose.decide.rule_loader import Rule, compile_rule, rule_of, rules
+from diagnose.decide.rule_outcome import decide
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
-from diagnose.judge.compare import holds
-from diagnose.judge.decide import decide
-from diagnose.judge.express import parse
-from diagnose.judge.load import Rule, compile_rule, rule_of, rules
 from diagnose.units import Size
 
 FRAGMENTED = {
@@ -197,7 +197,12 @@ def values_of(name: str) -> list[str]:
 
 
 READ = sorted(
-    {name for rule in rules()[0] for line in rule.lines for name in __import__("diagnose.judge.express", fromlist=["names"]).names(line)}
+    {
+        name
+        for rule in rules()[0]
+        for line in rule.lines
+        for name in __import__("diagnose.decide.expression", fromlist=["names"]).names(line)
+    }
 )
 
 
@@ -218,7 +223,7 @@ def test_one_more_fact_never_overturns_a_firm_verdict(data: st.DataObject) -> No
 
 def test_what_is_not_set_is_said_in_words() -> None:
     """A key that decides and is not there has no value to print: no dash, and no English word in a Chinese sentence."""
-    from diagnose.judge.wording import fill
+    from diagnose.decide.verdict_wording import fill
 
     assert fill("it is {config.missed_value}", lambda _: "unset", "en") == "it is unset"
     assert fill("其值仍为 {config.missed_value}", lambda _: "unset", "zh").endswith("未设置")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.complaints import Complaint
-from diagnose.judge import compare
-from diagnose.judge.express import Comparison, Figure, Name, Node, Product, Share, Sum, comparison_of, names, parse, to_data
+from diagnose.decide import comparison as compare
+from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share, Sum, comparison_of, names, parse, to_data
+from diagnose.errors import UserError
 
 FACTS = st.sampled_from(["log.requested", "log.free", "train.max_seq_len", "alloc.expandable_segments", "version.trl"])
 FIGURES = st.one_of(
@@ -69,7 +69,7 @@ def test_every_form_of_the_handbook_reads(line: str, printed: str) -> None:
 
 
 def test_decimal_units_are_refused_with_the_binary_one() -> None:
-    with pytest.raises(Complaint) as refused:
+    with pytest.raises(UserError) as refused:
         parse("log.free > 3 GB")
     assert "GiB" in str(refused.value)
 
@@ -78,7 +78,7 @@ def test_decimal_units_are_refused_with_the_binary_one() -> None:
     "line", ["", "log.free", "log.free > ", "a.b > b.c > c.d", "log.free > 1 GiB and x.y > 2", "log.free > 'x'", "(" * 400, "x" * 9000]
 )
 def test_what_is_no_comparison_is_one_sentence(line: str) -> None:
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         parse(line)
 
 
@@ -100,19 +100,19 @@ def test_names_come_in_reading_order() -> None:
 )
 def test_kinds_that_do_not_meet_are_refused(line: str) -> None:
     """A size beside a count, or beside a word, is a mistake of the author."""
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         compare.kind_of(parse(line))
 
 
 def test_an_unknown_fact_is_refused_with_the_nearest() -> None:
-    with pytest.raises(Complaint) as refused:
+    with pytest.raises(UserError) as refused:
         compare.kind_of(parse("log.requestd > log.free"))
     assert "log.requested" in str(refused.value)
 
 
 def test_a_word_that_a_fact_can_never_be_is_refused() -> None:
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         compare.check_words(parse("model.attention == flash"))
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         compare.check_words(parse("alloc.expandable_segments == on"))
     compare.check_words(parse("alloc.expandable_segments == enabled"))

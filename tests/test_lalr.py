@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import lalr, shipped
+from diagnose import lalr, rule_files
 
 ROOT = Path(__file__).resolve().parent.parent
 GRAMMARS = sorted(path.stem for path in (ROOT / "grammars").glob("*.lark"))
@@ -23,7 +23,7 @@ END, LONG = 2500, 600
 
 @cache
 def both(name: str) -> tuple[lark.Lark, lalr.Parser]:
-    return lark.Lark(shipped.grammar(name), parser="lalr", maybe_placeholders=False), shipped.parser(name)
+    return lark.Lark(rule_files.grammar(name), parser="lalr", maybe_placeholders=False), rule_files.parser(name)
 
 
 def of_lark(node: Any) -> Any:
@@ -69,7 +69,7 @@ def test_logs_are_read_alike(name: str) -> None:
 @settings(max_examples=30)
 @given(data=st.data())
 def test_words_of_a_grammar_in_any_order_are_read_alike(name: str, data: st.DataObject) -> None:
-    words = sorted(set(re.findall(r"[A-Za-z][A-Za-z ]{3,}", shipped.grammar(name))))
+    words = sorted(set(re.findall(r"[A-Za-z][A-Za-z ]{3,}", rule_files.grammar(name))))
     word = st.sampled_from([*words, "1.5 GiB", "3", "2 MB", "a.b", "of", "%", ">=", "(", ")", "*", "\n", "out of memory."])
     alike(name, data.draw(st.lists(word, max_size=12).map(" ".join)))
 

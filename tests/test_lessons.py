@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from cases import diagnosed, disagreements, run
 
-from diagnose import search, shipped
-from diagnose.judge import load as causes
-from diagnose.plan import load as remedies
+from diagnose import rule_files
+from diagnose.decide import rule_loader as causes
+from diagnose.plan.rules import remedy_rules as remedies
+from diagnose.scan import memory_words
 
 #: Number, lesson, rule, case.
 LESSONS = [
@@ -131,13 +132,13 @@ def test_silence_names_no_certain_cause() -> None:
 def _taken_away(rule: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The rule deleted, for as long as it lasts."""
     if rule.startswith("near."):
-        monkeypatch.delitem(shipped.table("messages")["near"], rule.partition(".")[2])
-        search.nearby.cache_clear()
+        monkeypatch.delitem(rule_files.table("messages")["near"], rule.partition(".")[2])
+        memory_words.nearby.cache_clear()
         try:
             yield
         finally:
             monkeypatch.undo()
-            search.nearby.cache_clear()
+            memory_words.nearby.cache_clear()
         return
     ids = {each.id for each in causes.rules()[0]} | {each.id for each in remedies.rules()}
     assert rule in ids, f"there is no rule {rule}"

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from diagnose import install_excepthook, watch
+from diagnose.diagnosis import Diagnosis
 from diagnose.live import callbacks, figures, watching
-from diagnose.live.noted import NOTED
-from diagnose.report import Diagnosis
+from diagnose.live.noted_settings import NOTED
 
 ROOT = Path(__file__).resolve().parent.parent
 OOM = (

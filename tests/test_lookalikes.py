@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wordings import Wording, check, figures, only, reading
 
-from diagnose import shipped
-from diagnose.explain import explain
-from diagnose.parse import lookalike
+from diagnose import rule_files
+from diagnose.parse.messages import lookalike
 from diagnose.phrases import Lang
+from diagnose.pipeline import explain
 
 CARD = "triton_shared"
 OOM = (
@@ -171,10 +171,10 @@ def test_a_library_before_a_fault_is_a_shortage() -> None:
 
 def test_every_reason_has_its_sentence() -> None:
     """Every reason that code or grammar gives can be said in both languages."""
-    sentences = shipped.table("phrases")["reason"]
+    sentences = rule_files.table("phrases")["reason"]
     parse = Path(lookalike.__file__).parent
     given = {reason for path in parse.glob("*.py") for reason in re.findall(r'reason="(\w+)"', path.read_text(encoding="utf-8"))}
-    given |= set(re.findall(r"^(\w+): ", (shipped.home() / "grammars" / "lookalike.lark").read_text(encoding="utf-8"), re.MULTILINE)) - {
+    given |= set(re.findall(r"^(\w+): ", (rule_files.home() / "grammars" / "lookalike.lark").read_text(encoding="utf-8"), re.MULTILINE)) - {
         "start"
     }
     given |= {"message_too_large", "rate_limit", "service_limit"}
@@ -188,7 +188,7 @@ def test_the_headline_says_why(wording: Wording, lang: Lang) -> None:
     """A person reads the reason, not only that it is none."""
     text = wording.printed(dict.fromkeys([name for name, _ in wording.slots], 1 << 20))
     headline = explain(text + "\n").verdict.headline.to(lang)
-    assert shipped.table("phrases")["reason"][wording.reason][lang].rstrip(".。") in headline
+    assert rule_files.table("phrases")["reason"][wording.reason][lang].rstrip(".。") in headline
 
 
 def test_a_full_shared_memory_is_none_of_them() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose import adapters
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.facts import FactBook
-from diagnose.parse.reading import Reading
-from diagnose.plan import environment, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import env_edits
+from diagnose.plan.patch import patching
 from diagnose.units import Size
 
 JOB = """\
@@ -39,7 +40,7 @@ RUN = "srun python train.py --per_device_train_batch_size 2 --output_dir x --num
 
 
 def read(name: str, text: str) -> tuple[Settings, FactBook]:
-    told = adapters.read([ConfigSource(name, text.encode())], Reading(), FactBook([]))
+    told = config_reader.read([ConfigSource(name, text.encode())], Reading(), FactBook([]))
     return told, FactBook(told.facts)
 
 
@@ -83,8 +84,8 @@ BARE = JOB.replace("          env:\n            - name: PYTORCH_CUDA_ALLOC_CONF\
 
 def changed(text: str) -> str:
     told, book = read("job.yaml", text)
-    made = environment.edits({"alloc.expandable_segments": True}, book, told.documents)
-    return patch.texts(told.documents, made)["job.yaml"] if made else text
+    made = env_edits.edits({"alloc.expandable_segments": True}, book, told.documents)
+    return patching.texts(told.documents, made)["job.yaml"] if made else text
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

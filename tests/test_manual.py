@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import manual, shipped
-from diagnose.judge import load as causes
+from diagnose import rule_files
+from diagnose.decide import rule_loader as causes
+from diagnose.manual import manual_pages
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, markdown, plain, quoted
-from diagnose.manual.said import condition
-from diagnose.manual.shelf import HOME, LANGS, WORD, Seat, shelf
-from diagnose.plan import load as remedies
-from diagnose.surfaces.leaf import printed
+from diagnose.manual.readers_words import condition
+from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Seat, shelf
+from diagnose.plan.rules import remedy_rules as remedies
+from diagnose.surfaces.term.manual_text import printed
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
 def pages() -> dict[str, str]:
-    return manual.pages()
+    return manual_pages.pages()
 
 
 def anchors(text: str) -> set[str]:
@@ -75,14 +76,14 @@ def test_every_rule_stands_on_its_page_in_both_languages() -> None:
 
 def test_every_word_that_has_rules_has_a_name_and_causes_a_meaning() -> None:
     """Without them a page would be headed by a word of ours."""
-    ours, render = shipped.table("phrases")["manual"], shipped.table("phrases")["render"]
+    ours, render = rule_files.table("phrases")["manual"], rule_files.table("phrases")["render"]
     assert not [word for word in shelf().words("causes") if f"cause_{word}" not in ours or f"means_{word}" not in ours]
     assert not [word for word in shelf().words("remedies") if f"remedy_{word}" not in render]
 
 
 def test_every_fact_and_knob_is_in_the_dictionaries() -> None:
-    assert set(shipped.table("facts")) <= anchors(pages()["facts.md"])
-    assert set(shipped.table("knobs")) <= anchors(pages()["zh/knobs.md"])
+    assert set(rule_files.table("facts")) <= anchors(pages()["facts.md"])
+    assert set(rule_files.table("knobs")) <= anchors(pages()["zh/knobs.md"])
 
 
 # -- what a page says
@@ -135,9 +136,9 @@ def test_conditions_are_said_in_words(line: str, english: str, chinese: str) -> 
 
 def test_pages_of_rules_that_are_gone_are_removed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "causes").mkdir()
-    (tmp_path / "causes" / "old.md").write_text(f"{manual.MARK}\n\n# gone\n")
+    (tmp_path / "causes" / "old.md").write_text(f"{manual_pages.MARK}\n\n# gone\n")
     (tmp_path / "notes.md").write_text("by hand")
-    assert manual.write(tmp_path) == len(pages())
+    assert manual_pages.write(tmp_path) == len(pages())
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")} == {*pages(), "notes.md"}
 
 
@@ -147,7 +148,7 @@ def test_a_rule_of_the_users_is_shown_beside_ours_and_has_no_address(tmp_path: P
     (tmp_path / "house-rule.yaml").write_text(
         file.read_text(encoding="utf-8").replace("fragmented-reserve", "house-rule"), encoding="utf-8"
     )
-    shown = markdown(manual.article("fragmentation", "en", [tmp_path]))
+    shown = markdown(manual_pages.article("fragmentation", "en", [tmp_path]))
     assert '<a id="house-rule">' in shown and '<a id="fragmented-reserve">' in shown
     found, _ = causes.rules([tmp_path])
     assert next(rule for rule in found if rule.id == "house-rule").url == ""
@@ -157,7 +158,7 @@ def test_a_rule_that_cannot_be_read_is_left_to_the_checker(tmp_path: Path) -> No
     """`rules show` of one rule must not fail on another file."""
     (tmp_path / "half.yaml").write_text("id: half\ncause: logits\ntitle: {en: half, zh: 一半}\n", encoding="utf-8")
     (tmp_path / "odd.yaml").write_text("id: odd\nremedy: bf16\ntitle: odd\nturns: none\nprice: cheap\n", encoding="utf-8")
-    assert {"half", "odd"}.isdisjoint(shelf([tmp_path]).names()) and manual.article("logits", "zh", [tmp_path])
+    assert {"half", "odd"}.isdisjoint(shelf([tmp_path]).names()) and manual_pages.article("logits", "zh", [tmp_path])
 
 
 # -- blocks
@@ -190,8 +191,8 @@ def test_a_terminal_shows_the_same_words_without_their_marks() -> None:
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("room", sorted(WORD))
 def test_no_line_of_an_article_is_wider_than_the_terminal(room: str, lang: str) -> None:
-    from diagnose.render.layout import cells
+    from diagnose.render.parts.layout import cells
 
     for word in shelf().words("causes" if room == "causes" else "remedies")[::5]:
-        wide = [line for line in printed(manual.article(word, "zh" if lang == "zh" else "en"), 80).splitlines() if cells(line) > 80]
+        wide = [line for line in printed(manual_pages.article(word, "zh" if lang == "zh" else "en"), 80).splitlines() if cells(line) > 80]
         assert not wide

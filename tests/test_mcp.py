@@ -20,9 +20,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
 
-from diagnose.surfaces.crew import Crew
-from diagnose.surfaces.mcp_tools import server
-from diagnose.surfaces.typed_answers import Article, WhatIf
+from diagnose.surfaces.server.mcp_tools import server
+from diagnose.surfaces.server.typed_answers import Article, WhatIf
+from diagnose.surfaces.server.worker_pool import Crew
 from diagnose.typed import Report
 
 JOB: dict[str, Any] = {"configs": CONFIGS, "gpu": "V100-32GB", "gpus": 8}

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from diagnose import explain
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
-from diagnose.plan import load
-from diagnose.report import Diagnosis
+from diagnose.plan.rules import remedy_rules
 
 #: What puts states on other cards or into host memory: a row's logits stay whole where they are.
 SHARDING = {"zero2", "zero3", "fsdp", "zero_offload_optimizer", "zero_offload_param", "fsdp_offload"}
@@ -56,7 +56,7 @@ def offload_is_never_the_answer_to_a_host_that_ran_out(found: Diagnosis) -> None
     """Nothing that takes host memory is advised where that is what ran out: with a kill the direction reverses."""
     if FactBook(found.facts).switch("log.on_card") is not False:
         return
-    takes = {rule.remedy for rule in load.rules() if rule.takes_host} - {"disable_offload"}
+    takes = {rule.remedy for rule in remedy_rules.rules() if rule.takes_host} - {"disable_offload"}
     assert not (takes | {"vllm_sleep_or_separate_gpus"}) & advised(found)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cases import CORPUS, diagnosed, disagreements, folders, run
 
-from diagnose import shipped
-from diagnose.judge import load as causes
-from diagnose.plan import load as remedies
+from diagnose import rule_files
+from diagnose.decide import rule_loader as causes
+from diagnose.plan.rules import remedy_rules as remedies
 
 
 def spoken(name: str, room: str) -> set[str]:
@@ -29,7 +29,7 @@ def usual(name: str) -> frozenset[str]:
 
 def shipped_rules(room: str) -> list[str]:
     """The rules of a folder that speak without being asked for (status stable)."""
-    return [rule for rule, data in shipped.table(room).items() if isinstance(data, dict) and data.get("status", "stable") == "stable"]
+    return [rule for rule, data in rule_files.table(room).items() if isinstance(data, dict) and data.get("status", "stable") == "stable"]
 
 
 def witnesses(rule: str, room: str) -> list[str]:

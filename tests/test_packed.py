@@ -23,12 +23,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import gather, packed
-from diagnose.cluster import stores
-from diagnose.complaints import Complaint
-from diagnose.explain import explain
-from diagnose.packed import limits, streams
-from diagnose.surfaces import inputs
+from diagnose.cluster.find import object_stores
+from diagnose.errors import UserError
+from diagnose.inputs import job_reader
+from diagnose.packed import streams, unpack_limits
+from diagnose.pipeline import explain
+from diagnose.surfaces.term import path_arguments
 
 MESSAGE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.23 GiB"
@@ -90,7 +90,7 @@ def test_a_compressed_log_is_the_log(tmp_path: Path, form: str, name: str) -> No
 
 
 def _plain(folder: Path, name: str) -> Any:
-    from diagnose.source import Source
+    from diagnose.scan.source import Source
 
     return Source.text(LOG, str(folder / name))
 
@@ -151,7 +151,7 @@ def test_zstd_without_its_extra_is_one_sentence(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression", None)
     (tmp_path / "a.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 100)
-    with pytest.raises(Complaint, match=r"a\.log\.zst: reading zstd needs an extra; pip install 'oomdoctor\[packed\]'"):
+    with pytest.raises(UserError, match=r"a\.log\.zst: reading zstd needs an extra; pip install 'oomdoctor\[packed\]'"):
         explain(tmp_path / "a.log.zst")
     report = told(tmp_path / "a.log.zst", LOG)
     assert report["verdict"]["status"] == "oom" and any("zstd" in line for line in sentences(report))
@@ -173,7 +173,7 @@ def test_what_stands_before_the_damage_is_diagnosed(form: str, tmp_path: Path) -
 
 def test_a_file_that_is_damaged_from_the_start_is_a_complaint() -> None:
     """Nothing of it is text."""
-    with pytest.raises(Complaint, match="damaged from its start"):
+    with pytest.raises(UserError, match="damaged from its start"):
         explain(gzip.compress(LOG)[:12])
 
 
@@ -187,7 +187,7 @@ def test_a_bomb_of_a_gibibyte_stops_within_bounds(form: str, tmp_path: Path) -> 
     start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = told(bomb)
     assert report["verdict"]["status"] == "oom"
-    assert report["inputs"][0]["bytes"] < limits.FREE + (64 << 20) and report["inputs"][0]["notes"][-1] == "expands"
+    assert report["inputs"][0]["bytes"] < unpack_limits.FREE + (64 << 20) and report["inputs"][0]["notes"][-1] == "expands"
     assert any("expands beyond all measure" in line for line in sentences(report))
     assert time.monotonic() - start < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # kilobytes
@@ -195,7 +195,7 @@ def test_a_bomb_of_a_gibibyte_stops_within_bounds(form: str, tmp_path: Path) -> 
 
 def test_all_that_is_packed_in_one_job_shares_one_allowance() -> None:
     """A thousand members of a gigabyte each are no way round the limit."""
-    gathered = gather.Gathered(allowance=packed.Allowance(len(LOG) + 100))
+    gathered = job_reader.Gathered(allowance=unpack_limits.Allowance(len(LOG) + 100))
     members = {"a.log": LOG, "b.log": LOG, "c.log": LOG}
     gathered.add(_source(zipped(members)), 0)
     assert [(one.input.name, one.input.bytes) for one in gathered.scanned] == [
@@ -206,7 +206,7 @@ def test_all_that_is_packed_in_one_job_shares_one_allowance() -> None:
 
 
 def _source(data: bytes, name: str = "logs") -> Any:
-    from diagnose.source import Source
+    from diagnose.scan.source import Source
 
     return Source.text(data, name)
 
@@ -305,10 +305,10 @@ def test_encrypted_members_are_one_sentence() -> None:
 )
 def test_what_cannot_be_opened_is_one_sentence(data: bytes, says: str) -> None:
     """File, place, and what to do, in both languages."""
-    gathered = gather.job([_source(data, "pack")])
+    gathered = job_reader.job([_source(data, "pack")])
     found = gathered.unread + [notice for notice in gathered.notices if notice.level == "warning"]
-    texts = [one.to("en") if isinstance(one, Complaint) else one.message.en for one in found]
-    chinese = [one.to("zh") if isinstance(one, Complaint) else one.message.zh for one in found]
+    texts = [one.to("en") if isinstance(one, UserError) else one.message.en for one in found]
+    chinese = [one.to("zh") if isinstance(one, UserError) else one.message.zh for one in found]
     import re
 
     assert len(texts) == 1 and texts[0].startswith("pack") and re.search(says, texts[0]), texts
@@ -319,7 +319,7 @@ def test_a_header_that_claims_gigabytes_is_refused() -> None:
     """An extended header is read whole, so its size is bounded first."""
     about = tarfile.TarInfo("x")
     about.type, about.size = tarfile.XHDTYPE, 4 << 30
-    gathered = gather.job([_source(about.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096, "a.tar")])
+    gathered = job_reader.job([_source(about.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096, "a.tar")])
     assert [one.to("en") for one in gathered.unread] == [
         "a.tar: the archive's directory is damaged or out of all proportion; unpack it and give the logs inside"
     ]
@@ -333,7 +333,7 @@ def test_bytes_that_were_changed_never_raise(data: st.DataObject) -> None:
     raw = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    gathered = gather.job([_source(bytes(raw[: data.draw(st.integers(1, len(raw)))]), "pack")])
+    gathered = job_reader.job([_source(bytes(raw[: data.draw(st.integers(1, len(raw)))]), "pack")])
     assert gathered.scanned or gathered.unread
 
 
@@ -379,28 +379,28 @@ def test_a_pattern_that_the_shell_left_alone(tmp_path: Path) -> None:
     """`'logs/*.out'` in quotes, or on a system whose shell expands nothing."""
     for name in ("b.out", "a.out", "c.err"):
         (tmp_path / name).write_bytes(LOG)
-    assert inputs.logs([str(tmp_path / "*.out")]) == [tmp_path / "a.out", tmp_path / "b.out"]
+    assert path_arguments.logs([str(tmp_path / "*.out")]) == [tmp_path / "a.out", tmp_path / "b.out"]
     (tmp_path / "odd[1].log").write_bytes(LOG)
-    assert inputs.logs([str(tmp_path / "odd[1].log")]) == [tmp_path / "odd[1].log"]
-    with pytest.raises(Complaint, match="nothing matches"):
-        inputs.logs([str(tmp_path / "*.txt")])
+    assert path_arguments.logs([str(tmp_path / "odd[1].log")]) == [tmp_path / "odd[1].log"]
+    with pytest.raises(UserError, match="nothing matches"):
+        path_arguments.logs([str(tmp_path / "*.txt")])
 
 
 def test_an_object_is_read_through_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only for schemes that are stores; names and patterns."""
     fsspec = pytest.importorskip("fsspec")
-    monkeypatch.setitem(stores.STORES, "memory", "memory")
+    monkeypatch.setitem(object_stores.STORES, "memory", "memory")
     store = fsspec.filesystem("memory")
     for name in ("rank_0.log", "rank_1.log"):
         with store.open(f"/bucket/{name}", "wb") as out:
             out.write(gzip.compress(LOG))
-    report = told(*inputs.logs(["memory://bucket/rank_1.log"]))
+    report = told(*path_arguments.logs(["memory://bucket/rank_1.log"]))
     assert report["verdict"]["status"] == "oom" and report["inputs"][0]["name"].endswith("bucket/rank_1.log")
-    assert len(inputs.logs(["memory://bucket/*.log"])) == 2
-    with pytest.raises(Complaint, match="nothing matches"):
-        inputs.logs(["memory://bucket/*.txt"])
-    with pytest.raises(Complaint, match="no such file"):
-        explain(inputs.logs(["memory://bucket/gone.log"]))
+    assert len(path_arguments.logs(["memory://bucket/*.log"])) == 2
+    with pytest.raises(UserError, match="nothing matches"):
+        path_arguments.logs(["memory://bucket/*.txt"])
+    with pytest.raises(UserError, match="no such file"):
+        explain(path_arguments.logs(["memory://bucket/gone.log"]))
 
 
 @pytest.mark.parametrize(
@@ -412,8 +412,8 @@ def test_an_object_is_read_through_its_store(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_an_address_that_cannot_be_read_is_one_sentence(url: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(Complaint, match=says):
-        inputs.logs([url])
+    with pytest.raises(UserError, match=says):
+        path_arguments.logs([url])
 
 
 def test_characters_are_never_unpacked() -> None:
@@ -436,8 +436,8 @@ def test_a_store_that_fails_while_it_is_read_is_a_sentence(monkeypatch: pytest.M
 
     core = SimpleNamespace(url_to_fs=lambda url: (Broken(), url))
     monkeypatch.setitem(sys.modules, "fsspec", SimpleNamespace(core=core))
-    with pytest.raises(Complaint, match=r"s3://.*cannot be read \(no credentials\)"):
-        explain(inputs.logs(["s3://bucket/job.log"]))
+    with pytest.raises(UserError, match=r"s3://.*cannot be read \(no credentials\)"):
+        explain(path_arguments.logs(["s3://bucket/job.log"]))
 
 
 # -- pipes in the file system
@@ -460,7 +460,7 @@ def test_a_named_pipe_is_read_when_somebody_writes(tmp_path: Path) -> None:
 
 def test_a_named_pipe_without_a_writer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would wait for ever."""
-    monkeypatch.setattr("diagnose.source.PATIENCE", 0.1)
+    monkeypatch.setattr("diagnose.scan.source.PATIENCE", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(Complaint, match="nobody writes into this pipe"):
+    with pytest.raises(UserError, match="nobody writes into this pipe"):
         explain(tmp_path / "pipe")

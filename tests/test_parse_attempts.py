@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_parse_events import LOSS, message, read
 
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 
 BANNER = "[INFO|trainer.py:2369] 2026-03-02 10:11:12,345 >> ***** Running training *****"
 

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wordings import Wording, check, figures, reading
 
-from diagnose import parse, scan
-from diagnose.explain import explain
-from diagnose.parse import device_oom
-from diagnose.parse.event import Event
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.messages import device_oom
+from diagnose.parse.model.event import Event
+from diagnose.pipeline import explain
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size, torch_prints
 
 Figures = dict[str, str]
@@ -33,7 +34,7 @@ class Asked(dict[str, str]):
 
 
 def read(text: str | bytes) -> list[Event]:
-    return list(parse.read([scan.scan(Source.text(text, "job.log"))]).events)
+    return list(log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).events)
 
 
 def only(text: str | bytes) -> Event:
@@ -241,7 +242,9 @@ def test_talk_about_memory_is_no_failure(text: str) -> None:
 
 def test_a_message_that_is_not_understood_is_kept_and_said() -> None:
     """An unknown wording is an event with a notice, never dropped and never half invented."""
-    reading = parse.read([scan.scan(Source.text("torch.OutOfMemoryError: CUDA out of memory. Wanted 3.00 GiB, had 2.00 GiB left"))])
+    reading = log_reader.read(
+        [log_scan.scan(Source.text("torch.OutOfMemoryError: CUDA out of memory. Wanted 3.00 GiB, had 2.00 GiB left"))]
+    )
     assert (reading.events[0].exception, reading.events[0].requested) == ("torch.OutOfMemoryError", None)
     assert [(notice.code, notice.witness and notice.witness.line) for notice in reading.notices] == [("message_not_understood", 1)]
 

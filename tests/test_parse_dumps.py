@@ -9,20 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import adapters, parse, scan, shipped
-from diagnose.adapters import tables
-from diagnose.adapters.printed import Reader, overrides
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose import rule_files
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.printed_settings import Reader, overrides
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 
 
 def settings(text: str, *configs: tuple[str, str]) -> tuple[FactBook, Settings]:
-    reading = parse.read([scan.scan(Source.text(f"{text}\n{FAILURE}\n", "job.log"))])
+    reading = log_reader.read([log_scan.scan(Source.text(f"{text}\n{FAILURE}\n", "job.log"))])
     book = FactBook(reading.facts)
-    told = adapters.read([ConfigSource(name, body.encode()) for name, body in configs], reading, book)
+    told = config_reader.read([ConfigSource(name, body.encode()) for name, body in configs], reading, book)
     return FactBook(book).learn(told.facts), told
 
 
@@ -200,8 +203,8 @@ def test_a_dump_says_what_was_in_effect(text: str, name: str, value: object, lin
 
 def test_every_row_names_a_framework_that_there_is() -> None:
     """A misspelt framework would make a dump read as nothing."""
-    for row in shipped.table("dumps"):
-        assert row.get("framework", "verl") in tables.names() and row["form"] in ("values", "rows", "yaml", "overrides"), row
+    for row in rule_files.table("dumps"):
+        assert row.get("framework", "verl") in framework_tables.names() and row["form"] in ("values", "rows", "yaml", "overrides"), row
         assert row.get("from", "") in row["says"]
 
 
@@ -325,7 +328,7 @@ def test_what_is_printed_is_what_is_read(tree: dict[str, object], form: str) -> 
 @given(st.text(max_size=400))
 def test_any_text_is_read_without_harm(text: str) -> None:
     """Whatever stands in a log, reading it raises nothing but what the caller expects."""
-    from diagnose.adapters.leaf import Unreadable
+    from diagnose.adapters.formats.config_value import Unreadable
 
     for read in (Reader(f"X({text}").values, Reader(text).rows, lambda: overrides(text)):
         try:

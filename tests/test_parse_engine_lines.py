@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose import parse, scan
 from diagnose.facts import FactBook, Value
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size
 
 
 def read(*lines: str) -> Reading:
-    return parse.read([scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
+    return log_reader.read([log_scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
 
 
 def plain(value: Value) -> object:

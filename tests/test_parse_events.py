@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import parse, scan
-from diagnose.parse.event import Event
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 SITE = "/opt/env/lib/python3.11/site-packages/"
 
 
 def read(*texts: str | bytes) -> Reading:
-    return parse.read([scan.scan(Source.text(text, f"{number}.log")) for number, text in enumerate(texts)])
+    return log_reader.read([log_scan.scan(Source.text(text, f"{number}.log")) for number, text in enumerate(texts)])
 
 
 def message(gpu: int = 0, requested: str = "4.64 GiB", free: str = "1.41 GiB", allocated: str = "23.51 GiB") -> str:

@@ -6,16 +6,18 @@ import json
 
 import pytest
 
-from diagnose import parse, scan, shipped
+from diagnose import rule_files
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 
 
 def read(*lines: str) -> Reading:
-    return parse.read([scan.scan(Source.text("\n".join(lines), "job.log"))])
+    return log_reader.read([log_scan.scan(Source.text("\n".join(lines), "job.log"))])
 
 
 def book(*lines: str) -> FactBook:
@@ -28,7 +30,7 @@ def plain(value: Value) -> object:
 
 def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
     """A misspelt fact name would be learnt and never used."""
-    for row in shipped.table("log_lines"):
+    for row in rule_files.table("log_lines"):
         for name in (row.get("fact"), row.get("rest"), *row.get("also", {}), *row.get("take", ()), *row.get("keys", {}).values()):
             assert not name or declared(name) is not None, row
 
@@ -401,6 +403,6 @@ def test_the_trainer_in_the_traceback_tells_the_method(file: str, stage: str | N
         "1.07 GiB is free. Of the allocated memory 74.80 GiB is allocated by PyTorch, and 2.19 GiB is reserved by PyTorch but "
         "unallocated.\n"
     )
-    told = [fact for fact in parse.read([scan.scan(Source.text(log))]).facts if fact.name == "train.stage"]
+    told = [fact for fact in log_reader.read([log_scan.scan(Source.text(log))]).facts if fact.name == "train.stage"]
     assert [fact.value for fact in told] == ([stage] if stage else [])
     assert all(fact.origin == "derived" for fact in told), "a config that names the method is believed first"

@@ -7,18 +7,20 @@ import re
 
 import pytest
 
-from diagnose import parse, scan, shipped
-from diagnose.parse.cleaned import clean, short
-from diagnose.parse.event import Event
-from diagnose.parse.lines import Page
-from diagnose.source import Source
-from diagnose.windows import Excerpt
+from diagnose import rule_files
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.parse.text.line_cleaning import clean, short
+from diagnose.parse.text.lines import Page
+from diagnose.scan import log_scan
+from diagnose.scan.excerpts import Excerpt
+from diagnose.scan.source import Source
 
 SITE = "/opt/env/lib/python3.11/site-packages/"
 
 
 def read(text: str | bytes) -> list[Event]:
-    reading = parse.read([scan.scan(Source.text(text, "error.log"))])
+    reading = log_reader.read([log_scan.scan(Source.text(text, "error.log"))])
     return [event for event in reading.events if event.consequence_of is None]
 
 
@@ -113,7 +115,7 @@ def test_a_line_that_differs_in_digits_is_read_by_itself(first: str, second: str
 
 def test_no_prefix_tells_digits_apart() -> None:
     """But for the version of syslog, which counts as no digit of such a line: what is remembered of prefixes relies on it."""
-    for entry in shipped.table("prefixes"):
+    for entry in rule_files.table("prefixes"):
         bare = re.sub(r"\\d|\{\d+(?:,\d*)?\}|0-9|>1 |\(\?!1 \)", "", entry["pattern"])
         assert not re.search(r"\d", bare), entry["of"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose import parse
-from diagnose.scan import scan
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.scan.log_scan import scan
+from diagnose.scan.source import Source
 
 ENDED = "[2025-03-02 04:04:41,005] [ERROR] [launch.py:325:sigkill_handler] {} exits with return code = -9\n"
 SPAWNED = "[2025-03-02 04:00:00,001] [INFO] [launch.py:256:main] process 487 spawned with command: {}\n"
 
 
 def commands(log: str) -> list[str]:
-    return [command.text for command in parse.read([scan(Source.text(log, "error.log"))]).commands]
+    return [command.text for command in log_reader.read([scan(Source.text(log, "error.log"))]).commands]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import parse, scan
-from diagnose.parse.event import Event
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 SITE = "/opt/env/lib/python3.11/site-packages/"
 FRAMES = [
@@ -236,7 +237,7 @@ LINE: dict[str, Wrap] = {
 
 
 def read(text: str | bytes) -> list[Event]:
-    reading = parse.read([scan.scan(Source.text(text, "error.log"))])
+    reading = log_reader.read([log_scan.scan(Source.text(text, "error.log"))])
     return [event for event in reading.events if event.consequence_of is None]
 
 

@@ -43,10 +43,11 @@ def test_a_name_with_commas() -> None:
 def test_what_ray_ends_after_the_training_is_over_did_not_live_on() -> None:
     """Ray ends workers of the job, which may still save; the kernel's victim after the end may be any helper."""
     ended = "{'train_runtime': 23328.5, 'train_samples_per_second': 0.391, 'train_loss': 0.628, 'epoch': 1.0}"
-    from diagnose import parse, scan
-    from diagnose.source import Source
+    from diagnose.parse import log_reader
+    from diagnose.scan import log_scan
+    from diagnose.scan.source import Source
 
-    read = parse.read([scan.scan(Source.text(f"{ended}\n{KILL.format(name='train', used='1.93')}\n"))])
+    read = log_reader.read([log_scan.scan(Source.text(f"{ended}\n{KILL.format(name='train', used='1.93')}\n"))])
     assert [(event.family, event.fatal) for event in read.events] == [("ray_oom", True)]
 
 

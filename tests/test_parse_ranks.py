@@ -7,10 +7,10 @@ import random
 import pytest
 from test_parse_events import LOSS, message, read, traceback
 
-from diagnose.parse import order, woven
-from diagnose.parse.event import Event
-from diagnose.parse.fold import MEMBERS
-from diagnose.parse.reading import Reading
+from diagnose.parse.events import interleaved_tracebacks, order
+from diagnose.parse.events.folding import MEMBERS
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.reading import Reading
 
 OOM = f"torch.OutOfMemoryError: {message()}"
 
@@ -95,7 +95,7 @@ def test_unlabelled_tracebacks_are_dealt_out_again() -> None:
 
 def test_a_cluster_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stays bounded where thousands of lines stand between a head and its end."""
-    monkeypatch.setattr(woven, "LONGEST", 4)
+    monkeypatch.setattr(interleaved_tracebacks, "LONGEST", 4)
     lines = [LOSS[0], LOSS[0], *LOSS[1:], *LOSS[1:], f"torch.OutOfMemoryError: {message(0)}", f"torch.OutOfMemoryError: {message(1)}"]
     assert read("\n".join(lines)).events[0].count == 2
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wordings import Wording, check, figures, only, reading
 
-from diagnose.parse import runtime_oom
+from diagnose.parse.messages import runtime_oom
 
 CUDA = "cuda_driver"
 WORDINGS = [

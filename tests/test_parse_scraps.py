@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import parse, scan
-from diagnose.explain import explain
-from diagnose.parse.event import Event
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.reading import Reading
+from diagnose.pipeline import explain
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size
 
 MESSAGE = (
@@ -32,7 +33,7 @@ def message(asked: str = "9.47 GiB", gpu: int = 0, free: str = "3.78 GiB", own: 
 
 
 def read(text: str) -> Reading:
-    return parse.read([scan.scan(Source.text(text, "job.log"))])
+    return log_reader.read([log_scan.scan(Source.text(text, "job.log"))])
 
 
 def only(text: str) -> Event:

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import parse, scan, shipped
+from diagnose import rule_files
 from diagnose.facts import FactBook
-from diagnose.parse.trend import trend
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.facts.memory_trend import trend
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size
 
 FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
@@ -20,7 +22,7 @@ GIB = 2**30
 
 
 def book(*lines: str) -> FactBook:
-    return FactBook(parse.read([scan.scan(Source.text("\n".join([*lines, FAILURE]), "job.log"))]).facts)
+    return FactBook(log_reader.read([log_scan.scan(Source.text("\n".join([*lines, FAILURE]), "job.log"))]).facts)
 
 
 def sizes(values: list[float]) -> list[Size]:
@@ -54,14 +56,14 @@ LINES = {
 def test_a_single_print_is_a_fact_and_no_course() -> None:
     """Megatron prints its memory once, after the first iteration."""
     line = "[Rank 0] (after 1 iterations) memory (MB) | allocated: 41210.55 | max allocated: 63882.10 | reserved: 66510.00\n"
-    said = {fact.name: fact.value for fact in parse.read([scan.scan(Source.text(line, "job.log"))]).facts}
+    said = {fact.name: fact.value for fact in log_reader.read([log_scan.scan(Source.text(line, "job.log"))]).facts}
     assert (said["log.memory_prints"], str(said["log.memory_last"])) == (1, "41210.55 MiB")
     assert "log.memory_trend" not in said and "log.memory_grows" not in said
 
 
 def test_every_row_is_in_order() -> None:
     """Each pattern compiles, finds its own literal's line and names a unit."""
-    for row in shipped.table("memory_lines"):
+    for row in rule_files.table("memory_lines"):
         pattern = re.compile(row["pattern"])
         assert "value" in pattern.groupindex and ("unit" in row or "unit" in pattern.groupindex), row
         assert row["of"] in ("allocated", "reserved")
@@ -156,7 +158,7 @@ def test_only_the_process_that_failed() -> None:
     lines = [
         line for step in range(1, 20) for line in (form.format(40000.0, step), form.format(60000.0, step).replace("[Rank 0]", "[Rank 7]"))
     ]
-    known = FactBook(parse.read([scan.scan(Source.text("\n".join([*lines, "[rank7]: " + FAILURE]), "job.log"))]).facts)
+    known = FactBook(log_reader.read([log_scan.scan(Source.text("\n".join([*lines, "[rank7]: " + FAILURE]), "job.log"))]).facts)
     last = known.size("log.memory_last")
     assert last is not None and last.bytes == 60000 * 2**20
     assert known.word("log.memory_trend") == "flat"
@@ -167,7 +169,7 @@ def test_lines_after_the_failure_do_not_count() -> None:
     form = LINES["swift"][0]
     lines = [form.format(40.0, step) for step in range(20)]
     text = "\n".join([*lines, FAILURE, *(form.format(60.0 + step, step) for step in range(20))])
-    known = FactBook(parse.read([scan.scan(Source.text(text, "job.log"))]).facts)
+    known = FactBook(log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).facts)
     assert known.count("log.memory_prints") == 20
 
 

@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import parse, scan, shipped
+from diagnose import rule_files
 from diagnose.facts import FactBook, Value
-from diagnose.parse import serving_oom
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.messages import serving_oom
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size
 
 GIB = 2**30
 
 
 def read(*lines: str) -> Reading:
-    return parse.read([scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
+    return log_reader.read([log_scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
 
 
 def plain(value: Value) -> object:
@@ -253,7 +255,7 @@ def test_the_prefix_of_an_engine_changes_nothing(prefix: str) -> None:
 @pytest.mark.parametrize("width", range(60, 160, 7))
 def test_a_wrapped_check_is_read_whole(width: int) -> None:
     """Pasted through a narrow terminal, the figures in the next lines belong to the check, wherever the words that find it are whole."""
-    literals = shipped.table("messages")["messages"]["serving_oom"]
+    literals = rule_files.table("messages")["messages"]["serving_oom"]
     for name in ("free below", "longest request, V0", "longest request, V1", "memory in motion"):
         text, amounts, shown = filled(CHECKS[name], STYLES[0], 11)
         lines = textwrap.wrap(text, width)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import parse, scan
 from diagnose.facts import FactBook
-from diagnose.parse.summary_table import floored
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.facts.allocator_summary import floored
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import Size
 
 FAILURE = (
@@ -22,7 +23,7 @@ MIB = 2**20
 
 
 def book(text: str, failure: str = FAILURE) -> FactBook:
-    return FactBook(parse.read([scan.scan(Source.text(f"{text}\n{failure}\n", "job.log"))]).facts)
+    return FactBook(log_reader.read([log_scan.scan(Source.text(f"{text}\n{failure}\n", "job.log"))]).facts)
 
 
 def shown(text: str) -> dict[str, str]:

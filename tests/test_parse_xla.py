@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from wordings import Wording, check, figures, only, reading
 
 from diagnose.facts import Fact
-from diagnose.parse import xla_oom
-from diagnose.parse.reading import Reading
+from diagnose.parse.messages import xla_oom
+from diagnose.parse.model.reading import Reading
 
 OLD, NEW = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ", "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: "
 JAX_BFC = "2026-02-03 08:11:40.201412: W external/xla/xla/tsl/framework/bfc_allocator.cc:501] "

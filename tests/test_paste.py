@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_packed import MESSAGE
 
-from diagnose import paste
-from diagnose.explain import explain
-from diagnose.scan import scan
-from diagnose.source import Source
+from diagnose.inputs import pasted_configs
+from diagnose.pipeline import explain
+from diagnose.scan.log_scan import scan
+from diagnose.scan.source import Source
 
 YAML = """model_name_or_path: Qwen/Qwen2.5-7B
 stage: sft
@@ -54,7 +54,7 @@ TRACE = 'Traceback (most recent call last):\n  File "/opt/job/train.py", line 7,
 
 def found(page: str, name: str = "paste.txt") -> list[tuple[str, str]]:
     """Blocks that are taken for configs, and their text without the blank lines that keep their place."""
-    return [(one.name, one.data.decode().lstrip("\n")) for one in paste.configs(scan(Source.text(page, name)))]
+    return [(one.name, one.data.decode().lstrip("\n")) for one in pasted_configs.configs(scan(Source.text(page, name)))]
 
 
 def told(page: Any, **options: Any) -> dict[str, Any]:
@@ -251,7 +251,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=40), max_size=12).map("\n".join))
 def test_any_page_is_read_without_harm(page: str) -> None:
     """Blocks in any disorder: every config stands in the page where its name says."""
-    for one in paste.configs(scan(Source.text(page, "p"))):
+    for one in pasted_configs.configs(scan(Source.text(page, "p"))):
         lines = one.data.decode("utf-8", "replace").split("\n")
         first = next(number for number, line in enumerate(lines) if line.strip())
         assert lines[first].strip() in page.split("\n")[first].replace("\r", "")

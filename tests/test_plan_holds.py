@@ -12,13 +12,15 @@ from test_plan_search import AXOLOTL, FACTORY, SWIFT, TUNE
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import check, explain
-from diagnose.adapters.settings import ConfigSource
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook, declared
-from diagnose.plan import fit, make, patch
-from diagnose.plan.advise import job_of
-from diagnose.plan.remedy import Remedy
-from diagnose.plan.sense import contradictions
-from diagnose.report import Diagnosis
+from diagnose.plan import make
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.edits.setting_conflicts import contradictions
+from diagnose.plan.patch import patching
+from diagnose.plan.pricing import fit
+from diagnose.plan.rules.remedy import Remedy
 
 TITAN = (
     '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = {rows}\nseq_len = {length}\n'
@@ -76,7 +78,7 @@ def failed(framework: str, rows: int, length: int, gpu: str, phase: str) -> Diag
 
 def read_again(found: Diagnosis, edits: Any) -> FactBook:
     """What the edited files say, to somebody who has not seen the log."""
-    after = patch.texts(found.documents, edits)
+    after = patching.texts(found.documents, edits)
     texts = {document.name: document.text for document in found.documents} | after
     return FactBook(check([ConfigSource(name, text.encode()) for name, text in texts.items()], gpus=8, frontier=False).facts)
 
@@ -146,7 +148,7 @@ def test_ranks_that_are_shared_or_added_keep_the_rows_of_a_step(framework: str) 
     assert steps is not None
     edits = job_.edits({knob: 2, "train.gradient_accumulation": 2 * steps})
     assert edits is not None
-    after = patch.texts(found.documents, edits)[name]
+    after = patching.texts(found.documents, edits)[name]
     again = FactBook(check([ConfigSource(name, after.encode())], **given_).facts)
     assert again.value("train.rows_per_step") == book.value("train.rows_per_step")
 

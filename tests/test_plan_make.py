@@ -8,15 +8,16 @@ from functools import partial
 import pytest
 from workshop import GIB, TRAIN_YAML, book, cause, edit, job, judged, reprice
 
-from diagnose.budget.ledger import Ledger
-from diagnose.explain import explain
+from diagnose.budget.model.ledger import Ledger
+from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import FactBook
-from diagnose.judge.verdict import Judgement, Verdict
-from diagnose.plan import load, make
-from diagnose.plan.advise import job_of
-from diagnose.plan.finish import spread_instead
-from diagnose.plan.remedy import Outcome, Remedy
-from diagnose.plan.spread import cards_that_do
+from diagnose.pipeline import explain
+from diagnose.plan import make
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.choose.plan_completion import spread_instead
+from diagnose.plan.pricing.spread import cards_that_do
+from diagnose.plan.rules import remedy_rules
+from diagnose.plan.rules.remedy import Outcome, Remedy
 from diagnose.record import replace
 
 BIG_ACTIVATIONS = cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len")
@@ -274,9 +275,9 @@ def test_each_word_once_and_never_both_proposed_and_rejected() -> None:
 def test_the_order_of_the_rule_files_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = job(**FIGURES)
     before = outcome(facts, BIG_ACTIVATIONS, BIG_LOGITS)
-    shuffled = list(load.rules())
+    shuffled = list(remedy_rules.rules())
     random.Random(7).shuffle(shuffled)
-    monkeypatch.setattr(load, "rules", lambda trial=False: tuple(shuffled))
+    monkeypatch.setattr(remedy_rules, "rules", lambda trial=False: tuple(shuffled))
     after = outcome(facts, BIG_ACTIVATIONS, BIG_LOGITS)
     assert [each.id for each in before.remedies] == [each.id for each in after.remedies]
     assert {each.id for each in before.rejected} == {each.id for each in after.rejected}

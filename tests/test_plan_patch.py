@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters import tables
-from diagnose.adapters.settings import ConfigSource, Document, Settings
-from diagnose.adapters.spellings import Key
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Key
 from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
-from diagnose.plan.remedy import Edit
-from diagnose.render import advice
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Edit
+from diagnose.render.parts import advice_text
 from diagnose.units import Version
 
 #: A file of each framework and form, with comments and oddities that must survive.
@@ -104,7 +105,7 @@ FILES = {
 
 
 def read(*files: tuple[str, str]) -> Settings:
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), FactBook())
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files], Reading(), FactBook())
 
 
 def samples(key: Key) -> Iterator[Value]:
@@ -120,7 +121,7 @@ def samples(key: Key) -> Iterator[Value]:
 
 def wanted(settings_: Settings) -> Iterator[tuple[str, Value]]:
     for document in settings_.documents:
-        for key in tables.table(document.framework).keys:
+        for key in framework_tables.table(document.framework).keys:
             if key.key and not key.read_only:
                 yield from ((key.knob, value) for value in samples(key))
 
@@ -142,10 +143,10 @@ def test_every_knob_that_a_table_can_write_is_read_back(name: str) -> None:
     book = FactBook(told.facts)
     made = 0
     for knob, value in wanted(told):
-        edits = knobs.edits(told.documents, book, {knob: value})
+        edits = knob_edits.edits(told.documents, book, {knob: value})
         if edits is None:
             continue
-        new = patch.texts(told.documents, edits)[name] if edits else text
+        new = patching.texts(told.documents, edits)[name] if edits else text
         again = read((name, new))
         if {fact.value for fact in again.facts if fact.name == "config.ignored_key"} & {edit.key for edit in edits}:
             continue  # the framework has the key and does not read it here
@@ -154,7 +155,9 @@ def test_every_knob_that_a_table_can_write_is_read_back(name: str) -> None:
         assert ("\r\n" in text) == ("\r\n" in new) and (text.count("\r\n") != text.count("\n") or new.count("\r\n") == new.count("\n"))
         assert all(f"{comment}" in new for comment in ("# kept", "显存") if comment in text)
         made += 1
-    writable = {key.knob for document in told.documents for key in tables.table(document.framework).keys if key.key and not key.read_only}
+    writable = {
+        key.knob for document in told.documents for key in framework_tables.table(document.framework).keys if key.key and not key.read_only
+    }
     assert made > min(10, len(writable) // 2), name
 
 
@@ -173,9 +176,9 @@ def test_neighbours_do_not_matter(lines: list[tuple[str, str]], value: int) -> N
     before = "".join(f"{key}: {text}\n" for key, text in lines)
     text = f"{before}stage: sft\ncutoff_len: 77   # mine\nfinetuning_type: lora\n"
     told = read(("f.yaml", text))
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": value})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"train.max_seq_len": value})
     assert edits is not None
-    assert patch.apply(told.documents[0], edits) == text.replace("77", str(value))
+    assert patching.apply(told.documents[0], edits) == text.replace("77", str(value))
 
 
 def edited(
@@ -185,13 +188,13 @@ def edited(
     book = FactBook(told.facts).learn(
         Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items()
     )
-    return knobs.edits(told.documents, book, changes), told.documents
+    return knob_edits.edits(told.documents, book, changes), told.documents
 
 
 def patched(files: Mapping[str, str], changes: Mapping[str, Value], versions: Mapping[str, str] | None = None) -> str:
     edits, documents = edited(files, changes, versions)
     assert edits
-    return patch.apply(next(document for document in documents if document.name == edits[0].target), edits)
+    return patching.apply(next(document for document in documents if document.name == edits[0].target), edits)
 
 
 def test_a_kernel_that_needs_companions_brings_them_all_and_keeps_the_plugins() -> None:
@@ -280,14 +283,14 @@ def test_an_option_without_a_value_is_shown_as_it_is_written() -> None:
     command = "accelerate launch train_text_to_image_lora.py --pretrained_model_name_or_path a/b --resolution 512 --train_batch_size 2\n"
     edits, documents = edited({"run.sh": command}, {"train.gradient_checkpointing": "enabled"})
     assert edits
-    assert advice.edit(edits[0], "en") == "add --gradient_checkpointing"
-    assert " --gradient_checkpointing " in patch.texts(documents, edits)["run.sh"].replace("\n", " ")
+    assert advice_text.edit(edits[0], "en") == "add --gradient_checkpointing"
+    assert " --gradient_checkpointing " in patching.texts(documents, edits)["run.sh"].replace("\n", " ")
 
 
 def launched(command: str, knob: str, value: Value) -> str | None:
     """The command line after the knob was turned; None where the launcher cannot be told by one option."""
     edits, documents = edited({"run.sh": command}, {knob: value})
-    return patch.texts(documents, edits)["run.sh"] if edits else None
+    return patching.texts(documents, edits)["run.sh"] if edits else None
 
 
 @pytest.mark.parametrize("knob", ["parallel.tensor", "parallel.context", "parallel.pipeline", "parallel.expert"])
@@ -325,13 +328,13 @@ def test_cards_per_node_are_the_cards_over_the_nodes() -> None:
 def test_a_knob_without_a_key_has_no_edit() -> None:
     told = read(("c.yaml", FILES["axolotl.yaml"]))
     changes: dict[str, Value] = {"rollout.logprob_batch": 4}
-    assert knobs.edits(told.documents, FactBook(told.facts), changes) is None
+    assert knob_edits.edits(told.documents, FactBook(told.facts), changes) is None
 
 
 def test_a_misspelt_key_can_be_renamed_in_place() -> None:
     text = "base_model: a\nsequence_length: 2048  # mine\nmicro_batch_size: 1\n"
     document = read(("c.yaml", text)).documents[0]
-    assert patch.apply(document, [Edit("c.yaml", "sequence_length", "2048", "2048", renamed="sequence_len")]) == text.replace(
+    assert patching.apply(document, [Edit("c.yaml", "sequence_length", "2048", "2048", renamed="sequence_len")]) == text.replace(
         "length", "len"
     )
 
@@ -345,7 +348,7 @@ def test_keys_can_be_removed_from_every_form() -> None:
         ("llamafactory.sh", "--finetuning_type"),
     ):
         document = read((name, FILES[name])).documents[0]
-        new = patch.apply(document, [Edit(name, key, "x", None)])
+        new = patching.apply(document, [Edit(name, key, "x", None)])
         again = read((name, new))
         assert not [notice for notice in again.notices if notice.level == "error"], new
         assert key.rpartition(".")[2] not in new, new
@@ -355,7 +358,7 @@ def test_the_diff_is_one_unified_diff_of_the_given_files_only() -> None:
     files = {"run.sh": "accelerate launch --num_processes 4 t.py\n", "t.py": FILES["trl.py"]}
     told = read(*files.items())
     edits = (Edit("t.py", "bf16", "True", "False"), Edit("run.sh", "--num_processes", "4", "2"), Edit("elsewhere.json", "a", None, "1"))
-    text = patch.diff(told.documents, edits)
+    text = patching.diff(told.documents, edits)
     assert [line for line in text.splitlines() if line.startswith(("---", "+++"))] == [
         "--- a/t.py",
         "+++ b/t.py",
@@ -366,7 +369,7 @@ def test_the_diff_is_one_unified_diff_of_the_given_files_only() -> None:
     no_end = Document(
         "x.yaml", "llamafactory", "yaml", "stage: sft", read(("x.yaml", "stage: sft\nfinetuning_type: lora")).documents[0].entries[:1]
     )
-    assert "\\ No newline at end of file" in patch.diff([no_end], [Edit("x.yaml", "stage", "sft", "dpo")])
+    assert "\\ No newline at end of file" in patching.diff([no_end], [Edit("x.yaml", "stage", "sft", "dpo")])
 
 
 @pytest.mark.parametrize(
@@ -386,9 +389,9 @@ def test_the_diff_is_one_unified_diff_of_the_given_files_only() -> None:
 def test_a_dotted_key_becomes_dicts_in_a_script(script: str, expected: str) -> None:
     """However deep the key, and however much of its dicts is there: what is written is Python and means the key."""
     text = f"from trl import SFTConfig\nargs = {script}\n"
-    read = adapters.read([ConfigSource("train.py", text.encode())], Reading(), FactBook())
+    read = config_reader.read([ConfigSource("train.py", text.encode())], Reading(), FactBook())
     document = next(each for each in read.documents if each.name == "train.py")
-    new = patch.apply(document, [Edit("train.py", "accelerator_config.gradient_accumulation_kwargs.sync_each_batch", None, "True")])
+    new = patching.apply(document, [Edit("train.py", "accelerator_config.gradient_accumulation_kwargs.sync_each_batch", None, "True")])
     assert expected in new, new
     compile(new, "train.py", "exec")
 
@@ -396,5 +399,5 @@ def test_a_dotted_key_becomes_dicts_in_a_script(script: str, expected: str) -> N
 def test_a_block_of_a_launchers_file_is_no_argument_of_its_call() -> None:
     """`Accelerator(...)` takes no deepspeed_config: the key stands in accelerate's own file, which was not given."""
     script = "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision='fp16', gradient_accumulation_steps=4)\n"
-    found = adapters.read([ConfigSource("train.py", script.encode())], Reading(), FactBook())
-    assert not knobs.edits(found.documents, FactBook(found.facts), {"zero.stage": 3})
+    found = config_reader.read([ConfigSource("train.py", script.encode())], Reading(), FactBook())
+    assert not knob_edits.edits(found.documents, FactBook(found.facts), {"zero.stage": 3})

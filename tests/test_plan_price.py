@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workshop import GIB, job, reprice, term
 
-from diagnose.budget.ledger import Ledger, Moment
+from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.catalogue import Vision, model
 from diagnose.facts import FactBook
-from diagnose.plan.fit import MARGIN, fits
-from diagnose.plan.load import Choice
-from diagnose.plan.price import Bench
-from diagnose.plan.saving import difference, pick
-from diagnose.plan.values import candidates
+from diagnose.plan.pricing.candidate_values import candidates
+from diagnose.plan.pricing.fit import MARGIN, fits
+from diagnose.plan.pricing.pricer import Bench
+from diagnose.plan.pricing.saving import difference, pick
+from diagnose.plan.rules.remedy_rules import Choice
 from diagnose.units import Size
 
 

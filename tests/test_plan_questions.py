@@ -10,9 +10,9 @@ import pytest
 from cases import CORPUS, diagnosed, folders, run, settings
 
 from diagnose import explain
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import declared
-from diagnose.plan.remedy import Question
-from diagnose.report import Diagnosis
+from diagnose.plan.rules.remedy import Question
 
 #: Answers of each kind, the first of which changes the report: for a size one that is too small for what is asked about.
 ANSWERS = {

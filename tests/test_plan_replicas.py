@@ -8,10 +8,10 @@ import pytest
 from workshop import book, edit, judged, reprice
 
 from diagnose import check
-from diagnose.plan.job import Job
-from diagnose.plan.load import Choice
-from diagnose.plan.price import Bench
-from diagnose.plan.values import beyond_cards, candidates, is_legal
+from diagnose.plan.pricing.candidate_values import beyond_cards, candidates, is_legal
+from diagnose.plan.pricing.context import Job
+from diagnose.plan.pricing.pricer import Bench
+from diagnose.plan.rules.remedy_rules import Choice
 
 AXOLOTL = """\
 base_model: Qwen/Qwen2.5-7B

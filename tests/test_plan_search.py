@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import check, explain
-from diagnose.adapters.settings import ConfigSource
-from diagnose.budget.ledger import Ledger, Moment, Term
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.budget.model.ledger import Ledger, Moment, Term
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 from diagnose.phrases import same
-from diagnose.plan import make, patch
-from diagnose.plan.advise import job_of
-from diagnose.plan.remedy import Outcome, Plan
-from diagnose.report import Diagnosis
+from diagnose.plan import make
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Outcome, Plan
 from diagnose.units import Size
 
 FACTORY = (
@@ -91,7 +92,7 @@ def test_a_plan_that_fits_still_fits_once_its_edits_are_read_again(made: tuple[s
     assert plan.fits != "yes" or plan.margin is None or plan.margin.bytes > 0
     if plan.fits != "yes" or hardware(plan) or plan.predicted_peak is None:
         return
-    again = checked(name, patch.texts(found.documents, plan.edits)[name], gpu, gpus)
+    again = checked(name, patching.texts(found.documents, plan.edits)[name], gpu, gpus)
     assert peak(again) <= plan.predicted_peak.bytes * 1.01
     assert again.outcome.plan is not None and again.outcome.plan.steps == ()
 

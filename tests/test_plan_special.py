@@ -9,11 +9,13 @@ import pytest
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import explain
-from diagnose.adapters.settings import Entry
+from diagnose.adapters.formats.settings import Entry
+from diagnose.decide.verdict import Judgement
 from diagnose.facts import Fact, FactBook, Witness
-from diagnose.judge.verdict import Judgement
-from diagnose.plan import make, patch, special
-from diagnose.plan.remedy import Outcome
+from diagnose.plan import make
+from diagnose.plan.choose import special_remedies
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Outcome
 from diagnose.units import Size
 
 WASTEFUL = {
@@ -30,7 +32,7 @@ def outcome(facts: FactBook, judgement: Judgement) -> Outcome:
 
 def test_a_release_known_to_be_bad_names_the_first_good_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command pins what cures; where the ledger does not depend on the release, the cause's bytes are what it takes away."""
-    monkeypatch.setattr(special, "entries", lambda table: WASTEFUL.values())
+    monkeypatch.setattr(special_remedies, "entries", lambda table: WASTEFUL.values())
     verdict = replace(cause("software_bug", "upgrade_library"), rule="holds-everything-twice", accounts_for=Size.exactly(4 * GIB))
     first = outcome(job(train__framework="openrlhf", version__openrlhf="0.7.0"), judged(verdict)).remedies[0]
     assert first.id == "upgrade_library"
@@ -39,7 +41,7 @@ def test_a_release_known_to_be_bad_names_the_first_good_one(monkeypatch: pytest.
 
 
 def test_a_bad_release_that_is_only_also_true_does_not_lead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(special, "entries", lambda table: WASTEFUL.values())
+    monkeypatch.setattr(special_remedies, "entries", lambda table: WASTEFUL.values())
     bug = replace(cause("software_bug", "upgrade_library", also_true=True), rule="holds-everything-twice")
     found = outcome(job(), judged(cause("activations", "gradient_checkpointing"), bug))
     assert found.remedies[0].id == "gradient_checkpointing"
@@ -92,7 +94,7 @@ def test_a_misspelt_word_and_the_remedy_that_wants_it_are_one_edit(tmp_path: Pat
     (tmp_path / "axolotl.yaml").write_text(AXOLOTL, "utf-8")
     found = explain(FAILED, configs=[tmp_path / "axolotl.yaml"])
     assert found.outcome.plan is not None
-    (new,) = patch.texts(found.documents, found.outcome.plan.edits).values()
+    (new,) = patching.texts(found.documents, found.outcome.plan.edits).values()
     assert "gradient_checkpointing: true  # ours\n" in new
     assert new.count("gradient_checkpoint") == 1
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from diagnose import adapters, check, explain
-from diagnose.adapters.settings import ConfigSource, Document
+from diagnose import check, explain
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document
 from diagnose.facts import FactBook, Value
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
-from diagnose.plan.remedy import Edit, Remedy
-from diagnose.plan.search import accumulating
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.choose.plan_search import accumulating
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Edit, Remedy
 
 FAILED = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.57 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.02 GiB is "
@@ -22,14 +24,14 @@ FAILED = (
 
 
 def made(text: str, changes: Mapping[str, Value], name: str = "f") -> tuple[tuple[Edit, ...] | None, tuple[Document, ...]]:
-    told = adapters.read([ConfigSource(name, text.encode())], Reading(), FactBook())
-    return knobs.edits(told.documents, FactBook(told.facts), changes), told.documents
+    told = config_reader.read([ConfigSource(name, text.encode())], Reading(), FactBook())
+    return knob_edits.edits(told.documents, FactBook(told.facts), changes), told.documents
 
 
 def edited(text: str, changes: Mapping[str, Value]) -> str:
     edits, documents = made(text, changes)
     assert edits
-    return patch.texts(documents, edits)["f"]
+    return patching.texts(documents, edits)["f"]
 
 
 def smaller_batch(text: str, **options: int) -> Remedy:
@@ -113,7 +115,7 @@ SWIFT = "swift sft --model a/b --train_type full --deepspeed {} --per_device_tra
 def test_a_word_for_stage_and_offload_is_one_edit(before: str, changes: dict[str, Value], after: str) -> None:
     edits, documents = made(SWIFT.format(before), changes)
     assert edits == (Edit("f", "--deepspeed", before, after),)
-    assert patch.texts(documents, edits)["f"] == SWIFT.format(after)
+    assert patching.texts(documents, edits)["f"] == SWIFT.format(after)
 
 
 def test_what_no_shipped_file_says_is_no_edit() -> None:
@@ -144,7 +146,7 @@ def test_commands_that_are_started_alike_are_edited_alike(before: str, after: st
 def test_a_key_that_is_added_goes_to_every_such_command() -> None:
     new = edited(RUN.format(1, 8) + RUN.format(2, 8), {"train.micro_batch_size": 2, "train.gradient_accumulation": 4})
     assert new.count("--per_device_train_batch_size 2 --gradient_accumulation_steps 4\n") == 2
-    again = adapters.read([ConfigSource("f", new.encode())], Reading(), FactBook())
+    again = config_reader.read([ConfigSource("f", new.encode())], Reading(), FactBook())
     values = [fact.value for fact in again.facts if fact.name == "train.gradient_accumulation" and fact.origin == "config"]
     assert values and set(values) == {4}
 

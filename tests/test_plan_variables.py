@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters.settings import ConfigSource, Document, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
 from diagnose.facts import Fact, FactBook, Value, Witness
-from diagnose.parse.reading import Reading
-from diagnose.plan import environment, knobs, patch
-from diagnose.plan.carriers import carriers
-from diagnose.plan.remedy import Edit
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import env_edits, knob_edits
+from diagnose.plan.patch import patching
+from diagnose.plan.patch.env_carriers import carriers
+from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Version
 
 SEGMENTS: dict[str, Value] = {"alloc.expandable_segments": True}
@@ -25,19 +26,19 @@ CUDA, GENERAL = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
 
 
 def read(text: str, name: str = "r.sh") -> Settings:
-    return adapters.read([ConfigSource(name, text.encode())], Reading(), FactBook())
+    return config_reader.read([ConfigSource(name, text.encode())], Reading(), FactBook())
 
 
 def planned(text: str, torch: str | None = None, name: str = "r.sh") -> tuple[tuple[Edit, ...], tuple[Document, ...]]:
     told = read(text, name)
     book = FactBook(told.facts).learn([Fact("version.torch", Version(torch), "log", Witness("log"))] if torch else [])
-    return environment.edits(SEGMENTS, book, told.documents), told.documents
+    return env_edits.edits(SEGMENTS, book, told.documents), told.documents
 
 
 def edited(text: str, torch: str | None = None, name: str = "r.sh") -> str:
     """The file with the allocator's switch on, which reads back as such."""
     edits, documents = planned(text, torch, name)
-    new = patch.texts(documents, edits)[name]
+    new = patching.texts(documents, edits)[name]
     assert FactBook(read(new, name).facts).value("alloc.expandable_segments") is True, new
     return new
 
@@ -76,14 +77,14 @@ def test_a_variable_that_holds_the_json_is_edited_in_its_own_quotes() -> None:
 def test_a_file_of_the_runtime_environment_is_named_with_its_key() -> None:
     edits, documents = planned(f"ray job submit --runtime-env=env.yaml -- {PPO}")
     assert edits == (Edit("env.yaml", f"env_vars.{CUDA}", None, "expandable_segments:True"),)
-    assert patch.diff(documents, edits) == ""
+    assert patching.diff(documents, edits) == ""
 
 
 def test_what_only_the_running_shell_knows_is_named_and_left() -> None:
     text = f'ray job submit --runtime-env-json="$(cat env.json)" -- {PPO}'
     edits, documents = planned(text)
     assert edits == (Edit("r.sh", f"--runtime-env-json env_vars.{CUDA}", None, "expandable_segments:True"),)
-    assert patch.texts(documents, edits)["r.sh"] == text
+    assert patching.texts(documents, edits)["r.sh"] == text
 
 
 PIECES = [
@@ -196,7 +197,7 @@ def test_of_two_names_the_one_that_counts_is_edited(torch: str | None, changed: 
     """From 2.10 the general name wins, before it does nothing: where the release is unknown both are, each keeping what it says."""
     text = f"export {CUDA}=max_split_size_mb:128\nexport {GENERAL}=max_split_size_mb:64\n{SFT}"
     edits, documents = planned(text, torch)
-    new = patch.texts(documents, edits)["r.sh"]
+    new = patching.texts(documents, edits)["r.sh"]
     for name, size in ((CUDA, 128), (GENERAL, 64)):
         more = ",expandable_segments:True" if name in changed else ""
         assert f"export {name}=max_split_size_mb:{size}{more}\n" in new
@@ -223,5 +224,5 @@ def test_the_shell_of_windows_has_no_single_quotes() -> None:
     text = f"@echo off\nset A=1\n{HF.replace('a/b', '%MODEL%')} --deepspeed x\n"
     told = read(text)
     changes: dict[str, Value] = {"model.path": "C:/my models/a"}
-    made = knobs.edits(told.documents, FactBook(told.facts), changes)
+    made = knob_edits.edits(told.documents, FactBook(told.facts), changes)
     assert made and made[0].to == '"C:/my models/a"'

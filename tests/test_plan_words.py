@@ -8,17 +8,18 @@ import pytest
 from cases import diagnosed
 from workshop import book
 
-from diagnose.explain import explain
-from diagnose.judge.verdict import Judgement
-from diagnose.plan import load, serving
-from diagnose.plan.job import Job
-from diagnose.plan.saving import beyond
-from diagnose.plan.say import titled
-from diagnose.plan.values import value_for
-from diagnose.render import PLAIN, RENDERERS
+from diagnose.decide.verdict import Judgement
+from diagnose.pipeline import explain
+from diagnose.plan.edits.sentences import titled
+from diagnose.plan.pricing import serving_costs
+from diagnose.plan.pricing.candidate_values import value_for
+from diagnose.plan.pricing.context import Job
+from diagnose.plan.pricing.saving import beyond
+from diagnose.plan.rules import remedy_rules
+from diagnose.render.formats import PLAIN, RENDERERS
 from diagnose.units import Size
 
-FLASH = next(rule for rule in load.rules() if rule.id == "flash-attention")
+FLASH = next(rule for rule in remedy_rules.rules() if rule.id == "flash-attention")
 
 
 def job(**facts: str) -> Job:
@@ -60,11 +61,11 @@ def test_a_server_is_priced_in_answers_and_throughput() -> None:
     ],
 )
 def test_an_engine_beside_a_trainer_is_no_server(facts: dict[str, str], serves: bool) -> None:
-    assert serving.serves(job(**facts)) is serves
+    assert serving_costs.serves(job(**facts)) is serves
 
 
 def test_the_engine_itself_says_what_would_fit() -> None:
-    rule = next(rule for rule in load.rules() if rule.id == "shorter-context")
+    rule = next(rule for rule in remedy_rules.rules() if rule.id == "shorter-context")
     known = book(rollout__max_model_len="131072", rollout__fitting_len="81920")
     assert value_for("rollout.max_model_len", rule.to.values[0], known) == 81920
     assert value_for("rollout.max_model_len", rule.to.values[0], book(rollout__max_model_len="131072")) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import __version__, shipped
+from diagnose import __version__, rule_files
 
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {
@@ -49,14 +49,14 @@ def text(path: Path) -> str:
 def test_every_rule_file_loads_and_can_be_compiled(path: Path) -> None:
     """Compiled rules are JSON: a date, say, could not be kept. (A key `true` is the text "true" there.)"""
     room = path.relative_to(ROOT / "rules").parts[0].removesuffix(".yaml")
-    data = shipped.read_yaml(path, as_text=room in shipped.AS_TEXT)
+    data = rule_files.read_yaml(path, as_text=room in rule_files.AS_TEXT)
     assert data
     assert json.loads(json.dumps(data))
 
 
 def test_every_config_file_of_ours_loads() -> None:
     for name in (".pre-commit-config.yaml", ".yamllint.yaml"):
-        assert shipped.read_yaml(ROOT / name)
+        assert rule_files.read_yaml(ROOT / name)
     assert tomllib.loads(text(ROOT / "pyproject.toml"))["project"]["name"] == "oomdoctor"
 
 

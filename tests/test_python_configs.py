@@ -8,20 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters import python_file
-from diagnose.adapters.leaf import Unreadable
-from diagnose.adapters.opened import python_classes
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.documents.open_config import python_classes
+from diagnose.adapters.formats.config_value import Unreadable
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.python import python_file
 from diagnose.facts import Fact, FactBook, Value, Witness
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 from diagnose.units import Version
 
 
 def read(files: Mapping[str, str], versions: Mapping[str, str] | None = None) -> Settings:
     book = FactBook(Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items())
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
 
 
 def value(told: Settings, name: str) -> Value:
@@ -479,9 +480,9 @@ def test_an_edit_of_sharding_is_one_of_that_fsdp(block: str, changes: str, expec
     """FSDP2 has a switch where FSDP1 has a strategy; the other one's key would change nothing."""
     text = BASE + f"distributed_type: FSDP\nfsdp_config:\n{block}"
     told = read({"a.yaml": text})
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"fsdp.sharding": changes})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"fsdp.sharding": changes})
     assert edits
-    new = patch.texts(told.documents, edits)["a.yaml"]
+    new = patching.texts(told.documents, edits)["a.yaml"]
     assert expected in new
     assert value(read({"a.yaml": new}), "fsdp.sharding") == changes
     assert all(line in new for line in text.splitlines() if "fsdp_sharding" not in line and "fsdp_reshard" not in line)
@@ -491,8 +492,8 @@ def test_a_configuration_that_trl_ships_is_known_by_its_name_and_exchanged_for_a
     text = "trl sft --model_name_or_path a/b --dataset_name d --accelerate_config zero2\n"
     told = read({"run.sh": text})
     assert (value(told, "zero.stage"), value(told, "parallel.world")) == (2, 8)
-    edits = knobs.edits(told.documents, FactBook(told.facts), {"zero.stage": 3})
-    assert edits and patch.texts(told.documents, edits)["run.sh"] == text.replace("zero2", "zero3")
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"zero.stage": 3})
+    assert edits and patching.texts(told.documents, edits)["run.sh"] == text.replace("zero2", "zero3")
 
 
 def test_processes_that_only_the_machine_knows_are_no_mistake() -> None:
@@ -509,7 +510,7 @@ def test_the_file_of_saved_adapters_is_read_and_never_edited() -> None:
     text = '{"peft_type": "LORA", "base_model_name_or_path": "a/b", "r": 8, "target_modules": ["q_proj"], "task_type": "CAUSAL_LM"}'
     told = read({"adapter_config.json": text})
     assert (value(told, "lora.rank"), value(told, "lora.targets"), value(told, "model.path")) == (8, "q_proj", "a/b")
-    assert knobs.edits(told.documents, FactBook(told.facts), {"lora.rank": 4}) is None
+    assert knob_edits.edits(told.documents, FactBook(told.facts), {"lora.rank": 4}) is None
 
 
 @pytest.mark.parametrize(
@@ -538,9 +539,9 @@ SCRIPT = (
 def test_an_edit_changes_the_argument_and_nothing_else(knob: str, wanted: int) -> None:
     """A name in the call gives way to the number: what else uses the name keeps it."""
     told = read({"t.py": SCRIPT})
-    edits = knobs.edits(told.documents, FactBook(told.facts), {knob: wanted})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {knob: wanted})
     assert edits is not None
-    new = patch.texts(told.documents, edits)["t.py"] if edits else SCRIPT
+    new = patching.texts(told.documents, edits)["t.py"] if edits else SCRIPT
     assert value(read({"t.py": new}), knob) == wanted
     changed = [line for line in SCRIPT.splitlines() if line not in new.splitlines()]
     assert len(changed) <= 1
@@ -549,9 +550,9 @@ def test_an_edit_changes_the_argument_and_nothing_else(knob: str, wanted: int) -
 
 def edited_lines(files: Mapping[str, str], knob: str, wanted: Value) -> Iterable[str]:
     told = read(files)
-    edits = knobs.edits(told.documents, FactBook(told.facts), {knob: wanted})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {knob: wanted})
     assert edits
-    return [line for text in patch.texts(told.documents, edits).values() for line in text.splitlines()]
+    return [line for text in patching.texts(told.documents, edits).values() for line in text.splitlines()]
 
 
 def test_an_option_of_the_scripts_own_is_edited_where_it_is_used() -> None:

@@ -9,22 +9,23 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import shipped
-from diagnose.adapters import read, tables
-from diagnose.adapters.likeness import SHORTEST, Likeness, one_slip
-from diagnose.adapters.settings import ConfigSource
+from diagnose import rule_files
+from diagnose.adapters.config_reader import read
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.similar_keys import SHORTEST, Likeness, one_slip
 from diagnose.facts import FactBook
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 
 #: Tables whose keys are no framework's: variables of the environment, and the keywords of PyTorch's own classes.
 _WITHOUT = {"shell", "swift_env", "pytorch", "torchrun", "deepspeed_launch"}
-NAMES = sorted(set(tables.names()) - _WITHOUT)
+NAMES = sorted(set(framework_tables.names()) - _WITHOUT)
 
 
 def listed(name: str) -> set[str]:
     """The names of rules/keys for a framework, with those of what it extends."""
-    raw = shipped.table(f"frameworks/{name}")
-    own = {word for block in shipped.table(f"keys/{name}") for word in block["names"].split()} if name not in _WITHOUT else set()
+    raw = rule_files.table(f"frameworks/{name}")
+    own = {word for block in rule_files.table(f"keys/{name}") for word in block["names"].split()} if name not in _WITHOUT else set()
     return own | (listed(raw["extends"]) if "extends" in raw else set())
 
 
@@ -41,7 +42,7 @@ def test_every_key_of_a_table_is_a_real_one_or_says_where_it_was_read(name: str)
     real = listed(name)
     made_up = {
         entry["key"]
-        for knob, entries in shipped.table(f"frameworks/{name}").items()
+        for knob, entries in rule_files.table(f"frameworks/{name}").items()
         if "." in knob
         for entry in entries
         if entry.get("key") and entry["key"] not in real and "source" not in entry and not entry.get("code")
@@ -51,18 +52,18 @@ def test_every_key_of_a_table_is_a_real_one_or_says_where_it_was_read(name: str)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_list_says_where_it_was_read_and_names_a_key_once(name: str) -> None:
-    blocks = shipped.table(f"keys/{name}")
+    blocks = rule_files.table(f"keys/{name}")
     assert all(len(block["source"]) > 10 and set(block) == {"source", "names"} for block in blocks)
     words = [word for block in blocks for word in block["names"].split()]
     assert len(words) == len(set(words))
-    base = shipped.table(f"frameworks/{name}").get("extends")
+    base = rule_files.table(f"frameworks/{name}").get("extends")
     assert not set(words) & (listed(base) if base else set())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_real_key_is_called_unknown(name: str) -> None:
     """All of a framework's keys in one file, and not a word about any of them."""
-    real = sorted(tables.table(name).known)
+    real = sorted(framework_tables.table(name).known)
     assert real
     for start in range(0, len(real), 80):
         assert notices(name, dict.fromkeys(real[start : start + 80], "1")) == []
@@ -76,7 +77,7 @@ def _slips(key: str, at: int, letter: str) -> str:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_a_real_key_with_one_letter_changed_is_named_with_the_real_one(name: str, data: st.DataObject) -> None:
-    known = tables.table(name).known
+    known = framework_tables.table(name).known
     long = sorted(key for key in known if len(key.rpartition(".")[2]) >= SHORTEST and "*" not in key)
     key = data.draw(st.sampled_from(long))
     at = data.draw(st.sampled_from([at for at, letter in enumerate(key) if letter.isalpha() and at > key.rfind(".")]))

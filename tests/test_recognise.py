@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diagnose.facts import Fact, FactBook, Origin, Value, Witness
-from diagnose.recognise import recognise
+from diagnose.recognition import recognise
 from diagnose.units import Size, Version
 
 LINE = Witness("error.log", 14, 1, "[0] Tesla V100-SXM2-32GB")

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from samples import SAMPLES
 
 from diagnose import explain
-from diagnose.adapters.settings import ConfigSource
-from diagnose.render import RENDERERS, View, redact
-from diagnose.render.chat import chat
-from diagnose.render.redact import Masker
-from diagnose.report import Diagnosis
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.diagnosis import Diagnosis
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup.chat_message import chat
+from diagnose.render.parts import redaction
+from diagnose.render.parts.redaction import Masker
 
 #: Invented; each as it stands in logs and configs, with the part that may not leave.
 SECRETS = {
@@ -82,7 +83,7 @@ def test_no_format_lets_one_out(form: str) -> None:
         configs=[ConfigSource("/home/inventedalice/train.yaml", config.encode())],
         gpus=1,
     )
-    said = RENDERERS[form](redact.diagnosis(found), "en", View(verbose=True, budget=True, rules=True))
+    said = RENDERERS[form](redaction.diagnosis(found), "en", View(verbose=True, budget=True, rules=True))
     said += "".join(chat(found, platform).text for platform in ("github", "slack", "discord", "feishu")) + chat(found, "slack").patch
     assert not [secret for secret in SECRETS.values() if secret in said]
 
@@ -107,8 +108,8 @@ def test_masking_the_inputs_changes_no_diagnosis(name: str) -> None:
 @given(st.sampled_from(sorted(SAMPLES)))
 def test_masking_a_diagnosis_keeps_its_conclusions(name: str) -> None:
     sample = SAMPLES[name]()
-    assert essence(redact.diagnosis(sample)) == essence(sample)
-    assert redact.diagnosis(redact.diagnosis(sample)) == redact.diagnosis(sample)
+    assert essence(redaction.diagnosis(sample)) == essence(sample)
+    assert redaction.diagnosis(redaction.diagnosis(sample)) == redaction.diagnosis(sample)
 
 
 def read(path: Path) -> str:

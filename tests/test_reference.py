@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cases import CORPUS, GIB, diagnosed, expected, gib, references, report, run
 
-from diagnose.budget.ledger import Ledger, Moment
+from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.facts import declared
 from diagnose.units import BINARY_ALIAS, SCALE, size_of
 

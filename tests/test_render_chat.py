@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose import shipped
+from diagnose import rule_files
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang, same
-from diagnose.plan.remedy import Edit
-from diagnose.render import RENDERERS, View
-from diagnose.render.chat import Platform, chat, dialect
-from diagnose.report import Diagnosis
+from diagnose.plan.rules.remedy import Edit
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup.chat_message import Platform, chat, dialect
 from diagnose.units import Size
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -119,7 +119,7 @@ def test_a_message_is_masked_unless_told_otherwise() -> None:
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_platform_is_described_in_full(platform: Platform) -> None:
     """A new platform is an entry of rules/chats.yaml."""
-    assert set(shipped.table("chats")) == set(PLATFORMS)
+    assert set(rule_files.table("chats")) == set(PLATFORMS)
     assert dialect(platform).unit in ("bytes", "utf16") and "{}" in dialect(platform).bold
 
 
@@ -132,7 +132,7 @@ def test_github_folds_the_reasons_and_shows_what_to_do() -> None:
 
 
 def test_a_comment_on_github_is_never_too_long() -> None:
-    from diagnose.render.markdown import COMMENT
+    from diagnose.render.markup.markdown import COMMENT
 
     text = RENDERERS["markdown"](saying("words " * 30_000), "en", View(verbose=True))
     assert len(text) <= COMMENT + 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose.render.bar import PAINT
-from diagnose.render.layout import STYLES
+from diagnose.render.parts.layout import STYLES
+from diagnose.render.text.bar import PAINT
 
 #: The sixteen colours of xterm and of the Windows terminal (Campbell), and the backgrounds that both are used on.
 PALETTES = {

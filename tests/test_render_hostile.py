@@ -9,10 +9,10 @@ import pytest
 from attacks import ATTACKS, FRAMES, MESSAGE, config, log
 
 from diagnose import explain
-from diagnose.render import RENDERERS, View
-from diagnose.render.chat import Platform, chat
-from diagnose.render.strings import HARMFUL
-from diagnose.report import Diagnosis
+from diagnose.diagnosis import Diagnosis
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup.chat_message import Platform, chat
+from diagnose.render.parts.strings import HARMFUL
 
 PLATFORMS: tuple[Platform, ...] = ("slack", "discord", "feishu", "github")
 

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render import RENDERERS, View, html, style
-from diagnose.render.markup import el, link, prose
-from diagnose.report import Diagnosis
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup import html, style
+from diagnose.render.markup.elements import el, link, prose
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 ATTACKS = [

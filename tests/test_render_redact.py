@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose import shipped
+from diagnose import rule_files
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import same
-from diagnose.render import redact
-from diagnose.render.redact import Masker
-from diagnose.report import Diagnosis
+from diagnose.render.parts import redaction
+from diagnose.render.parts.redaction import Masker
 
-ENTRIES: list[dict[str, Any]] = shipped.table("redactions")
+ENTRIES: list[dict[str, Any]] = rule_files.table("redactions")
 MASKS = [(entry["name"], example) for entry in ENTRIES for example in entry["masks"]]
 KEEPS = [(entry["name"], example) for entry in ENTRIES for example in entry.get("keeps", ())]
 
@@ -62,7 +62,7 @@ def test_masking_twice_changes_nothing_more() -> None:
 def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
     sample = SAMPLES["lookalike"]()
     event = replace(sample.events[0], host="dgx07", exception="worker dgx07 died")
-    masked = redact.diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
+    masked = redaction.diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
     assert masked.verdict.headline.en == "<host-1> ran out"
     assert masked.events[0].host == "<host-1>"
     assert masked.events[0].exception == "worker <host-1> died"
@@ -71,7 +71,7 @@ def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_redaction_changes_no_conclusion(name: str) -> None:
     before: Any = SAMPLES[name]().to_dict()
-    after: Any = redact.diagnosis(SAMPLES[name]()).to_dict()
+    after: Any = redaction.diagnosis(SAMPLES[name]()).to_dict()
     for part in ("budgets", "plan", "rejected", "questions", "attributions"):
         assert after[part] == before[part]
     assert [cause["id"] for cause in after["causes"]] == [cause["id"] for cause in before["causes"]]
@@ -92,4 +92,4 @@ def test_a_long_line_is_masked_in_time() -> None:
 
 def test_the_documents_that_a_patch_is_made_from_are_not_touched() -> None:
     sample: Diagnosis = SAMPLES["dpo_logits"]()
-    assert redact.diagnosis(sample).documents == sample.documents
+    assert redaction.diagnosis(sample).documents == sample.documents

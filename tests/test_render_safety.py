@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose import shipped
+from diagnose import rule_files
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase, same
-from diagnose.render import RENDERERS, View
-from diagnose.render.layout import cells
-from diagnose.render.markdown import code, escape, fenced
-from diagnose.render.strings import HARMFUL, changed, harmless
-from diagnose.report import Diagnosis
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup.markdown import code, escape, fenced
+from diagnose.render.parts.layout import cells
+from diagnose.render.parts.strings import HARMFUL, changed, harmless
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 
@@ -100,7 +100,7 @@ def test_changing_every_text_keeps_every_figure() -> None:
 
 @pytest.mark.parametrize("kind", ["remedy", "role"])
 def test_every_word_of_the_vocabulary_has_a_name_in_both_languages(kind: str) -> None:
-    words = shipped.table("vocabulary")[kind]
+    words = rule_files.table("vocabulary")[kind]
     names = [name for group in words.values() for name in group] if isinstance(words, dict) else words
     for name in names:
         text = phrase(f"render.{kind}_{name}")
@@ -108,7 +108,7 @@ def test_every_word_of_the_vocabulary_has_a_name_in_both_languages(kind: str) ->
 
 
 def test_every_word_of_a_price_and_of_fits_has_a_name() -> None:
-    vocabulary = shipped.table("vocabulary")
+    vocabulary = rule_files.table("vocabulary")
     for part, names in vocabulary["price"].items():
         assert all(phrase(f"render.{part}_{name}").zh for name in names)
     for name in vocabulary["fits"]:
@@ -121,13 +121,13 @@ def test_every_word_of_a_price_and_of_fits_has_a_name() -> None:
 
 @pytest.mark.parametrize("room", ["render", "cli"])
 def test_a_phrase_asks_for_the_same_values_in_both_languages(room: str) -> None:
-    for name, entry in shipped.table("phrases")[room].items():
+    for name, entry in rule_files.table("phrases")[room].items():
         assert set(re.findall(r"{(\w+)}", entry["en"])) == set(re.findall(r"{(\w+)}", entry["zh"])), name
 
 
 def test_a_patch_that_is_looked_at_hides_nothing_and_still_applies() -> None:
     """Context lines come from a stranger's file: what hides or turns text is shown as a sign, tabs and blanks stay."""
-    from diagnose.render.strings import visible
+    from diagnose.render.parts.strings import visible
 
     assert visible("-\tkey:  1\r\n+\tkey:  2\r\n") == "-\tkey:  1\n+\tkey:  2\n"
     assert visible(" # \u202etxet\x1b[2J\U000e0072") == " # �txet�[2J�"

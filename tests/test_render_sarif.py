@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import SAMPLES
 
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render import RENDERERS, View
-from diagnose.render.sarif import FINGERPRINT
-from diagnose.report import Diagnosis
+from diagnose.render.data.sarif import FINGERPRINT
+from diagnose.render.formats import RENDERERS, View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
 
-from diagnose.explain import explain
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render import RENDERERS, View, advice, bar, card, full, happened, screen, words
-from diagnose.render.layout import cells
-from diagnose.render.strings import HARMFUL
-from diagnose.report import Diagnosis
+from diagnose.pipeline import explain
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.parts import advice_text, card, failure_text, words
+from diagnose.render.parts.layout import cells
+from diagnose.render.parts.strings import HARMFUL
+from diagnose.render.text import bar, full_text, screen
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -52,14 +54,14 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
         assert len(screen.splitlines()) <= 25, screen
         seen, all_of_it = squeezed(screen), squeezed(whole)
         assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
-        assert happened.seen_at(diagnosis) in screen.splitlines()[0] and bool(happened.seen_at(diagnosis)) == bool(diagnosis.root)
+        assert failure_text.seen_at(diagnosis) in screen.splitlines()[0] and bool(failure_text.seen_at(diagnosis)) == bool(diagnosis.root)
         if (shown := card.of(diagnosis, lang)) is not None:
             assert squeezed(bar.line(shown, 76)) in seen
         for remedy in (*planned, *others):
             assert squeezed(remedy.title.to(lang)) in seen
-            assert squeezed(advice.worth(remedy, lang, alone=remedy not in planned)) in seen
+            assert squeezed(advice_text.worth(remedy, lang, alone=remedy not in planned)) in seen
         for remedy in planned:
-            assert all(squeezed(full.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
+            assert all(squeezed(full_text.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
         assert "--verbose" in screen or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
         for question in diagnosis.outcome.questions:
             assert squeezed(words.question(question.why.to(lang), question.how.to(lang), lang)) in all_of_it
@@ -88,7 +90,7 @@ def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
     steps = sample.outcome.plan.steps if sample.outcome.plan else ()
     text = squeezed(RENDERERS["text"](sample, "en", View(top=8)))
     for remedy in sample.outcome.remedies[:8]:
-        assert squeezed(advice.worth(remedy, "en", alone=remedy.id not in steps)) in text
+        assert squeezed(advice_text.worth(remedy, "en", alone=remedy.id not in steps)) in text
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -210,7 +212,7 @@ def test_a_fault_is_shown_with_its_line_and_a_caret() -> None:
 
 def test_a_caret_follows_a_long_line() -> None:
     """Of a line that is wider than the terminal the place of the fault is shown."""
-    from diagnose.render.pointer import lines
+    from diagnose.render.parts.pointer import lines
 
     notice = Notice("error", "config.not_json", same("x"), Witness("a.json", 1, 900, "x" * 899 + "!" + "y" * 900))
     shown, caret = lines(notice, SAMPLES["before_a_run"](), 60)
@@ -300,7 +302,7 @@ def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytes
     assert text.count("Nothing is trained here") == 1 and "smaller micro batch, gradient checkpointing, " in text
     refused = [each for each in cases.diagnosed("openrlhf-964").outcome.rejected if each.idle]
     assert refused and not {each.id for each in refused} & {
-        each.id for each in advice.telling(cases.diagnosed("openrlhf-964").outcome.rejected)
+        each.id for each in advice_text.telling(cases.diagnosed("openrlhf-964").outcome.rejected)
     }
 
 

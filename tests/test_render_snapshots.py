@@ -7,7 +7,8 @@ from samples import SAMPLES
 from syrupy.assertion import SnapshotAssertion
 
 from diagnose.phrases import Lang
-from diagnose.render import RENDERERS, View, facts
+from diagnose.render import facts_view
+from diagnose.render.formats import RENDERERS, View
 
 EVERYTHING = View(verbose=True, budget=True, rules=True)
 
@@ -28,4 +29,4 @@ def test_everything(name: str, lang: Lang, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_facts(lang: Lang, snapshot: SnapshotAssertion) -> None:
-    assert facts.as_text(SAMPLES["dpo_logits"](), lang) == snapshot
+    assert facts_view.as_text(SAMPLES["dpo_logits"](), lang) == snapshot

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from samples import SAMPLES
 
-from diagnose.adapters.settings import Document
+from diagnose.adapters.formats.settings import Document
+from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Input
-from diagnose.parse.event import Frame
-from diagnose.render import RENDERERS, View, variables, words
-from diagnose.render.chat import chat
-from diagnose.report import Diagnosis
+from diagnose.parse.model.event import Frame
+from diagnose.render.formats import RENDERERS, View
+from diagnose.render.markup.chat_message import chat
+from diagnose.render.parts import variables, words
 
 SET = ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)
 

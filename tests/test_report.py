@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 from samples import SAMPLES, dpo_logits
 
-from diagnose.budget.ledger import Ledger, Moment, Term
+from diagnose.budget.model.ledger import Ledger, Moment, Term
 from diagnose.catalogue import Model
+from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.facts import Fact, Witness
 from diagnose.phrases import Lang, same
-from diagnose.report import Diagnosis, Verdict
 from diagnose.typed import Report, schema
 from diagnose.units import Size
 
@@ -141,7 +141,7 @@ def test_markdown_is_masked_unless_told_otherwise() -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     heavy = {"rich", "typer", "pydantic", "lark", "yaml"}
-    code = f"import sys, diagnose, diagnose.report, diagnose.render; print(*sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, diagnose, diagnose.diagnosis, diagnose.render; print(*sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import shipped
-from diagnose.judge.express import Comparison
-from diagnose.judge.load import rules
+from diagnose import rule_files
+from diagnose.decide.expression import Comparison
+from diagnose.decide.rule_loader import rules
 from diagnose.vet import examples
 from diagnose.vet.paper import Paper, papers
 
-FOLDER = shipped.home() / "rules"
+FOLDER = rule_files.home() / "rules"
 ALL = [item for item in papers(FOLDER) if isinstance(item, Paper) and item.room != "remedies"]
 
 
@@ -31,7 +31,7 @@ def test_every_rule_loads() -> None:
 def test_the_causes_cover_the_vocabulary() -> None:
     """Every word but `unknown` has a rule that speaks for it."""
     spoken = {rule.cause for rule in rules()[0]}
-    assert spoken >= set(shipped.table("vocabulary")["cause"]) - {"unknown"}
+    assert spoken >= set(rule_files.table("vocabulary")["cause"]) - {"unknown"}
 
 
 def test_each_rule_stands_in_one_short_file() -> None:
@@ -51,7 +51,7 @@ def figures(line: Comparison) -> set[str]:
 
 def test_every_figure_has_a_reason() -> None:
     """docs/rules.md says why a bound is as high as it is; one that nobody can explain does not get in."""
-    text = (shipped.home() / "docs" / "rules.md").read_text(encoding="utf-8")
+    text = (rule_files.home() / "docs" / "rules.md").read_text(encoding="utf-8")
     table = text.partition("## The figures in conditions")[2].partition("\n## ")[0]
     explained = {figure for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for figure in re.findall(r"`([^`]+)`", row)}
     used = {

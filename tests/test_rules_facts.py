@@ -6,14 +6,15 @@ import pytest
 from books import GIB, fact
 
 from diagnose import catalogue
-from diagnose.adapters.defaults import Setting, open_defaults, unsaid_attention
-from diagnose.adapters.python_file import Reader
-from diagnose.adapters.spellings import Span
-from diagnose.adapters.tables import table
-from diagnose.budget import facts, ledgers
-from diagnose.budget.noticed import of_settings
+from diagnose.adapters.python.python_file import Reader
+from diagnose.adapters.schema.framework_tables import table
+from diagnose.adapters.schema.spellings import Span
+from diagnose.adapters.translate.framework_defaults import Setting, open_defaults, unsaid_attention
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.setting_doubts import of_settings
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.decide.verdict_wording import fill
 from diagnose.facts import FactBook, Value
-from diagnose.judge.wording import fill
 from diagnose.units import Size, Version
 
 

@@ -9,21 +9,22 @@ from typing import Any
 
 import pytest
 
-from diagnose import shipped
-from diagnose.adapters import read
-from diagnose.adapters.settings import ConfigSource, Document
+from diagnose import rule_files
+from diagnose.adapters.config_reader import read
+from diagnose.adapters.formats.settings import ConfigSource, Document
+from diagnose.decide.expression import Comparison, Figure, names
+from diagnose.decide.verdict import Judgement
 from diagnose.facts import FactBook, Value, declared, typed
-from diagnose.judge.express import Comparison, Figure, names
-from diagnose.judge.verdict import Judgement
-from diagnose.parse.reading import Reading
-from diagnose.plan import environment, knobs, patch
-from diagnose.plan.job import Job
-from diagnose.plan.load import KEEP_BATCH, Rule, rules
-from diagnose.plan.reject import contraindicated, too_unsure
-from diagnose.plan.say import filled
-from diagnose.plan.values import value_for
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.choose.rejections import contraindicated, too_unsure
+from diagnose.plan.edits import env_edits, knob_edits
+from diagnose.plan.edits.sentences import filled
+from diagnose.plan.patch import patching
+from diagnose.plan.pricing.candidate_values import value_for
+from diagnose.plan.pricing.context import Job
+from diagnose.plan.rules.remedy_rules import KEEP_BATCH, Rule, rules
 
-VOCABULARY = shipped.table("vocabulary")
+VOCABULARY = rule_files.table("vocabulary")
 WORDS = {word for words in VOCABULARY["remedy"].values() for word in words}
 #: What a sentence may name besides facts: filled in by the planner.
 FILLED = {"value"}
@@ -36,13 +37,13 @@ def each(field: str) -> list[Any]:
 
 def examples() -> list[Any]:
     """What the files show; the rules at work leave it out."""
-    shown = {rule.id: shipped.table("remedies")[rule.id].get("examples", ()) for rule in EVERY}
+    shown = {rule.id: rule_files.table("remedies")[rule.id].get("examples", ()) for rule in EVERY}
     return [pytest.param(rule, entry, id=f"{rule.id}-{index}") for rule in EVERY for index, entry in enumerate(shown[rule.id])]
 
 
 def test_every_file_can_be_read() -> None:
     """A file that cannot be read sits out silently at run time, so here it must be loud."""
-    assert {rule.id for rule in EVERY} == set(shipped.table("remedies"))
+    assert {rule.id for rule in EVERY} == set(rule_files.table("remedies"))
 
 
 def test_every_word_of_the_vocabulary_has_a_rule_and_no_other() -> None:
@@ -170,6 +171,6 @@ def test_the_patcher_writes_what_the_example_promises(rule: Rule, example: dict[
     assert rule.turns is not None
     held, book = document(example["framework"], example["before"])
     changes = {rule.turns: value_for(rule.turns, example["value"], book)}
-    edits = environment.edits(changes, book, [held]) if environment.is_ours(rule.turns) else knobs.edits([held], book, changes)
+    edits = env_edits.edits(changes, book, [held]) if env_edits.is_ours(rule.turns) else knob_edits.edits([held], book, changes)
     assert edits, "the framework has no key for it"
-    assert patch.apply(held, edits).strip() == example["after"].strip()
+    assert patching.apply(held, edits).strip() == example["after"].strip()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from diagnose.surfaces import keeping
+from diagnose.surfaces.run import run_log
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which "
@@ -282,9 +282,9 @@ def test_the_end_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "ftruncate", noted("truncated", os.ftruncate))
     monkeypatch.setattr(os, "close", noted("closed", os.close))
-    keeping.Kept(str(path)).write(b"x")
+    run_log.Kept(str(path)).write(b"x")
     assert done == []
-    keeping.Kept(str(path)).write(b"y")
+    run_log.Kept(str(path)).write(b"y")
     same = path.stat().st_ino
     assert done == [("truncated", same), ("closed", same)] and path.read_bytes() == b"y"
 

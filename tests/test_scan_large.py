@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from diagnose import explain, scan, search
-from diagnose.source import Source
-from diagnose.surfaces import glance
-from diagnose.surfaces.answer import Asked, Shown
+from diagnose import explain
+from diagnose.scan import log_scan, memory_words
+from diagnose.scan.source import Source
+from diagnose.surfaces.term import quick_preview
+from diagnose.surfaces.term.answer_command import Asked, Shown
 
 STEP = b"  3%|#         | 12/400 [00:31<16:20,  2.53s/it] loss 1.2345 grad_norm 0.42\n"
 DEVICE = (
@@ -27,8 +28,8 @@ ENGINE = b"ValueError: No available memory for the cache blocks. Try increasing 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As where the compiled search is not installed."""
-    rooms = (search.anchors, search.literals, search.nearby)
-    monkeypatch.setattr(search, "is_fast", lambda: False)
+    rooms = (memory_words.anchors, memory_words.literals, memory_words.nearby)
+    monkeypatch.setattr(memory_words, "is_fast", lambda: False)
     for room in rooms:
         room.cache_clear()
     yield
@@ -61,15 +62,15 @@ def test_without_the_extra_everything_is_looked_for_at_both_ends(tmp_path: Path)
 
 def test_the_first_glance_names_what_stands_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Someone who waits for a large log gets the answer of its end; the pieces before it are not read."""
-    monkeypatch.setattr(glance, "STEP", 1 << 16)
+    monkeypatch.setattr(quick_preview, "STEP", 1 << 16)
     path = long_log(tmp_path, ENGINE, DEVICE)
-    assert "GPU 3" in glance.at(path, Asked(), Shown())
-    assert len(glance.ends(path)) < scan.HEAD + 4 * glance.STEP
+    assert "GPU 3" in quick_preview.at(path, Asked(), Shown())
+    assert len(quick_preview.ends(path)) < log_scan.HEAD + 4 * quick_preview.STEP
 
 
 def test_the_first_glance_is_silent_where_nothing_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glance, "FAR", 1 << 20)
-    assert glance.at(long_log(tmp_path, ENGINE), Asked(), Shown()) == ""
+    monkeypatch.setattr(quick_preview, "FAR", 1 << 20)
+    assert quick_preview.at(long_log(tmp_path, ENGINE), Asked(), Shown()) == ""
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's own peak")
@@ -79,7 +80,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.seek(600 << 20)
         file.write(STEP + DEVICE)
-    code = "import sys; from pathlib import Path; from diagnose import scan; from diagnose.source import Source\n"
+    code = "import sys; from pathlib import Path; from diagnose import scan; from diagnose.scan.source import Source\n"
     code += "found = scan.scan(Source.file(Path(sys.argv[1])))\n"
     # not what the system says of a child: that counts its parent's memory too, and could hide any growth
     code += "print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
@@ -88,4 +89,4 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
         out = subprocess.run([sys.executable, "-c", code, str(name)], capture_output=True, text=True, check=True, env=dict(os.environ))
         peaks[name] = int(out.stdout)
     assert peaks[path] - peaks[Path(__file__)] < 30 << 10
-    assert [hit.line for hit in scan.scan(Source.file(path)).hits if hit.grammar == "device_oom"] == [2]
+    assert [hit.line for hit in log_scan.scan(Source.file(path)).hits if hit.grammar == "device_oom"] == [2]

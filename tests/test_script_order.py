@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from diagnose.adapters.python_file import Reader
-from diagnose.adapters.script_leaves import Script
+from diagnose.adapters.python.python_file import Reader
+from diagnose.adapters.python.script_values import Script
 
 CLASSES = frozenset({"TrainingArguments", "SFTConfig"})
 LOAD = "AutoModelForCausalLM.from_pretrained"

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, PROBLEM, Server, is_problem, post, reply
 
-from diagnose.explain import explain
+from diagnose.pipeline import explain
 from diagnose.typed import Report
 
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import LOG
 
-from diagnose.render.strings import one_line
-from diagnose.surfaces import crew as crews
-from diagnose.surfaces import remote, serve_limits
-from diagnose.surfaces.crew import Crew, Lost, Overloaded, Stopped, Worker
-from diagnose.surfaces.remote import Question, answered, label, text_of
-from diagnose.surfaces.serve_limits import Gate, Limits, Patient, language_of
+from diagnose.render.parts.strings import one_line
+from diagnose.surfaces.server import remote_answer, serve_limits
+from diagnose.surfaces.server import worker_pool as crews
+from diagnose.surfaces.server.remote_answer import Question, answered, label, text_of
+from diagnose.surfaces.server.serve_limits import Gate, Limits, Patient, language_of
+from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped, Worker
 
 ASKED = Question(logs=(("", LOG),))
 
@@ -297,8 +297,8 @@ def test_anything_can_be_asked(log: str | bytes, config: str, form: str) -> None
 
 
 def test_the_rule_base_is_read_once() -> None:
-    assert remote.rules("en") is remote.rules("en")
-    assert {rule["kind"] for rule in remote.rules("en")} == {"cause", "remedy"}
+    assert remote_answer.rules("en") is remote_answer.rules("en")
+    assert {rule["kind"] for rule in remote_answer.rules("en")} == {"cause", "remedy"}
 
 
 def test_masking_reaches_the_patch() -> None:

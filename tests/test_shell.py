@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters.launch import Flag, Launch, launches, script
-from diagnose.adapters.leaf import Unreadable
-from diagnose.adapters.settings import ConfigSource, Settings
-from diagnose.adapters.shell_sums import cut, total
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.config_value import Unreadable
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.launch.launch_command import Flag, Launch, launches, script
+from diagnose.adapters.shell.shell_arithmetic import cut, total
 from diagnose.facts import FactBook
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 from diagnose.units import Size
 
 
@@ -29,7 +29,7 @@ def flags(text: str) -> dict[str, str | None]:
 
 
 def read(text: str) -> Settings:
-    return adapters.read([ConfigSource("run.sh", text.encode())], Reading(), FactBook())
+    return config_reader.read([ConfigSource("run.sh", text.encode())], Reading(), FactBook())
 
 
 # -- what words become

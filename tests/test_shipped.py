@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import keep, shipped
+from diagnose import disk_cache, rule_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,15 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent
 def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An XDG_CACHE_HOME of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(keep, "private_folder", keep.private_folder.__wrapped__)
+    monkeypatch.setattr(disk_cache, "private_folder", disk_cache.private_folder.__wrapped__)
     return tmp_path
 
 
 def test_a_table_is_the_yaml_it_was_made_of(cache_root: Path) -> None:
     """Read twice, built and kept, it is the same, and files that changed are read again."""
-    table = shipped.table.__wrapped__
+    table = rule_files.table.__wrapped__
     first = table("facts")
-    assert first == table("facts") == shipped.read_yaml(ROOT / "rules" / "facts.yaml")
+    assert first == table("facts") == rule_files.read_yaml(ROOT / "rules" / "facts.yaml")
     assert list(cache_root.rglob("*.rules.facts.json"))
 
 
@@ -34,19 +34,19 @@ def test_what_is_kept_is_built_again_when_a_file_changes(cache_root: Path, tmp_p
     source = tmp_path / "source"
     source.write_text("one")
     nowhere = tmp_path / "nowhere"
-    assert keep.recall("x", source.read_bytes, [source], nowhere) == b"one"
-    assert keep.recall("x", lambda: b"not built again", [source], nowhere) == b"one"
+    assert disk_cache.recall("x", source.read_bytes, [source], nowhere) == b"one"
+    assert disk_cache.recall("x", lambda: b"not built again", [source], nowhere) == b"one"
     source.write_text("three")
-    assert keep.recall("x", source.read_bytes, [source], nowhere) == b"three"
+    assert disk_cache.recall("x", source.read_bytes, [source], nowhere) == b"three"
 
 
 def test_what_the_wheel_shipped_comes_first(cache_root: Path, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"key\nshipped")
-    assert keep.recall("x", lambda: b"built", [], tmp_path) == b"shipped"
+    assert disk_cache.recall("x", lambda: b"built", [], tmp_path) == b"shipped"
 
 
 def test_the_folder_is_closed_to_others(cache_root: Path) -> None:
-    folder = keep.private_folder()
+    folder = disk_cache.private_folder()
     assert folder is not None
     assert folder.stat().st_mode & 0o777 == 0o700 and folder.parent.stat().st_mode & 0o777 == 0o700
 
@@ -56,32 +56,32 @@ def test_a_folder_that_others_may_write_into_is_not_used(cache_root: Path, mode:
     """A saved grammar is a pickle: whoever can put one there could run code."""
     (cache_root / "oomdoctor").mkdir()
     (cache_root / "oomdoctor").chmod(mode)
-    assert keep.private_folder() is None
-    assert keep.recall("x", lambda: b"built", [], cache_root / "nowhere") == b"built"
+    assert disk_cache.private_folder() is None
+    assert disk_cache.recall("x", lambda: b"built", [], cache_root / "nowhere") == b"built"
 
 
 def test_a_link_in_its_place_is_not_followed(cache_root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (cache_root / "oomdoctor").symlink_to(tmp_path / "elsewhere")
-    assert keep.private_folder() is None
+    assert disk_cache.private_folder() is None
 
 
 def test_a_folder_of_somebody_else_is_not_used(cache_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert keep.private_folder() is not None
+    assert disk_cache.private_folder() is not None
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    assert keep.private_folder() is None
+    assert disk_cache.private_folder() is None
 
 
 def test_a_read_only_home_costs_only_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("a file, where the folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert keep.private_folder.__wrapped__() is None
+    assert disk_cache.private_folder.__wrapped__() is None
 
 
 @pytest.mark.parametrize("path", sorted(path.stem for path in (ROOT / "grammars").glob("*.lark")))
 def test_every_grammar_is_compiled_once(path: str, cache_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was kept is what was built, and reading it needs no lark."""
-    build = shipped.parser.__wrapped__
+    build = rule_files.parser.__wrapped__
     fresh = build(path)
     monkeypatch.setitem(sys.modules, "lark", None)
     assert vars(build(path)) == vars(fresh)

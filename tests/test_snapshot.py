@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from diagnose import render, snapshot
-from diagnose.explain import explain
-from diagnose.render import card, redact
-from diagnose.report import Diagnosis
-from diagnose.snapshot import Snapshot
-from diagnose.snapshot.measure import tensor_of
+from diagnose.diagnosis import Diagnosis
+from diagnose.pipeline import explain
+from diagnose.render import formats
+from diagnose.render.parts import card, redaction
+from diagnose.scan.source import Source
+from diagnose.snapshot import snapshot_reader
+from diagnose.snapshot.measure import Snapshot, tensor_of
 from diagnose.snapshot.origin import group_of, place_of
 from diagnose.snapshot.taken import Place
-from diagnose.source import Source
 from diagnose.typed import Report
 
 MIB, GIB = 2**20, 2**30
@@ -98,7 +98,7 @@ def made(size: int = LOGITS, *more: dict[str, Any], after: tuple[dict[str, Any],
 
 
 def seen(of: Any) -> Snapshot:
-    return snapshot.read(Source.text(pickle.dumps(of), "s.pickle"))
+    return snapshot_reader.read(Source.text(pickle.dumps(of), "s.pickle"))
 
 
 MESSAGE = (
@@ -216,14 +216,14 @@ def test_rounding_to_divisions_leaves_a_wider_range() -> None:
 
 @pytest.mark.parametrize("pack", [gzip.compress])
 def test_compressed_snapshots_are_read(pack: Any) -> None:
-    assert snapshot.read(Source.text(pack(pickle.dumps(made())), "s.pickle")).reserved == seen(made()).reserved
+    assert snapshot_reader.read(Source.text(pack(pickle.dumps(made())), "s.pickle")).reserved == seen(made()).reserved
 
 
 def test_a_pickle_of_something_else_says_so() -> None:
-    from diagnose.complaints import Complaint
+    from diagnose.errors import UserError
 
     for other in ({"a": 1}, [1, 2], None, "text"):
-        with pytest.raises(Complaint, match="no memory snapshot"):
+        with pytest.raises(UserError, match="no memory snapshot"):
             seen(other)
 
 
@@ -262,7 +262,7 @@ def test_no_surface_takes_a_snapshot_by_path() -> None:
     """What a server, an agent or a chat is sent is text: an option that names a file is refused."""
     from pydantic import ValidationError
 
-    from diagnose.surfaces.serve_asked import Options
+    from diagnose.surfaces.server.serve_asked import Options
 
     with pytest.raises(ValidationError):
         Options.model_validate({"snapshot": "/etc/passwd"})
@@ -292,7 +292,7 @@ def test_a_snapshot_that_cannot_be_read_is_a_notice() -> None:
 
 
 def shown_as(form: str, diagnosis: Diagnosis, lang: Any) -> str:
-    return render.RENDERERS[form](diagnosis, lang, render.PLAIN)
+    return formats.RENDERERS[form](diagnosis, lang, formats.PLAIN)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -311,7 +311,7 @@ def test_the_report_is_typed() -> None:
 
 def test_paths_in_frames_are_masked() -> None:
     """A frame names whose home it lies in."""
-    plain, masked = explained(made()), redact.diagnosis(explained(made()))
+    plain, masked = explained(made()), redaction.diagnosis(explained(made()))
     assert "alice" in json.dumps(plain.to_dict())
     assert "alice" not in json.dumps(masked.to_dict()) and masked.snapshot is not None
     assert masked.snapshot.reserved == 54 * GIB + 5400 * MIB
@@ -387,15 +387,15 @@ def test_a_snapshot_alone_without_a_failed_request_finds_nothing() -> None:
 
 
 def test_a_snapshot_alone_that_cannot_be_read_is_an_error() -> None:
-    from diagnose.complaints import Complaint
+    from diagnose.errors import UserError
 
-    with pytest.raises(Complaint, match="refused"):
+    with pytest.raises(UserError, match="refused"):
         explain(snapshot=Source.text(b"\x80\x04cos\nsystem\n.", "evil.pickle"))
 
 
 def test_a_snapshot_alone_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "oom.pickle").write_bytes(pickle.dumps(made()))
-    command = [sys.executable, "-m", "diagnose.surfaces.cli", "explain", "--snapshot"]
+    command = [sys.executable, "-m", "diagnose.surfaces.cli.command_line", "explain", "--snapshot"]
     done = subprocess.run([*command, "oom.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 0 and "3.91 GiB requested" in done.stdout and not done.stderr
     missing = subprocess.run([*command, "no.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)

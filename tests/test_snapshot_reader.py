@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.complaints import Complaint
-from diagnose.snapshot import feed, limits, pickled, read
-from diagnose.snapshot.limits import Refused
+from diagnose.errors import UserError
+from diagnose.scan.source import Source
+from diagnose.snapshot import feed, pickled, snapshot_limits
 from diagnose.snapshot.pickled import load
-from diagnose.source import Source
+from diagnose.snapshot.snapshot_limits import Refused
+from diagnose.snapshot.snapshot_reader import read
 
 
 class Keeps:
@@ -49,7 +50,7 @@ def sentence(data: bytes) -> str:
     """What a person is told, in both languages; nothing where a snapshot was read."""
     try:
         read(Source.text(data))
-    except Complaint as told:
+    except UserError as told:
         return f"{told.to('en')}|{told.to('zh')}"
     return ""
 
@@ -108,7 +109,7 @@ def test_what_reaches_outside_the_file_is_refused_with_its_intent(what: str) -> 
         with pytest.raises(Refused) as refused:
             loaded(data)
         assert refused.value.key == "reaches" and refused.value.values == {"what": what}
-        with pytest.raises(Complaint) as told:
+        with pytest.raises(UserError) as told:
             read(Source.text(data, "evil.pickle"))
         assert str(told.value).startswith("evil.pickle: refused: the pickle ") and "\n" not in str(told.value)
         assert "拒绝" in told.value.to("zh")
@@ -116,7 +117,7 @@ def test_what_reaches_outside_the_file_is_refused_with_its_intent(what: str) -> 
 
 def test_a_call_hidden_deep_in_a_snapshot_is_refused() -> None:
     """Also where all before it was a proper snapshot, and nothing of it runs."""
-    with pytest.raises(Complaint, match="import code"):
+    with pytest.raises(UserError, match="import code"):
         read(Source.text(pickle.dumps({"segments": [], "device_traces": [[Runs()]]}), "evil.pickle"))
     assert not os.path.exists("/tmp/never")  # noqa: PTH110
 
@@ -165,7 +166,7 @@ def test_bombs_end_at_a_limit(body: bytes) -> None:
     """Nesting, a memo and a stack without end are cut at their limits, within bounded memory."""
     code = (
         "import io, sys, resource\n"
-        "from diagnose.snapshot.limits import Refused\n"
+        "from diagnose.snapshot.snapshot_limits import Refused\n"
         "from diagnose.snapshot.pickled import load\n"
         "from diagnose.snapshot.taken import Taken\n"
         "data = sys.stdin.buffer.read()\n"
@@ -281,13 +282,13 @@ def test_anything_is_read_or_refused(body: bytes) -> None:
 @pytest.mark.parametrize("end", [1, 10, 500, len(SMALL) - 1])
 def test_a_snapshot_cut_off_says_so(end: int) -> None:
     """The commonest fault: the job was killed while it wrote."""
-    with pytest.raises(Complaint):
+    with pytest.raises(UserError):
         read(Source.text(SMALL[:end]))
 
 
 def test_a_larger_file_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends there with a sentence that says what to do."""
     monkeypatch.setattr(feed, "LARGEST", 1 << 20)
-    with pytest.raises(Complaint, match="max_entries"):
+    with pytest.raises(UserError, match="max_entries"):
         read(Source.text(pickle.dumps({"segments": [], "x": [os.urandom(1000) for _ in range(3000)]})))
-    assert limits.LARGEST > 1 << 30
+    assert snapshot_limits.LARGEST > 1 << 30

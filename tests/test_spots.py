@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose import spots
+from diagnose.scan import substring_index
 
 WORDS = [b"Max_MA ", b"MA ", b"Running", b"***** Running training", b"GPU ", b"aa", b"aaa", b"says nothing"]
 TEXTS = st.lists(st.sampled_from([*WORDS, b"a", b"\n", b" ", b"GPU"]), max_size=40).map(b"".join)
@@ -16,13 +16,13 @@ TEXTS = st.lists(st.sampled_from([*WORDS, b"a", b"\n", b" ", b"GPU"]), max_size=
 
 @pytest.fixture(scope="module", params=["one by one", "all at once"], autouse=True)
 def way(request: pytest.FixtureRequest) -> Iterator[None]:
-    held, spots._VOCABULARY = spots._VOCABULARY, spots._Vocabulary()
+    held, substring_index._VOCABULARY = substring_index._VOCABULARY, substring_index._Vocabulary()
     if request.param == "all at once":
         pytest.importorskip("ahocorasick_rs")
-        spots._VOCABULARY.asked.update(dict.fromkeys(WORDS[:-1]))  # a word that it does not know is sought all the same
-        spots._VOCABULARY.make()
+        substring_index._VOCABULARY.asked.update(dict.fromkeys(WORDS[:-1]))  # a word that it does not know is sought all the same
+        substring_index._VOCABULARY.make()
     yield
-    spots._VOCABULARY = held
+    substring_index._VOCABULARY = held
 
 
 def naive(text: bytes, word: bytes) -> list[int]:
@@ -32,7 +32,7 @@ def naive(text: bytes, word: bytes) -> list[int]:
 @settings(max_examples=200)
 @given(TEXTS, st.sampled_from(WORDS), st.integers(-2, 60), st.integers(-2, 80))
 def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end: int) -> None:
-    found = spots.Spots(text)
+    found = substring_index.Spots(text)
     assert list(found.places(word)) == naive(text, word)
     assert found.has(word) is (word in text)
     assert found.among(set(WORDS)) == {each for each in WORDS if each in text}
@@ -43,9 +43,9 @@ def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end:
 
 def test_a_process_that_reads_much_learns_to_look_for_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ahocorasick_rs")
-    monkeypatch.setattr(spots, "_VOCABULARY", spots._Vocabulary())
-    monkeypatch.setattr(spots, "MUCH", 1000)
+    monkeypatch.setattr(substring_index, "_VOCABULARY", substring_index._Vocabulary())
+    monkeypatch.setattr(substring_index, "MUCH", 1000)
     text = b"x" * 300 + b"GPU "
     for _ in range(4):
-        assert spots.Spots(text).has(b"GPU ")
-    assert spots._VOCABULARY.known == (b"GPU ",)
+        assert substring_index.Spots(text).has(b"GPU ")
+    assert substring_index._VOCABULARY.known == (b"GPU ",)

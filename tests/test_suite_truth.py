@@ -12,10 +12,11 @@ import logs
 import pytest
 import scenes
 
-from diagnose import parse, scan
-from diagnose.parse.event import Event
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 
 SEEDS = (7, 8, 9)
 SCALE = 0.0005
@@ -29,7 +30,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def read(path: Path) -> Reading:
-    return parse.read([scan.scan(Source.file(path))])
+    return log_reader.read([log_scan.scan(Source.file(path))])
 
 
 def truth_of(path: Path) -> dict[str, Any]:

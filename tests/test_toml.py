@@ -10,16 +10,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from diagnose import adapters, check
-from diagnose.adapters.leaf import Leaf, Unreadable
-from diagnose.adapters.opened import opened
-from diagnose.adapters.settings import ConfigSource, Document, Entry
-from diagnose.adapters.toml_file import Reader
+from diagnose import check
+from diagnose.adapters import config_reader
+from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.settings import ConfigSource, Document, Entry
+from diagnose.adapters.formats.toml_file import Reader
 from diagnose.facts import FactBook, Value
-from diagnose.parse.reading import Reading
+from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
-from diagnose.plan import knobs, patch
-from diagnose.plan.remedy import Edit
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Edit
 
 CONFIG = """# a preset
 [job]
@@ -47,21 +49,21 @@ def leaves(text: str) -> dict[str, Leaf]:
 
 
 def document(text: str) -> Document:
-    return adapters.read([ConfigSource("c.toml", text.encode())], Reading(), FactBook()).documents[0]
+    return config_reader.read([ConfigSource("c.toml", text.encode())], Reading(), FactBook()).documents[0]
 
 
 def patched(text: str, changes: dict[str, Value]) -> str:
-    told = adapters.read([ConfigSource("c.toml", text.encode())], Reading(), FactBook())
-    edits = knobs.edits(told.documents, FactBook(told.facts), changes)
+    told = config_reader.read([ConfigSource("c.toml", text.encode())], Reading(), FactBook())
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), changes)
     assert edits
-    return patch.apply(told.documents[0], edits)
+    return patching.apply(told.documents[0], edits)
 
 
 def written(text: str, *edits: tuple[str, str | None]) -> str:
     """The text with keys set (or taken out) whatever the framework says of them."""
     made = document(text)
     held = {entry.key: entry for entry in made.entries}
-    return patch.apply(made, [Edit("c.toml", key, held[key].written if key in held else None, to) for key, to in edits])
+    return patching.apply(made, [Edit("c.toml", key, held[key].written if key in held else None, to) for key, to in edits])
 
 
 # -- reading
@@ -311,9 +313,9 @@ def test_a_key_is_taken_out_with_its_line() -> None:
 def test_a_key_is_renamed_in_place_or_moved() -> None:
     text = "[training]\nbatch_size = 8 # mine\nseq_len = 4\ncompile = true\n"
     made = document(text)
-    stays = patch.apply(made, [Edit("c.toml", "training.batch_size", "8", None, renamed="training.local_batch_size")])
+    stays = patching.apply(made, [Edit("c.toml", "training.batch_size", "8", None, renamed="training.local_batch_size")])
     assert stays == text.replace("batch_size", "local_batch_size")
-    moves = patch.apply(made, [Edit("c.toml", "training.compile", "true", None, renamed="compile.enable")])
+    moves = patching.apply(made, [Edit("c.toml", "training.compile", "true", None, renamed="compile.enable")])
     assert tomllib.loads(moves) == {"training": {"batch_size": 8, "seq_len": 4}, "compile": {"enable": True}}
 
 
@@ -327,7 +329,7 @@ def test_an_edit_changes_its_value_and_nothing_else(made: tuple[str, dict[str, A
     leaf = entries[which % len(entries)]
     new = repr(value) if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
     new = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else new
-    changed = patch.spliced(text, [patch.Splice(leaf.start, leaf.end, new)])
+    changed = patching.spliced(text, [patching.Splice(leaf.start, leaf.end, new)])
     assert changed[: leaf.start] == text[: leaf.start] and changed[len(changed) - len(text) + leaf.end :] == text[leaf.end :]
     before, after = leaves(text), leaves(changed)
     assert list(before) == list(after)
@@ -345,7 +347,7 @@ def test_a_new_key_is_read_back(made: tuple[str, dict[str, Any]], key: str) -> N
     entries = tuple(Reader(text).leaves())
     held = tuple(Entry(leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column) for leaf in entries)
     doc = Document("c.toml", "torchtitan", "toml", text, held)
-    new = patch.apply(doc, [Edit("c.toml", key, None, "7")])
+    new = patching.apply(doc, [Edit("c.toml", key, None, "7")])
     told: Any = tomllib.loads(new)
     rest = dict(told)
     for name in key.split("."):

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import adapters
-from diagnose.adapters import tables
-from diagnose.adapters.kinds import python_classes, rivals
-from diagnose.adapters.opened import opened
-from diagnose.adapters.settings import ConfigSource, Settings
+from diagnose.adapters import config_reader
+from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.config_kinds import python_classes, rivals
 from diagnose.facts import Fact, FactBook, Value, Witness
-from diagnose.parse.reading import Reading
-from diagnose.plan import knobs, patch
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
 from diagnose.units import Version
 
 V1 = "model: x/y\nmodel_class: llm\ntrain_dataset: d\nmicro_batch_size: 2\n"
@@ -26,7 +27,7 @@ LOADED = "from unsloth import FastLanguageModel\nmodel, t = FastLanguageModel.fr
 
 def read(files: Mapping[str, str], versions: Mapping[str, str] | None = None) -> Settings:
     book = FactBook(Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items())
-    return adapters.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), book)
 
 
 def value(told: Settings, name: str) -> Value:
@@ -107,12 +108,14 @@ def test_many_names_in_one_import_are_read_at_once() -> None:
     assert perf_counter() - begun < 1
 
 
-@given(st.sampled_from(sorted(tables.table("llamafactory_v1").known | tables.table("unsloth").known)))
+@given(st.sampled_from(sorted(framework_tables.table("llamafactory_v1").known | framework_tables.table("unsloth").known)))
 def test_no_single_key_that_others_share_speaks_for_an_engine(key: str) -> None:
     """Rank 0 is known by its own signs: one key that another trainer knows as well is that trainer's."""
     kind = value(read({"c.yaml": f"{key}: 1\n"}), "train.framework")
-    others = [name for name in tables.names() if tables.table(name).trainer and not tables.by_signs_only(name)]
-    if any(entry.key == key for name in others for entry in tables.table(name).keys):
+    others = [
+        name for name in framework_tables.names() if framework_tables.table(name).trainer and not framework_tables.by_signs_only(name)
+    ]
+    if any(entry.key == key for name in others for entry in framework_tables.table(name).keys):
         assert kind not in ("llamafactory_v1", "unsloth")
 
 
@@ -133,7 +136,7 @@ def test_a_file_that_a_command_takes_is_that_commands(command: str, text: str, k
     assert all(notice.code != "config.unknown_kind" for notice in told.notices)
 
 
-KEYS = sorted({key for name in tables.names() for key in tables.table(name).known})
+KEYS = sorted({key for name in framework_tables.names() for key in framework_tables.table(name).known})
 
 
 @given(st.sampled_from(KEYS))
@@ -144,7 +147,7 @@ def test_one_key_is_never_taken_for_another_frameworks(key: str) -> None:
     kind = value(told, "train.framework")
     leaves = opened(ConfigSource("c.yaml", text.encode())).leaves
     if kind is not None:
-        assert any(leaf.key in tables.table(str(kind)).known for leaf in leaves)
+        assert any(leaf.key in framework_tables.table(str(kind)).known for leaf in leaves)
         others = [name for name in rivals(leaves) if name != kind]
         assert others == []
 
@@ -317,10 +320,10 @@ def test_a_strategys_name_is_exchanged_for_another(word: str, stage: int, offloa
     before = f"trainer:\n  accelerator: gpu # kept\n  strategy: {word}   # mine\n  devices: 4\n"
     told = read({"c.yaml": before})
     for knob, asked in (("zero.stage", stage), ("zero.offload_optimizer", offload)):
-        edits = knobs.edits(told.documents, FactBook(told.facts), {knob: asked})
+        edits = knob_edits.edits(told.documents, FactBook(told.facts), {knob: asked})
         if not edits:
             continue
-        after = patch.texts(told.documents, edits)["c.yaml"]
+        after = patching.texts(told.documents, edits)["c.yaml"]
         assert value(read({"c.yaml": after}), knob) == asked
         assert after.startswith("trainer:\n  accelerator: gpu # kept\n  strategy: ") and after.endswith("   # mine\n  devices: 4\n")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diagnose import vet
-from diagnose.vet import links
+from diagnose.vet import links, rule_check
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers
 
@@ -33,11 +32,11 @@ examples:
 def faults(folder: Path, text: str, name: str = "sample-rule") -> list[Fault]:
     (folder / "causes").mkdir(exist_ok=True)
     (folder / "causes" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return [fault for fault in vet.check([folder]) if str(folder) in fault.file]
+    return [fault for fault in rule_check.check([folder]) if str(folder) in fault.file]
 
 
 def test_our_own_rules_are_clean() -> None:
-    assert [str(fault) for fault in vet.check()] == []
+    assert [str(fault) for fault in rule_check.check()] == []
 
 
 def test_a_good_rule_is_clean(tmp_path: Path) -> None:
@@ -186,5 +185,5 @@ def test_each_fault_of_a_remedy_is_found(tmp_path: Path, change: tuple[str, str]
     assert change[0] in REMEDY
     (tmp_path / "remedies").mkdir()
     (tmp_path / "remedies" / "sample-remedy.yaml").write_text(REMEDY.replace(*change), encoding="utf-8")
-    found = [fault for fault in vet.check([tmp_path]) if str(tmp_path) in fault.file]
+    found = [fault for fault in rule_check.check([tmp_path]) if str(tmp_path) in fault.file]
     assert any(says in fault.message.en for fault in found), [str(fault) for fault in found]

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from diagnose import parse, scan
-from diagnose.parse.event import Event
-from diagnose.parse.reading import Reading
-from diagnose.source import Source
+from diagnose.parse import log_reader
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.reading import Reading
+from diagnose.scan import log_scan
+from diagnose.scan.source import Source
 from diagnose.units import torch_prints
 
 FIGURES = (
@@ -75,7 +76,7 @@ def figures(wording: Wording) -> st.SearchStrategy[dict[str, int]]:
 
 
 def reading(text: str | bytes) -> Reading:
-    return parse.read([scan.scan(Source.text(text, "job.log"))])
+    return log_reader.read([log_scan.scan(Source.text(text, "job.log"))])
 
 
 def check(wording: Wording, exact: dict[str, int]) -> None:

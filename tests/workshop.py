@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from diagnose.adapters.settings import Document
-from diagnose.budget.ledger import Host, Ledger, Moment, Term
+from diagnose.adapters.formats.settings import Document
+from diagnose.budget.model.ledger import Host, Ledger, Moment, Term
+from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
-from diagnose.judge.verdict import Judgement, Verdict
 from diagnose.phrases import same
-from diagnose.plan.remedy import Edit
+from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size
 
 GIB = 2**30

@@ -19,10 +19,10 @@ sys.path.insert(0, str(HERE.parent))
 
 from activations.architectures import config  # noqa: E402
 
-from diagnose.budget import activations  # noqa: E402
-from diagnose.budget.ledger import Term  # noqa: E402
-from diagnose.budget.roles import roles  # noqa: E402
-from diagnose.budget.setup import Setup, setup  # noqa: E402
+from diagnose.budget.model.job_roles import roles  # noqa: E402
+from diagnose.budget.model.ledger import Term  # noqa: E402
+from diagnose.budget.model.role_setup import Setup, setup  # noqa: E402
+from diagnose.budget.terms import activations  # noqa: E402
 from diagnose.catalogue import model_of_config  # noqa: E402
 from diagnose.facts import Fact, FactBook, Witness, typed  # noqa: E402
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from diagnose.budget.outside import MIB
+from diagnose.budget.model.non_torch import MIB
 from diagnose.units import Size
 
 #: Large blocks are a multiple of this (c10/cuda/CUDACachingAllocator.cpp kRoundLarge): rows of nearly one length share them.

@@ -9,9 +9,9 @@ from typing import Any, cast
 import yaml
 from memory.rows import Refused, Row, block, card_of
 
-from diagnose.budget.formula import Number, term
-from diagnose.budget.known import within
-from diagnose.budget.ledger import Term
+from diagnose.budget.model.formulas import Number, term
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.software_table import within
 from diagnose.units import Version
 
 #: The parts of an entry in the order in which they come to exist, and the keys of their terms.

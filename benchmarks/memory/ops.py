@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from memory import operators
 from memory.rows import GIVEN, Refused, Row, block
 
-from diagnose.budget import logits
-from diagnose.budget.formula import term
-from diagnose.budget.ledger import Moment, Term
-from diagnose.budget.roles import roles
-from diagnose.budget.setup import Setup, setup
+from diagnose.budget.model.formulas import term
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Moment, Term
+from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.budget.terms import logits
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Value
 from diagnose.units import Size, Version

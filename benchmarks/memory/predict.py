@@ -9,9 +9,9 @@ from memory.reserved import left_over
 from memory.rows import Refused, Row, block, card_of, check, framework, read, source
 from memory.words import FIRST_UPDATE, PACKS_UNEVENLY
 
-from diagnose import budget
-from diagnose.budget import outside
-from diagnose.budget.ledger import Ledger, Moment, total
+from diagnose.budget.model import non_torch
+from diagnose.budget.model.ledger import Ledger, Moment, total
+from diagnose.budget.moments import role_ledgers
 from diagnose.facts import FactBook
 from diagnose.units import Size
 
@@ -55,7 +55,7 @@ def _predict(row: Row) -> Prediction:
     if kind == "overhead":
         return _overhead(row)
     reading = read(row)
-    found = [_one(row, book, budget.ledgers(book)[0]) for book in reading.books]
+    found = [_one(row, book, role_ledgers.ledgers(book)[0]) for book in reading.books]
     first = found[0]
     return first._replace(
         low=min(each.low for each in found),
@@ -95,7 +95,7 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
     if row.get("compare") == "allocated":
         return inside
-    reserved = _reserved(row, book, inside + outside.kept(inside) + left_over(book, moment, ledger, varying=_varying(row)))
+    reserved = _reserved(row, book, inside + non_torch.kept(inside) + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
         return reserved
     return reserved + _beside(book, moment, ledger)
@@ -103,7 +103,7 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
 
 def _beside(book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     """What lies on the card outside torch's counters."""
-    return total([moment.of(NOT_TORCH), outside.context(book), outside.modules(), outside.communicators(ledger.gpus)])
+    return total([moment.of(NOT_TORCH), non_torch.context(book), non_torch.modules(), non_torch.communicators(ledger.gpus)])
 
 
 def _first_micro_batch(row: Row) -> bool:
@@ -144,8 +144,8 @@ def _overhead(row: Row) -> Prediction:
     facts = block(row, "facts")
     what = facts.get("overhead")
     book = card_of(row)
-    context = outside.context(book, eager=facts.get("module_loading") == "eager")
+    context = non_torch.context(book, eager=facts.get("module_loading") == "eager")
     if what not in ("cuda_context", "context_and_nccl"):
         raise Refused(f"no such overhead: {what}")
-    size = context if what == "cuda_context" else context + outside.communicators(2)
+    size = context if what == "cuda_context" else context + non_torch.communicators(2)
     return Prediction(size.low, size.bytes, size.high, "init")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from memory import blocks
 
-from diagnose.budget import activations
-from diagnose.budget.ledger import Ledger, Moment, total
-from diagnose.budget.roles import roles
-from diagnose.budget.setup import setup
-from diagnose.budget.trainable import saved_params
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Ledger, Moment, total
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.model.trainable_params import saved_params
+from diagnose.budget.terms import activations
 from diagnose.facts import FactBook
 from diagnose.units import Size
 

@@ -28,11 +28,11 @@ from memory.words import (
 )
 
 from diagnose import catalogue
-from diagnose.budget import known
+from diagnose.budget.model import software_table
 from diagnose.catalogue import Model
-from diagnose.complaints import Complaint
+from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
-from diagnose.recognise import recognise
+from diagnose.recognition import recognise
 
 Row = Mapping[str, Any]
 
@@ -129,7 +129,7 @@ def model_of(row: Row) -> Model:
         raise Refused(f"the model's dimensions are not given whole: {', '.join(lacking)}")
     try:
         return catalogue.model_of_config({"model_type": "llama", **dims}, str(row.get("model") or "row"))
-    except Complaint as trouble:
+    except UserError as trouble:
         raise Refused(f"the dimensions make no model: {trouble.to('en')}") from trouble
 
 
@@ -177,7 +177,7 @@ def _optimizer(word: str, facts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     plain = WORDS["train.optimizer"].get(plain, plain)
     if plain == "adamw" and facts.get("optimizer_fused"):
         plain = "adamw_fused"
-    if known.optimizer(plain) is None:
+    if software_table.optimizer(plain) is None:
         raise Refused(f"no such train.optimizer: {plain}")
     yield "train.optimizer", plain
 
@@ -282,5 +282,5 @@ def _book(values: dict[str, Any], shape: Model, row: Row) -> FactBook:
 def _typed(name: str, value: Any) -> Value:
     try:
         return typed(name, str(value))
-    except Complaint as trouble:
+    except UserError as trouble:
         raise Refused(f"not a value of {name}: {value}") from trouble

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from logs import parse_size, single
 from triage import measured, probes, tree
 
-from diagnose import shipped
+from diagnose import rule_files
 
 WORKERS = 2
 LONG = 256 << 20  # bytes of a log whose reading costs by size, not by job
@@ -80,7 +80,7 @@ def bench(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, Any] = {"jobs": len(truth), "bytes": size, "cores": os.cpu_count()}
     print(f"{len(truth):,} jobs, {size / MIB:,.0f} MiB of logs, {os.cpu_count()} cores; literals given to rg:")
     literals = folder / "literals.txt"
-    literals.write_text("".join(f"{anchor}\n" for anchor in shipped.table("messages")["anchors"]))
+    literals.write_text("".join(f"{anchor}\n" for anchor in rule_files.table("messages")["anchors"]))
     print(", ".join(map(repr, literals.read_text().splitlines())), "\n")
 
     figures |= reading(top, literals, options.runs)

@@ -4,8 +4,8 @@
 READ = """
 import sys
 from diagnose.cluster import engine
-from diagnose.cluster.finding import find
-from diagnose.cluster.task import Asked, Task
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.run.task import Asked, Task
 from diagnose.phrases import Text
 
 if __name__ == "__main__":
@@ -18,9 +18,9 @@ if __name__ == "__main__":
 COST = """
 import json, sys, time
 from statistics import mean
-from diagnose.cluster.finding import find
-from diagnose.cluster.task import Asked, Task
-from diagnose.cluster.work import work
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.job_work import work
 
 asked, failed = Asked(), {True: [], False: []}
 jobs = list(find([sys.argv[1]]))[: int(sys.argv[2])]
@@ -39,9 +39,9 @@ print(json.dumps({name: {"jobs": len(rows), "read": mean(row[0] for row in rows)
 #: Processor time of one long log that was read once before.
 LONG_COST = """
 import sys, time
-from diagnose.cluster.finding import find
-from diagnose.cluster.task import Asked, Task
-from diagnose.cluster.work import work
+from diagnose.cluster.find.job_finder import find
+from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.job_work import work
 
 (job,) = find([sys.argv[1]])
 work(Task(job), Asked())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from diagnose import shipped
+from diagnose import rule_files
 from diagnose.record import record
 from diagnose.units import Size, Version
 
@@ -98,7 +98,7 @@ def _words(name: str) -> frozenset[str]:
 
 @cache
 def _entries() -> list[Mapping[str, Any]]:
-    return [entry for file in shipped.table("hardware").values() for entry in file.get("cards", ())]
+    return [entry for file in rule_files.table("hardware").values() for entry in file.get("cards", ())]
 
 
 def _card(entry: Mapping[str, Any]) -> Card:

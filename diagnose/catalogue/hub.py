@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from diagnose import shipped
+from diagnose import rule_files
 from diagnose.catalogue.spelled import SPELLINGS, number
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size
 def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model:
     """The shape that a model's config.json describes, its parameters counted. `name` is what the report calls it.
 
-    Raises Complaint for a config without the dimensions that sizes are made of, naming them.
+    Raises UserError for a config without the dimensions that sizes are made of, naming them.
     """
     from diagnose.catalogue.entries import shape_of
 
@@ -48,10 +48,10 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
 
 
 def _unusable(missing: Iterable[str], name: str) -> Exception:
-    from diagnose.complaints import complaint
+    from diagnose.errors import user_error
 
     spelled = (dimension if dimension in SPELLINGS[dimension] else SPELLINGS[dimension][0] for dimension in missing)
-    return complaint("config_without_dimensions", name, "pass_whole_config", missing=", ".join(spelled))
+    return user_error("config_without_dimensions", name, "pass_whole_config", missing=", ".join(spelled))
 
 
 def _nested(data: Mapping[str, Any], *names: str) -> Mapping[str, Any] | None:
@@ -67,7 +67,7 @@ def _all(data: Mapping[str, Any], dimensions: Iterable[str], name: str) -> dict[
 
 def _family(text: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The traits of the family: the outer one's where it names one (it has the vision tower), else the decoder's own."""
-    table = shipped.table("models")
+    table = rule_files.table("models")
     outer, inner = str(data.get("model_type", "")), str(text.get("model_type", ""))
     inside = table.get(inner) or table.get(inner.removesuffix("_text")) or {}
     outside = table.get(outer) or {}

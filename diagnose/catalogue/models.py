@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from diagnose import shipped
+from diagnose import rule_files
 
 if TYPE_CHECKING:
     from diagnose.catalogue.shape import Model
@@ -93,7 +93,7 @@ def _plain(name: str) -> str:
 
 @cache
 def _index() -> Any:
-    return shipped.kept("models.index", index, "models")
+    return rule_files.kept("models.index", index, "models")
 
 
 def index() -> dict[str, Any]:
@@ -104,7 +104,7 @@ def index() -> dict[str, Any]:
     loose: dict[str, int | None] = {}
     plain: dict[str, int | None] = {}
     entries: list[str] = []
-    for table in shipped.table("models").values():
+    for table in rule_files.table("models").values():
         traits = {key: value for key, value in table.items() if key != "models"}
         for entry in table["models"]:
             number = len(entries)
@@ -118,5 +118,7 @@ def index() -> dict[str, Any]:
         "names": {name: number for name, number in (loose | exact).items() if number is not None},
         "plain": {name: number for name, number in plain.items() if number is not None},
         "entries": entries,
-        "vocabularies": {family: [entry["vocab_size"] for entry in table["models"]] for family, table in shipped.table("models").items()},
+        "vocabularies": {
+            family: [entry["vocab_size"] for entry in table["models"]] for family, table in rule_files.table("models").items()
+        },
     }

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from diagnose.live import figures, launch
-from diagnose.live.noted import NOTED
+from diagnose.live import figures, process_rank
+from diagnose.live.noted_settings import NOTED
 
 if TYPE_CHECKING:
-    from diagnose.given import Material
+    from diagnose.diagnosis import Diagnosis
+    from diagnose.inputs.given import Material
     from diagnose.phrases import Lang
-    from diagnose.report import Diagnosis
 
 #: Outer exceptions between what passes and what failed.
 DEEPEST = 20
@@ -67,8 +67,8 @@ class Watch:
 
     def diagnosed(self, error: BaseException) -> Diagnosis:
         """The diagnosis of an exception, with what the process knows. Raises what `explain` raises."""
-        from diagnose.explain import explain
-        from diagnose.source import Source
+        from diagnose.pipeline import explain
+        from diagnose.scan.source import Source
 
         options = dict(self.options)
         count = figures.world()
@@ -86,13 +86,14 @@ class Watch:
 
     def _print(self, diagnosis: Diagnosis) -> None:
         """The answer on standard error: at length from one rank, one sentence from the others."""
-        from diagnose.render import RENDERERS, stream
-        from diagnose.render.strings import one_line
+        from diagnose.render.formats import RENDERERS
+        from diagnose.render.parts.strings import one_line
+        from diagnose.render.text import stream
 
         lang = self.lang or language()
-        number = launch.rank(os.environ)
+        number = process_rank.rank(os.environ)
         folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - holds an empty file that says: answered
-        if number is not None and not launch.first_to_answer(folder, _SINCE, os.environ):
+        if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
             _say(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
         _say(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
@@ -169,7 +170,7 @@ def of_memory(error: BaseException) -> bool:
 
 
 def _speaks(text: str) -> bool:
-    from diagnose.search import literals
+    from diagnose.scan.memory_words import literals
 
     return any(True for _ in literals().find(memoryview(text[:65536].encode(errors="replace"))))
 
@@ -187,7 +188,7 @@ def as_log(error: BaseException) -> str:
     shown = traceback.format_exception(error)
     message = "\n".join(figures.asked(lambda one=one: str(one)) or "" for one in chain(error))  # type: ignore[misc]
     number = os.environ.get("RANK", "")
-    prefix = f"[rank{number}]: " if number.isdecimal() and launch.rank(os.environ) is not None else ""
+    prefix = f"[rank{number}]: " if number.isdecimal() and process_rank.rank(os.environ) is not None else ""
     trace = "".join(f"{prefix}{line}\n" for line in "".join(shown).splitlines())
     return "\n".join([*figures.lines(message), *NOTED.lines(), trace])
 

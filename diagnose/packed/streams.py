@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from diagnose.packed.limits import FREE, STEEP, WINDOW, Allowance, trouble
-from diagnose.source import BUFFER, Source
+from diagnose.packed.unpack_limits import FREE, STEEP, WINDOW, Allowance, trouble
+from diagnose.scan.source import BUFFER, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ def form_of(head: bytes) -> str:
 
 
 def expanded(form: str, opened: BinaryIO, source: Source, allowance: Allowance) -> Unpacked:
-    """The text of a compressed input. Raises Complaint where what is needed for it is not installed."""
+    """The text of a compressed input. Raises UserError where what is needed for it is not installed."""
     read, packed = _reader(form, opened, source)
     return Unpacked(read, lambda: packed.count, allowance)
 
@@ -78,7 +78,7 @@ class _Counted:
 
 
 def _reader(form: str, opened: BinaryIO, source: Source) -> tuple[Callable[[int], bytes], _Counted]:
-    """A function that reads expanded bytes, and the packed ones behind it. Raises Complaint where the extra is missing."""
+    """A function that reads expanded bytes, and the packed ones behind it. Raises UserError where the extra is missing."""
     packed = _Counted(opened)
     magics = tuple(magic for magic, name in FORMS.items() if name == form)
     if form == "zstd":

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from diagnose.packed.limits import HEADER, MEMBERS, trouble
-from diagnose.source import BUFFER, Source, notes_of
+from diagnose.packed.unpack_limits import HEADER, MEMBERS, trouble
+from diagnose.scan.source import BUFFER, Source, notes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from tarfile import TarInfo
 
-    from diagnose.complaints import Complaint
+    from diagnose.errors import UserError
 
 BLOCK = 512
 _EXTENDED = (b"x", b"X", b"L", b"K", b"g")
@@ -64,7 +64,7 @@ class _Member(io.RawIOBase):
         return True
 
 
-def members(source: Source, opened: BinaryIO) -> Iterator[Source | Complaint]:
+def members(source: Source, opened: BinaryIO) -> Iterator[Source | UserError]:
     """The regular files of a tar, in their order; nothing is ever written where a name says."""
     said: dict[str, str] = {}  # by an extended header, of the member after it
     for number in range(4 * MEMBERS):
@@ -95,7 +95,7 @@ def members(source: Source, opened: BinaryIO) -> Iterator[Source | Complaint]:
     yield trouble("too_many", source.name, hint="name_the_log", most=MEMBERS)
 
 
-def _ended(source: Source, opened: BinaryIO) -> Complaint:
+def _ended(source: Source, opened: BinaryIO) -> UserError:
     """What is to be said of a tar that ends before its end."""
     return trouble("expands" if "expands" in notes_of(opened) else "cut_off", source.name, hint="copy_again")
 

@@ -7,15 +7,15 @@ import struct
 from contextlib import closing
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from diagnose.packed.limits import DIRECTORY, MEMBERS, SPOOLED, Allowance, trouble
 from diagnose.packed.streams import Unpacked
 from diagnose.packed.tar import inside
-from diagnose.source import BUFFER, Source
+from diagnose.packed.unpack_limits import DIRECTORY, MEMBERS, SPOOLED, Allowance, trouble
+from diagnose.scan.source import BUFFER, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from diagnose.complaints import Complaint
+    from diagnose.errors import UserError
 
 
 class _Seekable(io.RawIOBase):
@@ -40,7 +40,7 @@ class _Seekable(io.RawIOBase):
         return True
 
 
-def members(source: Source, opened: BinaryIO, allowance: Allowance) -> Iterator[Source | Complaint]:
+def members(source: Source, opened: BinaryIO, allowance: Allowance) -> Iterator[Source | UserError]:
     import zipfile
 
     if not opened.seekable():

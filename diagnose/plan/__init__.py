@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.plan.advise import make
-from diagnose.plan.remedy import Outcome
+from diagnose.plan.choose.advice import make
+from diagnose.plan.rules.remedy import Outcome
 
 __all__ = ["Outcome", "make"]

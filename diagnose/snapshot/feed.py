@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from diagnose.snapshot.limits import LARGEST, PATIENCE, Refused
+from diagnose.snapshot.snapshot_limits import LARGEST, PATIENCE, Refused
 
 if TYPE_CHECKING:
     from typing import BinaryIO

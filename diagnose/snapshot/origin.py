@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from diagnose import shipped
+from diagnose import rule_files
 from diagnose.snapshot.taken import Place, Stack
 
 #: The group of what no pattern of rules/snapshots.yaml knows, and of what has no frame of Python.
@@ -14,7 +14,7 @@ UNSORTED, NO_FRAMES = "unsorted", "not_recorded"
 
 @cache
 def _own() -> re.Pattern[str]:
-    return re.compile("|".join(shipped.table("snapshots")["own"]))
+    return re.compile("|".join(rule_files.table("snapshots")["own"]))
 
 
 @cache
@@ -22,7 +22,7 @@ def _groups() -> list[tuple[str, re.Pattern[str] | None, re.Pattern[str] | None]
     def either(entry: dict[str, list[str]], key: str) -> re.Pattern[str] | None:
         return re.compile("|".join(entry[key]), re.MULTILINE) if key in entry else None
 
-    return [(entry["group"], either(entry, "at"), either(entry, "any")) for entry in shipped.table("snapshots")["groups"]]
+    return [(entry["group"], either(entry, "at"), either(entry, "any")) for entry in rule_files.table("snapshots")["groups"]]
 
 
 def python(stack: Stack) -> list[Place]:

@@ -14,8 +14,8 @@ from struct import unpack_from
 from typing import TYPE_CHECKING, Any, Protocol
 
 from diagnose.snapshot.feed import SPARE, Feed
-from diagnose.snapshot.limits import DEPTH, DIGITS, HELD, MEMO, PATIENCE, STACK, TEXT, Refused
 from diagnose.snapshot.shapes import MOST, Memo, Shape, learned
+from diagnose.snapshot.snapshot_limits import DEPTH, DIGITS, HELD, MEMO, PATIENCE, STACK, TEXT, Refused
 
 if TYPE_CHECKING:
     from typing import BinaryIO

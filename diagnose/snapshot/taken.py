@@ -11,9 +11,9 @@ from collections import deque
 from typing import Any
 
 from diagnose.record import NamedTuple
-from diagnose.snapshot.limits import BLOCKS, SEGMENTS, TAIL, Refused
 from diagnose.snapshot.pickled import GONE
 from diagnose.snapshot.shapes import Intake, Memo, value
+from diagnose.snapshot.snapshot_limits import BLOCKS, SEGMENTS, TAIL, Refused
 
 #: No card has more bytes, and no address is higher.
 LARGEST = 2**63 - 1

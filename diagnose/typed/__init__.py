@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from diagnose.report import Diagnosis, Json
+from diagnose.diagnosis import Diagnosis, Json
 from diagnose.typed.advised import Cause, Plan, Question, Rejected, Remedy, Undecided
 from diagnose.typed.counted import Attribution, Budget
 from diagnose.typed.outlook import Check

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from diagnose.complaints import Complaint
+from diagnose.decide.competition import ANYTHING, EVERYTHING
+from diagnose.decide.expression import Comparison, names
+from diagnose.decide.known_bad_releases import rule_of_release
+from diagnose.decide.rule_loader import Rule, rule_of
+from diagnose.decide.rule_outcome import decide
+from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Witness, typed
-from diagnose.judge.compete import ANYTHING, EVERYTHING
-from diagnose.judge.decide import decide
-from diagnose.judge.express import Comparison, names
-from diagnose.judge.load import Rule, rule_of
-from diagnose.judge.releases import rule_of_release
 from diagnose.phrases import phrase
 from diagnose.record import record, replace
 from diagnose.vet.fault import Fault
@@ -33,7 +33,7 @@ def check(paper: Paper) -> Iterator[Fault]:
         yield from promised(paper, rule, found)
         yield from kinds(paper, found)
         yield from earning(paper, rule, found)
-    except Complaint:
+    except UserError:
         return  # the line that cannot be read is reported by its own check
 
 
@@ -111,7 +111,7 @@ def runs(paper: Paper) -> bool:
     try:
         rule_of(written(paper))
         return all(book(facts) is not None for facts, _ in cases(paper))
-    except Complaint:
+    except UserError:
         return False
 
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diagnose.complaints import Complaint
-from diagnose.judge import express
-from diagnose.judge.wording import PLACEHOLDER
+from diagnose.decide import expression
+from diagnose.decide.verdict_wording import PLACEHOLDER
+from diagnose.errors import UserError
 from diagnose.vet.fault import Fault
 from diagnose.vet.meaning import lines
 from diagnose.vet.paper import Paper
-from diagnose.vet.shape import texts
+from diagnose.vet.rule_form import texts
 
 #: The fields of a rule that people read.
 SAID = ("title", "assuming", "evidence", "put_right", "background", "serving", "alone", "do", "command")
@@ -57,7 +57,7 @@ def placeholders(paper: Paper) -> Iterator[Fault]:
         return
     try:
         read = names(paper)
-    except Complaint:
+    except UserError:
         return  # the line that cannot be read is reported by its own check
     for field in ("evidence", "assuming", "put_right"):
         for name in PLACEHOLDER.findall(str(paper.data.get(field, ""))):
@@ -66,10 +66,10 @@ def placeholders(paper: Paper) -> Iterator[Fault]:
 
 
 def names(paper: Paper) -> set[str]:
-    """Every fact that a cause reads. Raises Complaint for a line that cannot be read."""
-    read = {name for _, line in lines(paper) for name in express.names(express.parse(line))} | set(paper.data.get("presume", {}))
+    """Every fact that a cause reads. Raises UserError for a line that cannot be read."""
+    read = {name for _, line in lines(paper) for name in expression.names(expression.parse(line))} | set(paper.data.get("presume", {}))
     if "accounts_for" in paper.data:
-        read |= set(express.names(express.parse_sum(paper.data["accounts_for"])))
+        read |= set(expression.names(expression.parse_sum(paper.data["accounts_for"])))
     if paper.room == "versions":
         read.add(f"version.{paper.data['library']}")
     return read

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from diagnose import shipped
-from diagnose.judge.compete import ANYTHING, EVERYTHING
+from diagnose import rule_files
+from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
-from diagnose.vet.shape import nearest, remedy_words
+from diagnose.vet.rule_form import nearest, remedy_words
 
 #: A page, not a front door.
 PAGE = re.compile(r"https://[^\s/]+/[^\s]*[^\s/]+/?$")
@@ -31,13 +31,13 @@ def references(paper: Paper) -> Iterator[Fault]:
     field = "source" if paper.room == "versions" else "references"
     written = paper.data.get(field, ())
     for index, page in enumerate([written] if isinstance(written, str) else written):
-        if not PAGE.match(page) and not (page.startswith("corpus/") and (shipped.HERE.parent / page).is_dir()):
+        if not PAGE.match(page) and not (page.startswith("corpus/") and (rule_files.HERE.parent / page).is_dir()):
             yield paper.fault((field, index), "no_page", page=page)
 
 
 def cases(paper: Paper) -> Iterator[Fault]:
     """A case named by an example exists, where there is a corpus at all (a wheel has none)."""
-    corpus: Path = shipped.HERE.parent / "corpus"
+    corpus: Path = rule_files.HERE.parent / "corpus"
     for index, example in enumerate(paper.data.get("examples", ())):
         case = example.get("case") if isinstance(example, dict) else None
         if case and corpus.is_dir() and not (corpus.parent / case).is_dir():
@@ -66,7 +66,7 @@ def unique(papers: Sequence[Paper]) -> Iterator[Fault]:
 def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
     known = (
         {str(paper.data["id"]) for paper in papers if paper.room != "remedies"}
-        | set(shipped.table("vocabulary")["cause"])
+        | set(rule_files.table("vocabulary")["cause"])
         | {ANYTHING, EVERYTHING}
     )
     for paper in papers:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from diagnose import facts, shipped
-from diagnose.complaints import Complaint
-from diagnose.judge import compare, express
-from diagnose.judge.decide import ESTIMATE, MOST
+from diagnose import facts, rule_files
+from diagnose.decide import comparison as compare
+from diagnose.decide import expression
+from diagnose.decide.rule_outcome import ESTIMATE, MOST
+from diagnose.errors import UserError
 from diagnose.phrases import Text
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
@@ -39,10 +40,10 @@ def check(paper: Paper) -> Iterator[Fault]:
     """Every line reads, compares what can be compared, and names words that the fact can be."""
     for place, line in lines(paper):
         try:
-            comparison = express.parse(line)
+            comparison = expression.parse(line)
             compare.kind_of(comparison)
             compare.check_words(comparison)
-        except Complaint as error:
+        except UserError as error:
             yield paper.says(place, _said(error))
     yield from values(paper)
     yield from bytes_named(paper)
@@ -57,7 +58,7 @@ def values(paper: Paper) -> Iterator[Fault]:
         for name, text in entries.items():
             try:
                 facts.typed(name, "0 GiB" if place == ("presume",) and text in (ESTIMATE, MOST) else text)
-            except Complaint as error:
+            except UserError as error:
                 yield paper.says((*place, name), _said(error))
 
 
@@ -66,10 +67,10 @@ def bytes_named(paper: Paper) -> Iterator[Fault]:
     if "accounts_for" not in paper.data or paper.room == "remedies":
         return
     try:
-        node = express.parse_sum(paper.data["accounts_for"])
-        if compare.kind_of(express.Comparison(node, ">=", express.Figure("size", "0 B"))) != "size":
+        node = expression.parse_sum(paper.data["accounts_for"])
+        if compare.kind_of(expression.Comparison(node, ">=", expression.Figure("size", "0 B"))) != "size":
             yield paper.fault(("accounts_for",), "not_bytes")
-    except Complaint as error:
+    except UserError as error:
         yield paper.says(("accounts_for",), _said(error))
 
 
@@ -78,8 +79,8 @@ def producible(papers: Sequence[Paper]) -> Iterator[Fault]:
     for paper in papers:
         for place, line in lines(paper):
             try:
-                read = list(express.names(express.parse(line)))
-            except Complaint:
+                read = list(expression.names(expression.parse(line)))
+            except UserError:
                 continue  # reported already
             for name in read:
                 if facts.declared(name) is not None and not produced(name):
@@ -92,7 +93,7 @@ def produced(name: str) -> bool:
     entry = facts.declared(name)
     if entry is None:
         return False
-    if entry.by == "given" or name in shipped.table("knobs"):
+    if entry.by == "given" or name in rule_files.table("knobs"):
         return True
     text = _sources(entry.by)
     stem, _, field = name.partition(".")
@@ -103,11 +104,11 @@ def produced(name: str) -> bool:
 @cache
 def _sources(room: str) -> str:
     """All that a room is made of: its modules, and the tables and grammars that they read."""
-    here, home = Path(shipped.HERE), shipped.home()
+    here, home = Path(rule_files.HERE), rule_files.home()
     tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
     files = [here / f"{room}.py", *(here / room).glob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
     return "\n".join(file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file())
 
 
-def _said(error: Complaint) -> Text:
+def _said(error: UserError) -> Text:
     return Text(error.to("en"), error.to("zh"))

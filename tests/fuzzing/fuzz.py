@@ -17,10 +17,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 with atheris.instrument_imports(include=["diagnose"]):
-    from diagnose import explain, parse
-    from diagnose.complaints import Complaint
-    from diagnose.scan import scan
-    from diagnose.source import Source
+    from diagnose import explain
+    from diagnose.errors import UserError
+    from diagnose.parse import log_reader
+    from diagnose.scan.log_scan import scan
+    from diagnose.scan.source import Source
 
 
 def one_input(data: bytes) -> None:
@@ -30,7 +31,7 @@ def one_input(data: bytes) -> None:
     kind, text = data[0] % 4, data[1:]
     log, config = text, None
     if kind == 3:
-        parse.read([scan(Source.text(text))])
+        log_reader.read([scan(Source.text(text))])
         return
     if kind == 1:
         config, _, log = text.partition(b"\x00\x00")
@@ -38,7 +39,7 @@ def one_input(data: bytes) -> None:
         log, config = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n", text
     try:
         report = explain(log, configs=[config] if config else [])
-    except Complaint:
+    except UserError:
         return
     report.to_dict("en")
     report.to_markdown(lang="zh")

@@ -1,0 +1,169 @@
+"""Argument lists: a list of words in YAML, JSON or Python, the containers of a Kubernetes manifest, options one to a line."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diagnose.adapters.launch.launch_command import Launch, of_command
+from diagnose.adapters.shell.shell_text import Chars, Command, Word
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+_WORDS = ("command", "args")
+_LISTED = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
+_MOST = 2000
+
+
+def launches(text: str) -> list[Launch]:
+    """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
+    from diagnose.adapters.formats.config_value import Unreadable
+    from diagnose.adapters.formats.yaml_file import composed
+
+    try:
+        found: list[Launch] = []
+        for node in composed(text):
+            if _is(node, "sequence"):
+                found += _started(_scalars(node, text), {}, text)
+            elif node is not None:
+                found += [launch for words, env in _containers(node, text, 0) for launch in _started(words, env, text)]
+        return found
+    except (Unreadable, RecursionError):
+        return []
+
+
+def _is(node: Any, kind: str) -> bool:
+    return getattr(node, "id", "") == kind
+
+
+def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word], dict[str, Word]]]:
+    """Every mapping with `command` or `args`, however deep, with its variables."""
+    if depth > 24:
+        return
+    if _is(node, "sequence"):
+        for item in node.value:
+            yield from _containers(item, text, depth + 1)
+        return
+    if not _is(node, "mapping"):
+        return
+    held = {name.value: value for name, value in node.value if _is(name, "scalar")}
+    words = [word for name in _WORDS if _is(held.get(name), "sequence") for word in _scalars(held[name], text)]
+    if words:
+        yield words, dict(_variables(held.get("env"), text))
+        return
+    for value in held.values():
+        yield from _containers(value, text, depth + 1)
+
+
+def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
+    """`env:` as a list of names and values, or as a mapping."""
+    if _is(node, "mapping"):
+        pairs = [(name, value) for name, value in node.value if _is(name, "scalar")]
+        yield from ((name.value, _word(value, text)) for name, value in pairs if _is(value, "scalar"))
+    for item in node.value if _is(node, "sequence") else ():
+        held = {name.value: value for name, value in item.value if _is(name, "scalar")} if _is(item, "mapping") else {}
+        if _is(held.get("name"), "scalar") and _is(held.get("value"), "scalar"):
+            yield held["name"].value, _word(held["value"], text)
+
+
+def _scalars(node: Any, text: str) -> list[Word]:
+    return [_word(item, text) for item in node.value[:_MOST] if _is(item, "scalar")]
+
+
+def _word(node: Any, text: str) -> Word:
+    """A scalar as a word; `$(NAME)` is for the cluster to fill in."""
+    start, end = node.start_mark.index, node.end_mark.index
+    value, written = node.value, text[start:end]
+    if node.style in ("|", ">"):
+        end = start + len(written.rstrip())
+    chars = Chars(value, [start] * len(value), [end] * len(value))
+    inner = start + (node.style in ("'", '"'))
+    if text[inner : inner + len(value)] == value:
+        chars = Chars()
+        chars.literal(value, inner)
+    elif node.style == "|":
+        chars = _block(value, text, start)
+    sure = "$(" not in value or node.style in ("|", ">")
+    chars.sure = sure
+    return Word(value, start, end, sure, chars)
+
+
+def _block(value: str, text: str, start: int) -> Chars:
+    """A block of lines: each stands in the text, indented."""
+    chars, at = Chars(), text.find("\n", start) + 1
+    for line in value.splitlines(keepends=True):
+        bare = line.rstrip("\n")
+        at = text.find(bare, at)
+        if at < 0:
+            return Chars(value, [start] * len(value), [start] * len(value))
+        chars.literal(bare, at)
+        at += len(bare)
+        if line.endswith("\n"):
+            stop = text.find("\n", at)
+            chars.add("\n", stop if stop >= 0 else at, (stop if stop >= 0 else at) + 1)
+    return chars
+
+
+def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
+    """What the words start; options alone are those of a program that is named elsewhere."""
+    if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
+        return []
+    found = of_command(Command(tuple(words), env, words[0].start), text)
+    return [_named_elsewhere(launch) if launch.orphan else launch for launch in found]
+
+
+def _named_elsewhere(launch: Launch) -> Launch:
+    from diagnose.record import replace
+
+    return replace(launch, launcher="list", orphan=False)
+
+
+def lines(found: Sequence[Launch]) -> list[Launch]:
+    """Options one to a line, without a program: one list, not a command that was cut to pieces."""
+    alone = [launch for launch in found if launch.orphan]
+    if not alone or any(launch.program for launch in found) or any(launch.env for launch in found):
+        return list(found)
+    from diagnose.record import replace
+
+    flags = tuple(flag for launch in alone for flag in launch.flags)
+    files = tuple(word for launch in alone for word in launch.files)
+    return [replace(alone[0], launcher="list", flags=flags, files=files, end=alone[-1].end, orphan=False)]
+
+
+def of_python(text: str) -> list[Launch]:
+    """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
+    if not _LISTED.search(text) and "--" not in text:
+        return []
+    from diagnose.adapters.python.script_calls import parsed
+
+    offsets = [0]
+    for line in text.split("\n"):
+        offsets.append(offsets[-1] + len(line) + 1)
+    rows = text.split("\n")
+
+    def place(line: int, column: int) -> int:
+        return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
+
+    found: list[Launch] = []
+    for node in ast.walk(parsed(text)):
+        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
+            words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
+            if any(word.text.startswith("--") for word in words) and words[0].sure:
+                found += _started(words, {}, text)
+    return found
+
+
+def _of_node(node: ast.expr, place: Any, text: str) -> Word:
+    start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        known = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, known)
+    chars = Chars()
+    if text[start + 1 : start + 1 + len(node.value)] == node.value:
+        chars.literal(node.value, start + 1)
+    else:
+        chars.add(node.value, start, end)
+    return Word(node.value, start, end, True, chars)

@@ -1,0 +1,188 @@
+"""A config's bytes to its form and its leaves: decoded, its kind found by what it says, never by its name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from diagnose.adapters.documents.text_forms import form_of
+from diagnose.adapters.formats import json_file, yaml_file
+from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_SCRIPT, Leaf, Remark, Unreadable
+from diagnose.adapters.formats.settings import ConfigSource, Form
+from diagnose.adapters.schema.config_kinds import FORMS, forced, kind_of_classes, kind_of_keys, python_classes
+from diagnose.facts import Input, Notice, Witness
+from diagnose.phrases import Text, phrase, same
+from diagnose.record import field, record
+
+if TYPE_CHECKING:
+    from diagnose.adapters.formats import toml_file
+    from diagnose.adapters.launch.launch_command import Launch
+    from diagnose.adapters.python.script_values import Script
+
+__all__ = ["Opened", "decoded", "kind_of_keys", "opened", "python_classes"]
+
+#: A line that is shown with its fault is cut here.
+SHOWN = 500
+
+
+#: What could be a list of words in YAML or JSON: the containers of a manifest.
+_MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
+
+
+@record(frozen=False)
+class Opened:
+    """A config that was read (or was not: then `kind` is unknown and `notices` says why)."""
+
+    source: ConfigSource
+    input: Input
+    form: Form | None = None
+    kind: str = "unknown"
+    text: str = ""
+    leaves: tuple[Leaf, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    script: Script | None = None
+    model: Mapping[str, object] | None = None  # a model's own config.json
+    found_by: Leaf | None = None  # the key that gave the kind away
+    notices: tuple[Notice, ...] = ()
+    inside: list[Opened] = field(default_factory=list)  # the configs that a script writes
+    outer: str = ""  # of one of those: the script's text, and where it begins in it
+    shift: int = 0
+
+
+def opened(source: ConfigSource) -> Opened:
+    """Never raises: what cannot be used is a notice that names the place."""
+    text, encoding, trouble = decoded(source.data)
+    lines = text.count("\n") + (not text.endswith("\n") if text else 0)
+
+    def as_input(kind: str) -> Input:
+        return Input(source.name, kind, len(source.data), lines, encoding)
+
+    def refused(code: str, what: Text, line: int = 0, column: int = 0) -> Opened:
+        where = phrase("adapters.at", what=what, line=line, column=column) if line else what
+        message = phrase("adapters.in_file", file=same(source.name), what=where)
+        said = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
+        place = Witness(source.name, line, column, said[:SHOWN])
+        return Opened(source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, place),))
+
+    if trouble == "too_large":
+        return refused(trouble, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
+    if trouble:
+        return refused(trouble, phrase(f"adapters.{trouble}"))
+    try:
+        found = _read(source, text)
+    except Unreadable as error:
+        return refused(error.code, error.message, error.line, error.column)
+    except RecursionError:
+        return refused("too_large", phrase("adapters.too_large"))
+    found.input = as_input(found.kind)
+    return found
+
+
+def decoded(data: bytes) -> tuple[str, str, str]:
+    """The text, its encoding, and what is wrong with it (empty: nothing)."""
+    if len(data) > MAX_BYTES:
+        return "", "binary", "too_large"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace"), "utf-16", ""
+    if not data.strip(b" \t\r\n\xef\xbb\xbf"):
+        return "", "utf-8", "empty"
+    if b"\0" in data:
+        return "", "binary", "binary"
+    try:
+        return data.decode("utf-8-sig"), "utf-8", ""
+    except UnicodeDecodeError:
+        pass
+    for encoding in ("gb18030", "latin-1"):
+        try:
+            return data.decode(encoding), encoding, ""
+        except UnicodeDecodeError:
+            continue
+    return "", "binary", "binary"
+
+
+def _read(source: ConfigSource, text: str) -> Opened:
+    kind = forced(source.forced_kind)
+    blank = Input(source.name, "unknown", 0, 0, "")
+    form = FORMS.get(kind or "") or form_of(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
+    if form in ("python", "shell") and len(text) > MAX_SCRIPT:
+        raise Unreadable("too_large", phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_SCRIPT:,}"))
+    if form == "python":
+        return _script(source, blank, kind, text)
+    if form == "shell":
+        return _commands(source, blank, kind, text)
+    if form in ("yaml", "json") and (listed := _listed(text)):
+        return Opened(source, blank, "shell", kind or "shell", text, launches=listed)
+    reader = _reader(form, text)
+    leaves = tuple(reader.leaves())
+    found, leaf = (kind, None) if kind else kind_of_keys(leaves)
+    notices = [_as_notice(source.name, remark) for remark in reader.remarks]
+    model = _model_config(text) if found is None and _describes_model({leaf.key for leaf in leaves}) else None
+    if model is not None:
+        found = "model"
+    if found is None:
+        from diagnose.adapters.schema import kinds_tried  # for this sentence alone
+
+        message = phrase("adapters.in_file", file=same(source.name), what=kinds_tried.sentence(leaves))
+        notices.append(Notice("error", "config.unknown_kind", message, Witness(source.name)))
+    return Opened(source, blank, form, found or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
+
+
+def _script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> Opened:
+    """A Python script; one that only starts another program with a list of words is read for that."""
+    from diagnose.adapters.python import python_file  # ast is not for every start
+
+    script = python_file.Reader(text).read(python_classes(text))
+    kind = kind_of_classes(script, text) if kind in (None, "python") else kind
+    if kind == "python":
+        from diagnose.adapters.documents import argument_lists
+
+        if listed := argument_lists.of_python(text):
+            return Opened(source, blank, "shell", "shell", text, launches=tuple(listed), script=script)
+    return Opened(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
+
+
+def _commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> Opened:
+    from diagnose.adapters.documents import argument_lists, heredoc_configs
+    from diagnose.adapters.launch import launch_command  # nor is the reader of shell
+
+    launches, files = launch_command.script(text)
+    found = Opened(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.lines(launches)))
+    found.inside = heredoc_configs.configs(source, text, files)
+    return found
+
+
+def _listed(text: str) -> tuple[Launch, ...]:
+    """What the lists of words in a text start: a manifest's containers, a list of arguments."""
+    if not _MANIFEST.search(text) and text.lstrip()[:1] not in ("[", "-"):
+        return ()
+    from diagnose.adapters.documents.argument_lists import launches
+
+    return tuple(launches(text))
+
+
+def _as_notice(name: str, remark: Remark) -> Notice:
+    return Notice("warning", f"config.{remark.code}", remark.message, Witness(name, remark.line, remark.column))
+
+
+def _reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader | toml_file.Reader:
+    if form == "toml":
+        from diagnose.adapters.formats import toml_file
+
+        return toml_file.Reader(text)
+    return json_file.Reader(text) if form == "json" else yaml_file.Reader(text)
+
+
+def _describes_model(keys: set[str]) -> bool:
+    """A model's own config.json: its dimensions, at the top or in the part that is its decoder, by any of their names."""
+    inside = {key.rpartition(".")[2] for key in keys if key.count(".") <= 1}
+    return any(inside >= names for names in ({"hidden_size", "num_hidden_layers"}, {"n_embd", "n_layer"}, {"d_model", "n_layers"}))
+
+
+def _model_config(text: str) -> Mapping[str, object] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None

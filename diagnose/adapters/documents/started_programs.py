@@ -1,0 +1,115 @@
+"""What the commands of a script or a log start: a trainer, a rollout server, or nothing of interest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.adapters.formats.config_value import YES, Places
+from diagnose.adapters.formats.settings import Form
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Table
+from diagnose.facts import Origin, Witness
+from diagnose.record import record
+
+if TYPE_CHECKING:
+    from diagnose.adapters.launch.launch_command import Launch
+
+
+@record
+class Started:
+    """A launch and what it starts: the trainer's table (None: none that we know), a rollout server, or nothing of interest."""
+
+    launch: Launch
+    table: Table | None
+    place: Places
+    name: str
+    text: str
+    form: Form
+    origin: Origin = "config"
+    witness: Witness | None = None
+    runs: str = ""  # the framework of the script that it starts, where that was given
+
+    @property
+    def is_plain(self) -> bool:
+        """Does the program take the framework's arguments and (nearly) no others? A script of one's own has its own defaults."""
+        if self.table is None or any(word in self.launch.program for word in self.table.detect.get("commands", ())):
+            return True
+        known = sum(flag.name in self.table.known for flag in self.launch.flags)
+        return 4 * known >= 3 * len(self.launch.flags)
+
+    @property
+    def is_server(self) -> bool:
+        return self.table is not None and self.table.serves
+
+    @property
+    def trains(self) -> bool:
+        return not self.is_server and (self.table is not None or bool(self.launch.launcher) or self.launch.program.endswith(".py"))
+
+
+def started(
+    launches: Iterable[Launch],
+    text: str,
+    name: str,
+    form: Form,
+    hint: str | None,
+    origin: Origin = "config",
+    witness: Witness | None = None,
+) -> list[Started]:
+    """What the commands of one text start; `hint` is the framework that the log names."""
+    place = Places(text)
+    return [Started(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
+
+
+def table_of(launch: Launch, hint: str | None) -> Table | None:
+    """The framework that a command starts: by its program, else by its options."""
+    if launch.orphan or not (launch.program.strip() or launch.launcher == "list"):
+        return None
+    if launch.program and launch.program.split()[0] in rule_files.table("programs")["others"] and launch.launcher != "ray":
+        return None
+    flags = {flag.name for flag in launch.flags}
+    for engine in framework_tables.engines():
+        if any(word in launch.program for word in framework_tables.signs(engine)["commands"]):
+            return framework_tables.table(engine)
+    trainers = [framework_tables.table(name) for name in framework_tables.names() if framework_tables.table(name).trainer]
+    if (called := _by_program(launch, flags, trainers)) is not None:
+        return called
+    if not launch.launcher and not launch.program.endswith((".py", ".sh")):
+        return None
+    script = launch.program.rpartition("/")[2]
+    for tab in trainers:  # a script of the framework's own that others call theirs too, by the variables that it reads
+        if any(name in launch.env for name in tab.detect.get("scripts", {}).get(script, ())):
+            return tab
+    for tab in trainers:
+        if any(all(flag in flags for flag in sought) for sought in tab.detect.get("flags", ())):
+            return _hinted(tab, hint)
+    return None
+
+
+def _by_program(launch: Launch, flags: set[str], trainers: Sequence[Table]) -> Table | None:
+    """The framework whose program is called so. A script of one's own may be, too (`run_sft.py`): its options are another framework's."""
+    for tab in trainers:
+        if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
+            others = (sought for other in trainers if other is not tab for sought in other.detect.get("flags", ()))
+            foreign = any(all(flag in flags for flag in sought) for sought in others)
+            if not foreign or 2 * sum(flag in tab.known for flag in flags) >= len(flags):
+                return tab
+    return None
+
+
+def _switched(tab: Table, launch: Launch) -> Iterator[str]:
+    """Commands that are this framework's where a variable is on: the same program starts another engine."""
+    for variable, commands in tab.detect.get("switched", {}).items():
+        word = launch.env.get(variable)
+        if word is not None and word.text.strip("\"'").lower() in YES:
+            yield from commands
+
+
+def _hinted(tab: Table, hint: str | None) -> Table:
+    """transformers' options are those of every trainer that extends it; the log may say which it is."""
+    if hint in framework_tables.names() and tab.name == "transformers":
+        other = framework_tables.table(hint or "")
+        if other.trainer and "per_device_train_batch_size" in other.known:
+            return other
+    return tab

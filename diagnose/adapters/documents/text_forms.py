@@ -1,0 +1,116 @@
+"""What form a text has, by what it looks like: YAML, JSON, TOML, a shell script, Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.adapters.formats import yaml_file
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.settings import Form
+from diagnose.parse.text.lazy_re import later
+
+if TYPE_CHECKING:
+    from ast import Module
+
+_PYTHON = later(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
+_SCRIPT = later(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
+_TOML = later(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_PATH = later(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
+_WINDOWS = later(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
+
+#: Whether keys are some framework's.
+IsKnown = Callable[[list[Leaf]], bool]
+
+
+@cache
+def shell() -> re.Pattern[str]:
+    """What a launch script or a command line holds: a program (rules/programs.yaml), a shell's own word, a variable, an option."""
+    programs = rule_files.table("programs")
+    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
+    words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
+    return re.compile(rf"(?:^|[\s;&|(/])(?:{words})\s|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH", re.MULTILINE)
+
+
+def form_of(text: str, is_known: IsKnown) -> Form:
+    """Raises Unreadable for a text that has none of the forms."""
+    first = text.lstrip()
+    if first.startswith("#!"):
+        return "python" if "python" in first.partition("\n")[0] else "shell"
+    if _WINDOWS.search(text):
+        return "shell"
+    if _TOML.search(text) and (form := _toml(text)):
+        return form
+    if re.match(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{|\[(?!\[?\s+-))", text, re.DOTALL):  # `[ -f x ]` is a test of the shell
+        return "json"
+    if _PYTHON.search(text):
+        try:
+            _parsed(text)
+            return "python"
+        except Unreadable:
+            pass
+    try:
+        leaves = yaml_file.Reader(text).leaves()
+        spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
+        return "shell" if spaced and shell().search(text) else "yaml"
+    except Unreadable as trouble:
+        return _form_of_rest(text, is_known, trouble)
+
+
+def _form_of_rest(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
+    """Of a text that is no mapping of YAML. Raises `trouble` where it is nothing else either."""
+    if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell().search(text)):
+        _parsed(text)  # says what is wrong with the script
+    if re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- ", text) and trouble.code == "not_a_mapping":
+        return "yaml"  # a list: whether it is one of words is for its reader to say
+    if shell().search(text) or _PATH.search(text):
+        return "shell"
+    if _is_toml(text, is_known):
+        return "toml"
+    if _calls(text):
+        return "python"
+    raise trouble from None
+
+
+def _toml(text: str) -> Form | None:
+    """TOML where the whole text is; raises Unreadable where its first line is a header and it is not."""
+    from diagnose.adapters.formats import toml_file
+
+    try:
+        toml_file.Reader(text).leaves()
+    except Unreadable:
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if lines and _TOML.match(lines[0]) and any(toml_file.LOOKS.match(line) for line in lines[1:]):
+            raise
+        return None
+    return "toml"
+
+
+def _is_toml(text: str, is_known: IsKnown) -> bool:
+    """Dotted assignments without a header read as Python too: TOML where they are a framework's keys."""
+    from diagnose.adapters.formats import toml_file
+
+    try:
+        return is_known(list(toml_file.Reader(text).leaves()))
+    except Unreadable:
+        return False
+
+
+def _parsed(text: str) -> Module:
+    from diagnose.adapters.python import script_calls
+
+    return script_calls.parsed(text)
+
+
+def _calls(text: str) -> bool:
+    """Is this a fragment of Python: a bare call such as `TrainingArguments(...)`, or assignments?"""
+    try:
+        tree = _parsed(text)
+    except Unreadable:
+        return False
+    import ast
+
+    return any(isinstance(node, (ast.Call, ast.Assign)) for node in ast.walk(tree))

@@ -1,0 +1,103 @@
+"""One command to parts: the trainer's options, the launcher's, and the variables that it runs with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.translate.translation import Part
+from diagnose.record import replace
+
+if TYPE_CHECKING:
+    from diagnose.adapters.launch.launch_command import Flag
+
+_LAUNCHER_TABLE = {"torchrun": "torchrun", "deepspeed": "deepspeed_launch", "accelerate": "accelerate_launch"}
+
+
+def of_command(begun: Started) -> Iterator[Part]:
+    """The parts of one command: the trainer's options, then the launcher's."""
+    launch = begun.launch
+    if begun.table is not None:
+        leaves = (*(leaf for flag in launch.flags for leaf in leaves_of(flag, begun)), *_positional(begun, begun.table))
+        own = begun.table.unknown != "anything"
+        yield _part(begun, begun.table, leaves, launch.program, launch.program_at, own)
+    launcher = _LAUNCHER_TABLE.get(launch.launcher)
+    if launcher and not begun.is_server and launch.launcher_flags:
+        yield _part(
+            begun, framework_tables.table(launcher), tuple(leaf_of(flag, begun) for flag in launch.launcher_flags), "", launch.start, False
+        )
+
+
+def _positional(begun: Started, tab: Table) -> Iterator[Leaf]:
+    """The first argument without a name, where the program takes one."""
+    for word in begun.launch.files[:1] if tab.positional and not any(flag.name == tab.positional for flag in begun.launch.flags) else ():
+        shape: Literal["scalar", "unsure"] = "scalar" if word.sure else "unsure"
+        text = word.text if word.sure else None
+        yield Leaf(tab.positional, text, begun.text[word.start : word.end], word.start, word.end, *begun.place(word.start), shape)
+
+
+def _part(begun: Started, tab: Table, leaves: tuple[Leaf, ...], entry: str, at: int, own: bool) -> Part:
+    return Part(
+        begun.name,
+        tab,
+        begun.form,
+        begun.text,
+        leaves,
+        begun.origin,
+        begun.witness,
+        entry,
+        begun.place(at),
+        whole=begun.is_plain,
+        own_keys=own,
+    )
+
+
+def leaves_of(flag: Flag, begun: Started) -> list[Leaf]:
+    """An option's leaf; those of an override (`key=value`) as OmegaConf reads its value."""
+    leaf = leaf_of(flag, begun)
+    if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
+        return [leaf]
+    from diagnose.adapters.formats.hydra_overrides import overridden
+
+    return overridden(leaf)
+
+
+def leaf_of(flag: Flag, begun: Started) -> Leaf:
+    line, column = begun.place(flag.at)
+    written = begun.text[flag.start : flag.end]
+    if not flag.sure:
+        return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "unsure", used=flag.used)
+    if flag.value is None:
+        return Leaf(flag.key, "true", "", flag.start, flag.end, line, column, "flag")
+    if flag.value.lower() in ("none", "null"):
+        return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "null", used=flag.used)
+    leaf = Leaf(flag.key, flag.value, written, flag.start, flag.end, line, column, used=flag.used)
+    return replace(leaf, shape="list", items=flag.items) if flag.items else leaf
+
+
+def environment(begun: Started) -> Part | None:
+    """The variables that a command runs with, as a part of the table of variables."""
+    leaves = []
+    for name, word in begun.launch.env.items():
+        named = word.start - len(name) - 1  # where the name is written, unless the value stands elsewhere
+        line, column = begun.place(named if named >= 0 and begun.text.startswith(f"{name}=", named) else word.start)
+        leaves.append(
+            Leaf(
+                name,
+                word.text if word.sure else None,
+                begun.text[word.start : word.end],
+                word.start,
+                word.end,
+                line,
+                column,
+                "scalar" if word.sure else "unsure",
+            )
+        )
+    if not leaves:
+        return None
+    own = framework_tables.table(begun.table.environment if begun.table is not None else "shell")
+    return Part(begun.name, own, begun.form, begun.text, tuple(leaves), begun.origin, begun.witness, own_keys=False)

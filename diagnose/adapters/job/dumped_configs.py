@@ -1,0 +1,149 @@
+"""Settings that the log prints whole to parts of the framework's table: what was in effect, whatever a file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from diagnose.adapters.documents.open_config import kind_of_keys
+from diagnose.adapters.formats import printed_settings, yaml_file
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.translate.translation import Part
+from diagnose.parse.model.reading import Dump
+from diagnose.record import replace
+
+#: Dumps of these hold every setting there is; a class of arguments, or a script of one's own, has others beside it.
+_WHOLE = ("axolotl", "verl", "openrlhf", "swift", "torchtune", "nemo_rl")
+
+
+def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
+    """The parts that the dumps are. `hint`: the trainer that something else names, which may extend the one whose class was printed.
+
+    Where dumps of one framework differ in a key (an engine for the reference model beside the one that trains) nobody knows
+    which of them is meant: its value is unknown.
+    """
+    found: list[Part] = []
+    alike: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
+    for dump in dumps:
+        for part in _of(dump, hint):
+            found.append(part)
+            alike.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
+    unsure: dict[str, dict[str, Leaf]] = {}
+    for (name, _, _), printed_alike in alike.items():
+        unsure.setdefault(name, {}).update(_differing(printed_alike))
+    for name, keys in unsure.items():
+        keys.update(_contradicting([leaves for kind, several in alike.items() if kind[0] == name for leaves in several]))
+    return [_without(part, unsure[part.table.name]) for part in found]
+
+
+def _differing(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
+    """Keys that only some of several dumps of one kind hold: what is absent has its default."""
+    every = {key: leaf for leaves in dumps for key, leaf in leaves.items()}
+    return {key: leaf for key, leaf in every.items() if any(key not in leaves for leaves in dumps)}
+
+
+def _contradicting(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
+    """Keys that two dumps set to different values, of whatever kind these are."""
+    values: dict[str, set[tuple[str | None, tuple[str, ...]]]] = {}
+    found: dict[str, Leaf] = {}
+    for leaves in dumps:
+        for key, leaf in leaves.items():
+            if leaf.shape not in ("map", "null") and leaf.text != "auto":
+                values.setdefault(key, set()).add((_folded(leaf.text), leaf.items))
+                if len(values[key]) > 1:
+                    found[key] = leaf
+    return found
+
+
+def _folded(text: str | None) -> str | None:
+    """JSON writes true where Python writes True."""
+    return text.lower() if text in ("True", "False") else text
+
+
+def _without(part: Part, unsure: dict[str, Leaf]) -> Part:
+    """The part with the keys that nobody can tell marked as such."""
+    here = {leaf.key for leaf in part.leaves}
+    marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
+    begin = part.leaves[0]
+    absent = tuple(
+        replace(leaf, shape="unsure", line=begin.line, column=begin.column)
+        for key, leaf in unsure.items()
+        if key not in here and leaf.shape != "map"
+    )
+    return replace(part, leaves=marked + absent)
+
+
+def _of(dump: Dump, hint: str | None) -> Iterator[Part]:
+    try:
+        leaves = _leaves(dump)
+    except (Unreadable, RecursionError):
+        return
+    tab = _table(dump, leaves, hint)
+    if tab is None or not leaves:
+        return
+    yield _part(dump, tab, leaves, whole=tab.name in _WHOLE)
+    nested = [leaf for leaf in leaves if leaf.key.startswith("deepspeed.")]
+    if nested and tab.name != "deepspeed":
+        inner = [replace(leaf, key=leaf.key.removeprefix("deepspeed.")) for leaf in nested]
+        yield _part(dump, framework_tables.table("deepspeed"), inner, whole=False)
+
+
+def _part(dump: Dump, tab: Table, leaves: Sequence[Leaf], whole: bool) -> Part:
+    begin, word = dump.lines[0], dump.text.partition("(")[0] if "(" in dump.text[:80] else ""
+    return Part(
+        begin.source,
+        tab,
+        "dump",
+        dump.text,
+        tuple(leaves),
+        "log" if dump.effective else "config",
+        entry=word if any(name in word for name in tab.entries) else "",
+        entry_at=(begin.line, begin.column),
+        whole=whole,
+        own_keys=False,
+        lines=dump.lines,
+    )
+
+
+def _leaves(dump: Dump) -> list[Leaf]:
+    if dump.form == "yaml":
+        return yaml_file.Reader(dump.text).leaves()
+    if dump.form == "overrides":
+        return printed_settings.overrides(dump.text)
+    reader = printed_settings.Reader(dump.text)
+    if dump.form == "values":
+        return reader.values()
+    return [replace(leaf, key=_in_json(leaf.key)) for leaf in reader.rows()] if dump.framework == "deepspeed" else reader.rows()
+
+
+def _in_json(key: str) -> str:
+    """A row of DeepSpeed's engine as its JSON spells it."""
+    first, dot, rest = key.partition(".")
+    if first == "zero_config":
+        return f"zero_optimization{dot}{rest}"
+    return {"zero_optimization_stage": "zero_optimization.stage", "bfloat16_enabled": "bf16.enabled", "fp16_enabled": "fp16.enabled",
+            "float16_enabled": "fp16.enabled"}.get(key, key)  # fmt: skip
+
+
+def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None:
+    """The framework that the dump names, or the one whose keys it holds."""
+    if not dump.framework:
+        names = {leaf.key for leaf in leaves}
+        for name in framework_tables.names():
+            if framework_tables.table(name).trainer and any(
+                all(flag in names for flag in sought) for sought in framework_tables.signs(name).get("flags", ())
+            ):
+                return _extended(framework_tables.table(name), hint)
+        kind, _ = kind_of_keys(leaves)
+        return framework_tables.table(kind) if kind is not None and framework_tables.table(kind).trainer else None
+    return _extended(framework_tables.table(dump.framework), hint)
+
+
+def _extended(tab: Table, hint: str | None) -> Table:
+    """transformers' arguments are printed by every trainer that extends it, which reads them in its own way."""
+    if tab.name == "transformers" and hint in framework_tables.names():
+        other = framework_tables.table(hint or "")
+        if other.trainer and "per_device_train_batch_size" in other.known:
+            return other
+    return tab

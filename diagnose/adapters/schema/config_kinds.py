@@ -1,0 +1,114 @@
+"""Whose keys, classes or options these are: the kind of a config, found by what it says, never by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.settings import Form
+from diagnose.adapters.schema import framework_tables
+
+if TYPE_CHECKING:
+    from diagnose.adapters.python.script_values import Script
+
+#: What --config KIND=FILE may call a kind beside a framework's name.
+FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
+_ALIAS = {"hf_args": "transformers", "ms-swift": "swift", "hydra": "verl"}
+
+
+def forced(kind: str | None) -> str | None:
+    """The table that a forced kind names: `llamafactory` and `llamafactory_yaml` alike."""
+    if kind is None:
+        return None
+    short = re.sub(r"_(?:yaml|json|cli)$", "", kind)
+    name = _ALIAS.get(short, short)
+    return name if name in framework_tables.names() or name in FORMS else None
+
+
+def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
+    """The framework whose keys these are, and the key that says so; the more particular framework first."""
+    by_name = {leaf.key: leaf for leaf in leaves}
+    if len(_alone(by_name)) != 1:
+        for name in framework_tables.names():
+            for sought in framework_tables.signs(name).get("keys", ()):
+                if all(key in by_name for key in sought):
+                    return name, by_name[sought[0]]
+    kinds, told = _by_keys(by_name)
+    return (kinds[0], told) if len(kinds) == 1 else (None, None)
+
+
+def rivals(leaves: Iterable[Leaf]) -> tuple[str, ...]:
+    """The frameworks that know keys alike which are no sign of one: which of them it is the rest of the job has to say."""
+    return _by_keys({leaf.key: leaf for leaf in leaves})[0]
+
+
+def _alone(by_name: Mapping[str, Leaf]) -> list[Leaf]:
+    return [leaf for leaf in by_name.values() if leaf.shape != "map" or len(by_name) == 1]
+
+
+def _by_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    alone = _alone(by_name)
+    if len(alone) == 1 and (told := _kinds_of_one(alone[0]))[0]:
+        return told
+    return _kinds_by_majority(by_name)
+
+
+def _kinds_of_one(leaf: Leaf) -> tuple[tuple[str, ...], Leaf | None]:
+    """One key is enough where it is a sign, or where one framework alone knows it."""
+    for name in framework_tables.names():
+        if [leaf.key] in framework_tables.signs(name).get("keys", ()):
+            return (name,), leaf
+    knowing = [name for name in _of_files() if leaf.key in framework_tables.table(name).known]
+    turns = any(key.key == leaf.key and not key.code for name in knowing for key in framework_tables.table(name).keys)
+    return (_unlike(knowing), leaf) if turns else ((), None)
+
+
+def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    """No known set is there (a few lines of a file, say): who knows most of the keys, if it knows more than half and two."""
+    score, best = 1, dict[str, Leaf]()
+    for name in _of_files():
+        tab = framework_tables.table(name)
+        known = [leaf for key, leaf in by_name.items() if key in tab.known] if not framework_tables.by_signs_only(name) else []
+        turning = [leaf for leaf in known if leaf.shape != "map" and tab.named(leaf.key)]  # a block of such a name says nothing yet
+        if len(known) < max(score, 2) or 2 * len(known) <= sum("." not in key for key in by_name) or not turning:
+            continue
+        best = {**(best if len(known) == score else {}), name: turning[0]}
+        score = len(known)
+    kinds = _unlike(list(best))
+    return kinds, best[kinds[0]] if kinds else None
+
+
+def _of_files() -> list[str]:
+    """What has keys in files: a launcher has options, a library the names of its classes."""
+    return [name for name in framework_tables.names() if framework_tables.signs(name).get("keys") or framework_tables.table(name).trainer]
+
+
+def _unlike(names: list[str]) -> tuple[str, ...]:
+    """Without those that have the keys of another one of them: a dialect speaks as its elder does, an heir as whom it extends."""
+    elders = [name for name in names if not framework_tables.by_signs_only(name)] or names
+    return tuple(name for name in elders if not any(base in elders for base in framework_tables.bases(name)))
+
+
+def python_classes(text: str = "") -> frozenset[str]:
+    """Every class of a script that some table reads."""
+    return frozenset(name for framework in framework_tables.names() for name in _classes(framework, text))
+
+
+def _classes(framework: str, text: str) -> Iterable[str]:
+    """The classes of a framework; those with names that others use as well only where the script imports it."""
+    signs = framework_tables.signs(framework)
+    module = signs.get("imports", "")
+    if module and not re.search(rf"^[ \t]*(?:from[ \t]+|import[ \t](?:[^\n#]*,)?[ \t]*){module}\b", text, re.MULTILINE):
+        return ()
+    return signs.get("classes", ())  # type: ignore[no-any-return]
+
+
+def kind_of_classes(script: Script, text: str) -> str:
+    """The framework whose classes the script calls; a plain script where it calls none."""
+    called = set(script.classes)
+    for name in framework_tables.names():
+        if called & set(_classes(name, text)):
+            return name
+    return "transformers" if called else "pytorch" if script.leaves else "python"

@@ -1,0 +1,246 @@
+"""Reads rules/frameworks: which key of a framework turns which knob, in which releases, and what it is when nobody sets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from diagnose import rule_files
+from diagnose.adapters.schema.spellings import Key, Need, Span, Table
+from diagnose.phrases import Text, phrase, same
+from diagnose.record import replace
+from diagnose.units import Version
+
+
+@cache
+def _index() -> dict[str, Any]:
+    """What tells frameworks apart, and which facts say their releases. Of most tables a diagnosis needs no more."""
+    return rule_files.kept("frameworks.index", _made_index, "frameworks")  # type: ignore[no-any-return]
+
+
+def _made_index() -> dict[str, Any]:
+    found = {}
+    for name, raw in rule_files.table("frameworks").items():
+        own = raw.get("version", f"version.{name}")
+        dated = sorted({entry.get("version", own) for knob, entries in raw.items() if "." in knob for entry in entries})
+        found[name] = {
+            "rank": raw.get("rank", 1),
+            "detect": raw.get("detect", {}),
+            "releases": dated,
+            "extends": raw.get("extends", ""),
+            "serves": raw.get("serves", False),
+        }
+    return found
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Every framework, the more particular first: who finds nothing of its own falls to a general one."""
+    return tuple(sorted(_index(), key=lambda name: (_index()[name]["rank"], name)))
+
+
+def called(name: str) -> Text:
+    """A framework as its people write it."""
+    try:
+        return phrase(f"adapters.framework_{name}")
+    except KeyError:
+        return same(name)
+
+
+def signs(name: str) -> Mapping[str, Any]:
+    """What a framework is recognised by; its keys, which take longer to build than to recognise it, are not needed for that."""
+    return _index()[name]["detect"]  # type: ignore[no-any-return]
+
+
+def by_signs_only(name: str) -> bool:
+    """Rank 0: an engine or a library over another framework, whose keys are that one's too; no share of keys speaks for it."""
+    return _index()[name]["rank"] == 0  # type: ignore[no-any-return]
+
+
+@cache
+def engines() -> tuple[str, ...]:
+    """The inference engines."""
+    return tuple(name for name in names() if _index()[name]["serves"])
+
+
+@cache
+def bases(name: str) -> tuple[str, ...]:
+    """The tables whose keys a framework inherits, the nearest first."""
+    base = _index()[name]["extends"]
+    return (base, *bases(base)) if base else ()
+
+
+@cache
+def releases() -> frozenset[str]:
+    """Every fact that says which release a key is for."""
+    return frozenset(name for entry in _index().values() for name in entry["releases"])
+
+
+@cache
+def table(name: str) -> Table:
+    """The table of a framework. Raises KeyError for a name that has none."""
+    if name not in _index():
+        raise KeyError(name)
+    raw = rule_files.table(f"frameworks/{name}")
+    base = table(raw["extends"]) if "extends" in raw else None
+    version = raw.get("version", f"version.{name}")
+    readers = raw.get("read_by", {})
+    own = tuple(_read_by(key, readers) for knob, entries in raw.items() if "." in knob for key in _keys(knob, entries, version))
+    without = set(raw.get("without", ()))
+    turned = {key.knob for key in own if key.key} | {key.knob for key in own if not key.key and key.given is None and not key.always}
+    inherited = tuple(key for key in base.keys if key.knob not in turned and key.key not in without) if base else ()
+    return Table(
+        name=name,
+        version=version,
+        keys=own + inherited,
+        unknown=raw.get("unknown", base.unknown if base else "anything"),
+        detect=signs(name),
+        entries={**(base.entries if base else {}), **raw.get("entries", {})},
+        stock={**(base.stock if base else {}), **raw.get("stock", {})},
+        stock_folder=raw.get("stock_folder", base.stock_folder if base else ""),
+        ignored=(*({"version": version, **rule} for rule in raw.get("ignored", ())), *(base.ignored if base else ())),
+        file_key=raw.get("file_key", base.file_key if base else ""),
+        config_keys=frozenset(raw.get("config_keys", base.config_keys if base else ())),
+        trainer=raw.get("trainer", False),
+        serves=raw.get("serves", False),
+        positional=raw.get("positional", ""),
+        interpolates=raw.get("interpolates", base.interpolates if base else False),
+        resolvers=raw.get("resolvers", base.resolvers if base else None),
+        dated=_dated(raw.get("dated", ())) or (base.dated if base else None),
+        shipped=frozenset(raw.get("shipped", base.shipped if base else ())),
+        extended_by=frozenset(raw.get("extended_by", base.extended_by if base else ())),
+        integrations=tuple(raw.get("integrations", base.integrations if base else ())),
+        blocks=_blocks(raw, base),
+        shape=raw.get("shape", base.shape if base else {}),
+        environment=raw.get("environment", base.environment if base else "shell"),
+        variables=raw.get("variables", base.variables if base else False),
+        bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
+    )
+
+
+@cache
+def known(name: str) -> frozenset[str]:
+    """Every key of a framework that we know to be real, whether or not it turns a knob (rules/keys, read when first asked for)."""
+    tab, raw = table(name), rule_files.table(f"frameworks/{name}")
+    try:
+        blocks = rule_files.table(f"keys/{name}")
+    except FileNotFoundError:
+        blocks = []
+    words = {word for block in blocks for word in block["names"].split()}
+    words |= {key.key for key in tab.keys if key.key and not key.code} | {word for key in tab.keys for word, _ in factors(key.times)}
+    words |= tab.config_keys | ({tab.file_key} if tab.file_key else set())
+    words |= known(raw["extends"]) if "extends" in raw else frozenset()
+    return frozenset(words - set(raw.get("without", ())))
+
+
+def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iterator[Key]:
+    for entry in entries:
+        values = entry.get("values")
+        yield Key(
+            knob=knob,
+            key=entry.get("key", ""),
+            version=entry.get("version", version),
+            since=_version(entry.get("since")),
+            until=_version(entry.get("until")),
+            values=None if values is None else {word_of(name): word_of(value) for name, value in values.items()},
+            default=word_of(entry["default"]) if "default" in entry else None,
+            given=_conditions(entry.get("if")),
+            where=_conditions(entry.get("where")),
+            entry=tuple(entry.get("entry", ())),
+            needs=tuple(_need(need) for need in entry.get("needs", ())),
+            struct=_version(entry.get("struct")),
+            auto=tuple(entry["auto"]) if "auto" in entry else None,
+            **{
+                name: entry[name]
+                for name in (
+                    "takes",
+                    "part",
+                    "times",
+                    "over",
+                    "also",
+                    "within",
+                    "always",
+                    "bare",
+                    "cli",
+                    "code",
+                    "fills",
+                    "read_only",
+                    "own",
+                    "wins",
+                )
+                if name in entry
+            },
+        )
+
+
+def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, tuple[Version | None, Version | None]]:
+    found: dict[str, tuple[Version | None, Version | None]] = {}
+    for line in lines:
+        for name in line["keys"].split():
+            low, high = found.get(name, (None, None))
+            found[name] = (_version(line.get("since")) or low, _version(line.get("until")) or high)
+    return found
+
+
+def _read_by(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
+    """The key with the entry points that read it, where the table says them of all keys of a pattern."""
+    found = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
+    return replace(key, entry=tuple(found)) if found else key
+
+
+def factors(written: str) -> list[tuple[str, int | None]]:
+    """The keys of `times` or `over`, several parted by blanks, and what each counts for where nobody sets it (`key=8`)."""
+    return [(name, int(number) if number else None) for name, _, number in (word.partition("=") for word in written.split())]
+
+
+def _blocks(raw: Mapping[str, Any], base: Table | None) -> Mapping[str, frozenset[str]] | None:
+    if "blocks" not in raw:
+        return base.blocks if base else None
+    return {name: frozenset(words.split()) for name, words in raw["blocks"].items()}
+
+
+def _conditions(given: Mapping[str, Any] | None) -> Mapping[str, tuple[str, ...]] | None:
+    if given is None:
+        return None
+    return {name: tuple(word_of(word) for word in (words if isinstance(words, list) else [words])) for name, words in given.items()}
+
+
+def _need(entry: Mapping[str, Any]) -> Need:
+    return Need(entry["key"], entry.get("to"), entry.get("add", ""), _version(entry.get("since")), _version(entry.get("until")))
+
+
+def _version(text: object) -> Version | None:
+    return None if text is None else Version(str(text))
+
+
+def word_of(value: object) -> str:
+    """A scalar of a table as text: YAML's true is "true"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def span(tab: Table, version: Version | None, present: Iterable[str]) -> Span:
+    """The releases that a config can be for: the known one, else what its own spellings leave (a key that came late, one that went)."""
+    if version is not None:
+        return Span(version, finished(version))
+    lows, highs = [], []
+    there = set(present)
+    for name in there:
+        spellings = [key for key in tab.named(name) if key.version == tab.version]
+        if spellings and all(key.since for key in spellings):
+            lows.append(min(key.since for key in spellings if key.since))
+        if spellings and all(key.until for key in spellings):
+            highs.append(max(key.until for key in spellings if key.until))
+        first, last = (tab.dated or {}).get(name, (None, None))
+        lows += [first] if first else []
+        highs += [last] if last else []
+    low, high = max(lows, default=None), min(highs, default=None)
+    return Span() if low and high and high < low else Span(low, high)
+
+
+def finished(version: Version) -> Version:
+    """The release that a development version leads to: it may hold all of that release, or none of what is new in it."""
+    match = re.match(r"[\d.]*\d(?=\.?(?:dev|a|b|rc))", version.text)
+    return Version(match[0]) if match else version

@@ -1,0 +1,110 @@
+"""Keys that exist and have no effect where they stand: the `ignored` lines of a framework's table.
+
+key: one name, several parted by blanks, or a pattern (`zero_optimization.stage3_*`)
+without: the switch that is not on (with `item`: a list that lacks it); with: one that is on
+where: keys that have one of these values (`unset`: none, `set`: any; words may be patterns)
+since, until: the releases for which this holds (`version`: of what, where it is not the framework's own); unknown ones are not spoken of
+knobs: only these knobs of the key lose their value; empty: the key keeps what it turns (the sentence alone is told)
+wants: the knob that the key was meant to turn, where it turns none itself
+quiet: a fact without a sentence, for what people leave in their files
+real: the key that decides instead; `without` and the first of `where` where it is left out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Key, Span, Table
+from diagnose.record import record
+from diagnose.units import Version
+
+#: Keys that one line of a table is said of at most.
+MOST = 20
+
+
+@record
+class Vain:
+    """A leaf without effect, the line of the table that says so, and the key that decides instead with what stands there."""
+
+    leaf: Leaf
+    rule: Mapping[str, Any]
+    real: str
+    held: str
+
+    def takes(self, knob: str) -> bool:
+        """Does the knob lose the value that this key gives it?"""
+        knobs = self.rule.get("knobs")
+        return knobs is None or knob in knobs
+
+
+def in_vain(tab: Table, spans: Mapping[str, Span], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
+    """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
+    seen: set[str] = set()
+    for rule in tab.ignored:
+        if not _of_release(rule, spans) or not stands(rule, around):
+            continue
+        told = 0
+        for name in str(rule["key"]).split():
+            for leaf in _named(name, by_name):
+                if leaf.key in seen or not says_something(leaf) or told >= MOST:
+                    continue
+                seen.add(leaf.key)
+                told += 1
+                real = _real(rule)
+                yield Vain(leaf, rule, real, _written(around.get(real)))
+
+
+def _named(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
+    if "*" not in name:
+        return [by_name[name]] if name in by_name else []
+    return [leaf for key, leaf in by_name.items() if fnmatchcase(key, name) and leaf.shape != "map"]
+
+
+def says_something(leaf: Leaf) -> bool:
+    """A key that is switched off or empty loses nothing."""
+    return leaf.shape != "null" and (leaf.text or "").lower() not in ("false", "no", "none")
+
+
+def stands(rule: Mapping[str, Any], around: Mapping[str, Leaf]) -> bool:
+    """Does the combination stand here that makes the key say nothing?"""
+    lacks, beside, item = rule.get("without"), rule.get("with"), rule.get("item")
+    held = around.get(lacks) if lacks else None
+    there = (is_one_of(held, (item,)) if item else on(held)) if lacks else False
+    if there or (beside and not on(around.get(beside))):
+        return False
+    return all(is_one_of(around.get(name), words) for name, words in rule.get("where", {}).items())
+
+
+def is_one_of(leaf: Leaf | None, words: Any) -> bool:
+    """Words are patterns; `unset` is a key that is not there, `set` one that is. Of a list one item is enough."""
+    asked = [framework_tables.word_of(word).lower() for word in (words if isinstance(words, (list, tuple)) else [words])]
+    if leaf is None or leaf.shape == "null":
+        return "unset" in asked
+    if "set" in asked:
+        return True
+    texts = [item.lower() for item in leaf.items] if leaf.items else ["true" if leaf.shape == "flag" else (leaf.text or "").lower()]
+    return leaf.shape != "unsure" and any(fnmatchcase(text, word) for text in texts for word in asked)
+
+
+def on(leaf: Leaf | None) -> bool:
+    """Is the key there and not switched off?"""
+    return leaf is not None and leaf.shape != "null" and (leaf.text or "true").lower() not in ("false", "no", "off", "none", "0")
+
+
+def _of_release(rule: Mapping[str, Any], spans: Mapping[str, Span]) -> bool:
+    since, until = (Version(str(rule[name])) if name in rule else None for name in ("since", "until"))
+    of = rule["version"]
+    return (since is None and until is None) or Key("", "", of, since, until).covers(spans.get(of, Span())) is True
+
+
+def _real(rule: Mapping[str, Any]) -> str:
+    return str(rule.get("real") or rule.get("without") or next(iter(rule.get("where", {})), ""))
+
+
+def _written(leaf: Leaf | None) -> str:
+    """What stands there, short."""
+    return "unset" if leaf is None or leaf.shape == "null" else "true" if leaf.shape == "flag" else (leaf.text or leaf.written)[:80]

@@ -1,0 +1,153 @@
+"""How a framework spells the knobs: a key, the releases that have it, and the table that holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from diagnose.record import field, record
+from diagnose.units import Version
+
+
+@record
+class Need:
+    """A key that must be set beside another: `to` its value, `add` an item that its list must hold."""
+
+    key: str
+    to: Any = None
+    add: str = ""
+    since: Version | None = None
+    until: Version | None = None
+
+
+@record
+class Key:
+    """One way in which a framework spells a knob, or (with an empty `key`) what the knob is when no key sets it.
+
+    `since` and `until` are the first and last release of the framework that has it. `values` maps what is written to what it
+    means ("*": anything else that is there; a name with * inside is a pattern, read and never written); "nothing" leaves the
+    knob to other keys, "unknown" settles it without saying how, "same" is what is written. `takes` says how the text is read:
+    whole, any (one of several words), each (of a list's words its meaning), part (of an allocator string: `part`), basename, many
+    (how many a list holds, or the number itself). `times` and `over` name keys whose values multiply or divide this one; `also`
+    names keys that, switched on, add words to it.
+    """
+
+    knob: str
+    key: str
+    version: str
+    since: Version | None = None
+    until: Version | None = None
+    values: Mapping[str, str] | None = None
+    default: str | None = None
+    given: Mapping[str, tuple[str, ...]] | None = None  # a default only where these facts have one of these values
+    needs: tuple[Need, ...] = ()
+    takes: str = "whole"
+    part: str = ""
+    times: str = ""
+    over: str = ""
+    also: Mapping[str, str] | None = None
+    where: Mapping[str, tuple[str, ...]] | None = None  # it says so only where other keys of the config have one of these values
+    auto: tuple[float, int] | None = None  # what Hugging Face writes for "auto": factor and power of the hidden size
+    within: str = ""  # the container whose presence makes the absence of the key say `default`
+    always: bool = False  # the default holds whatever the config says: the framework sets it itself
+    bare: bool = False  # a flag without a value
+    cli: bool = False  # an argument of the framework's own entry point: a script has no class that takes it
+    code: bool = False  # a keyword of a class: a script has it, no file
+    fills: int = 0  # a default: as many micro batches as make so many rows over all processes
+    read_only: bool = False
+    own: bool = False  # an option that people's own scripts have: changed where it stands, never added
+    wins: bool = False  # what it says holds whatever the trainer's own keys say
+    entry: tuple[str, ...] = ()  # only these entry points read it (patterns in lower case; `!`: these do not); an unknown one may
+    struct: Version | None = None  # the first release whose own configuration holds the key: before it, Hydra wants it added
+
+    @property
+    def addable(self) -> bool:
+        """May it be written where it does not stand yet?"""
+        return bool(self.key) and not self.read_only and not self.own
+
+    def reads(self, entry: str) -> bool:
+        """May this entry point read the key?"""
+        meant = [word for word in self.entry if not word.startswith("!")]
+        found = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
+        return not entry or not self.entry or (bool(found) if meant else not found)
+
+    def covers(self, span: Span) -> bool | None:
+        """Is this key one of the releases that `span` leaves possible? None: of some of them."""
+        if (self.since and span.high and span.high < self.since) or (self.until and span.low and self.until < span.low):
+            return False
+        low = self.since is None or (span.low is not None and span.low >= self.since)
+        high = self.until is None or (span.high is not None and span.high <= self.until)
+        return True if low and high else None
+
+
+@record
+class Span:
+    """The releases of a framework that are still possible; None: no bound known."""
+
+    low: Version | None = None
+    high: Version | None = None
+
+
+@record
+class Table:
+    """One file of rules/frameworks, with what it inherits."""
+
+    name: str
+    version: str
+    keys: tuple[Key, ...]
+    unknown: (
+        str  # a key that it does not know: dropped, rejected, overrides (rejected as an override of its own program), anything (a script's)
+    )
+    detect: Mapping[str, Any]
+    entries: Mapping[str, Mapping[str, str]]  # entry points and classes, and the knobs that they settle
+    stock: Mapping[str, Mapping[str, str]]  # files that the framework ships, by base name, and the folder they lie in
+    stock_folder: str
+    ignored: tuple[Mapping[str, Any], ...]  # keys without effect where they stand: diagnose/adapters/schema/ignored_keys.py
+    file_key: str  # the key that names the DeepSpeed file
+    config_keys: frozenset[str]  # options that name the framework's own configuration, a file or one that it ships
+    trainer: bool
+    serves: bool = False  # an inference engine: it runs beside a trainer, or alone
+    positional: str = ""  # the key that an argument without a name sets
+    interpolates: bool = False  # its files may refer to their own keys as ${key}
+    resolvers: Mapping[str, str] | None = None  # what its own ${name:...} do with their arguments
+    dated: Mapping[str, tuple[Version | None, Version | None]] | None = None  # keys that turn nothing and tell the release: first, last
+    shipped: frozenset[str] = frozenset()  # configurations of its own that its defaults describe, by name without ending
+    extended_by: frozenset[str] = frozenset()  # keys that bring keys of the user's own
+    integrations: tuple[
+        Mapping[str, Any], ...
+    ] = ()  # what trainers do where their values and these differ: diagnose/adapters/translate/file_conflicts.py
+    blocks: Mapping[str, frozenset[str]] | None = None  # blocks that allow no other keys than these
+    shape: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the model that its options describe: fields of a config.json and what gives them
+    environment: str = "shell"  # the table of the variables that its programs run with
+    variables: bool = False  # its keys are such variables
+    bare_switches: bool = False  # its switches are options without a value
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every real key, read from its file when first asked for: most diagnoses need none."""
+        from diagnose.adapters.schema import framework_tables
+
+        return framework_tables.known(self.name)
+
+    def of(self, knob: str) -> list[Key]:
+        """The keys and defaults of a knob, first the ones that win."""
+        return [key for key in self.keys if key.knob == knob]
+
+    def named(self, key: str) -> list[Key]:
+        """The knobs that a key turns."""
+        return [entry for entry in self.keys if entry.key == key]
+
+    def switch(self, key: str) -> bool:
+        """Whether a key of a command line is an option that has no value."""
+        return self.bare_switches or any(entry.bare for entry in self.named(key))
+
+    def deciding(self, entry: str) -> str:
+        """The entry point, where it is one that settles what is trained; a script of any name is not."""
+        return entry if any(name in entry for name in self.entries) else ""
+
+    @property
+    def knobs(self) -> list[str]:
+        return list(dict.fromkeys(key.knob for key in self.keys))

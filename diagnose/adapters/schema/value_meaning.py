@@ -1,0 +1,173 @@
+"""What a written value means for the knob that its key turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from diagnose.adapters.formats.config_value import NO, YES, Leaf
+from diagnose.adapters.schema.spellings import Key
+from diagnose.errors import UserError
+from diagnose.facts import Value, declared, typed
+from diagnose.record import record
+
+#: Stands for a key that is there but says nothing about the knob.
+NOTHING = object()
+
+
+def meaning(key: Key, leaf: Leaf) -> Value | object:
+    """What a written value means for the knob; NOTHING where it leaves the knob alone, None where it cannot be known.
+
+    Raises ValueError where the knob's kind cannot hold it.
+    """
+    if leaf.shape == "unsure":
+        return None
+    if leaf.shape == "null" and leaf.written == "none" and key.values and "none" in key.values:
+        return _typed(key.knob, key.values["none"])  # on a command line it is a word like any other
+    kind = (declared(key.knob) or _UNDECLARED).kind
+    if leaf.shape in ("null", "map") and not (key.values and "*" in key.values and leaf.shape == "map"):
+        return _of_block(key, leaf, kind)
+    if key.takes == "any":
+        return _any_of(key, leaf)
+    if key.takes == "each":
+        return _each_of(key, leaf)
+    text = _plain(key, leaf)
+    if text is None:
+        return NOTHING
+    if leaf.shape == "list" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size", "switch"):
+        raise ValueError(text)  # a list where one value belongs
+    if key.values is not None:
+        found = _looked_up(key.values, text)
+        if found is None:
+            words = (declared(key.knob) or _UNDECLARED).words
+            if text.lower() in words and _switch_word(text) not in ("true", "false"):
+                return _typed(key.knob, text.lower())
+            if _switch_word(text) in ("true", "false") or text.lower() == "auto":
+                return NOTHING
+            raise ValueError(text)
+        return NOTHING if found == "nothing" else None if found == "unknown" else _typed(key.knob, text if found == "same" else found)
+    return _typed(key.knob, text)
+
+
+def _of_block(key: Key, leaf: Leaf, kind: str) -> object:
+    """Nothing: the keys inside a block say it. A number has none inside."""
+    if leaf.shape == "map" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size"):
+        raise ValueError(leaf.written)
+    return NOTHING
+
+
+def _looked_up(values: Mapping[str, str], text: str) -> str | None:
+    folded = {name.lower(): word for name, word in values.items()}
+    found = folded.get(text.lower(), folded.get(_switch_word(text)))
+    patterns = (word for name, word in folded.items() if "*" in name and name != "*" and fnmatchcase(text.lower(), name))
+    return found if found is not None else next(patterns, folded.get("*"))
+
+
+@record
+class _Undeclared:
+    words: tuple[str, ...] = ()
+    kind: str = "text"
+
+
+_UNDECLARED = _Undeclared()
+
+
+def _plain(key: Key, leaf: Leaf) -> str | None:
+    if leaf.shape == "flag":
+        return None if key.takes == "basename" else "true"
+    if key.takes == "many":
+        items = leaf.items if leaf.shape == "list" else [item for item in (leaf.text or "").strip("[] ").split(",") if item.strip()]
+        return str(len(items)) if leaf.shape == "list" or len(items) > 1 else (leaf.text or "").strip("[] ,")
+    if leaf.shape == "list":
+        return ",".join(leaf.items)
+    text = leaf.text or ""
+    if key.takes == "part":
+        return allocator_option(text, key.part)
+    if key.takes == "basename":
+        return text.replace("\\", "/").rpartition("/")[2]
+    return text
+
+
+def _any_of(key: Key, leaf: Leaf) -> Value | object:
+    words = leaf.items if leaf.shape == "list" and leaf.items else (leaf.text or "").replace(",", " ").split()
+    for word in words:
+        for name in (word, _switch_word(word)):
+            for spelling, found in (key.values or {}).items():
+                if spelling.lower() == name.lower():
+                    return NOTHING if found == "nothing" else _typed(key.knob, found)
+    return NOTHING
+
+
+def _each_of(key: Key, leaf: Leaf) -> Value | object:
+    words = leaf.items if leaf.shape == "list" and leaf.items else re.findall(r"[\w.-]+", leaf.text or "")
+    return _typed(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
+
+
+def allocator_option(text: str, name: str) -> str | None:
+    """The value of one option of an allocator string such as `expandable_segments:True,max_split_size_mb:128`."""
+    found = [option.partition(":")[2] for option in allocator_options(text) if option.partition(":")[0] == name]
+    return None if not found else f"{found[-1]} MiB" if name.endswith("_mb") else found[-1]
+
+
+def allocator_options(text: str) -> list[str]:
+    """The options of an allocator string, `name:value`; commas inside [...] part no options."""
+    return re.findall(r"[^,:\[\]]+:(?:\[[^\]]*\]|[^,\[\]]*)", text.replace(" ", ""))
+
+
+def _switch_word(text: str) -> str:
+    word = text.strip().lower()
+    return "true" if word in YES else "false" if word in NO else word
+
+
+def _count(knob: str, text: str) -> Value | object:
+    """A count; -1, and 0 where none of something makes no sense, leave the knob as it is."""
+    if text.strip().lower() in ("auto", "gpu", "") or re.fullmatch(r"\d+:\d+", text.strip()):  # as many as there are; elastic
+        return NOTHING
+    if "," in text:
+        raise ValueError(text)  # no reader of configs takes the commas of thousands
+    try:
+        value = typed(knob, text)
+    except UserError as error:
+        raise ValueError(text) from error
+    if not isinstance(value, int):
+        raise ValueError(text)
+    return NOTHING if value < 0 or (value == 0 and knob.startswith(("train.", "parallel."))) else value
+
+
+#: Characters of the longest path or name.
+LONGEST = 4096
+
+
+def _typed(knob: str, text: str) -> Value | object:
+    entry = declared(knob)
+    if entry is not None and entry.kind == "count":
+        return _count(knob, text)
+    if entry is not None and entry.kind == "word" and entry.words and text not in entry.words:
+        raise ValueError(text)
+    if entry is not None and entry.kind == "text":
+        if len(text) > LONGEST:
+            raise ValueError(text)
+        return text or NOTHING
+    try:
+        return typed(knob, _switch_word(text) if entry is not None and entry.kind == "switch" else text)
+    except UserError as error:
+        raise ValueError(text) from error
+
+
+def matches(texts: Iterable[str], words: Iterable[str]) -> bool:
+    """Is one of the texts one of the words? A word with * or [ in it is a pattern, which `unset` never meets; one with ! bars what it
+    names, and words that only bar let everything else pass."""
+    barred = [word[1:] for word in words if word.startswith("!")]
+    wanted = [word for word in words if not word.startswith("!")]
+    if barred and any(_is_any(text, barred) for text in texts):
+        return False
+    return (bool(barred) and not wanted) or any(_is_any(text, wanted) for text in texts)
+
+
+def _is_any(text: str, words: Iterable[str]) -> bool:
+    return (
+        text in words
+        or text.lower() in words
+        or (text != "unset" and any(fnmatchcase(text, word) for word in words if {"*", "["} & set(word)))
+    )

@@ -1,0 +1,223 @@
+"""What nobody set: defaults of the framework's release, files that it ships, and what follows from the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.spellings import Key, Span, Table
+from diagnose.adapters.translate.translation import automatic, stands_with, typed_default
+from diagnose.catalogue import Model
+from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
+from diagnose.phrases import phrase
+from diagnose.record import field, record
+from diagnose.units import Version
+
+#: What the log's word for compute precision makes of a configured precision.
+_COMPUTES = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
+
+
+@record
+class Setting:
+    """What decides which defaults hold: all that is known so far, and how the job was started."""
+
+    book: FactBook
+    spans: Mapping[str, Span]
+    forms: frozenset[str] = frozenset()
+    launchers: frozenset[str] = frozenset()
+    model: Model | None = None
+    merged: Mapping[str, Leaf] = field(default_factory=dict)  # the keys that stand in the trainer's configuration
+    found: dict[str, Value] = field(default_factory=dict)
+
+    def word(self, name: str) -> str | None:
+        """The value of a fact as tables write it; None: unknown."""
+        value = self.found[name] if name in self.found else self.book.value(name)
+        if isinstance(value, bool):
+            return "enabled" if value else "disabled"
+        return None if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+    def holds(self, conditions: Mapping[str, tuple[str, ...]] | None) -> bool:
+        return all(self._one(name, words) for name, words in (conditions or {}).items())
+
+    def _one(self, name: str, words: tuple[str, ...]) -> bool:
+        if name == "form":
+            return bool(self.forms & set(words))
+        if name == "launcher":
+            return bool(self.launchers & set(words))
+        if name == "train.entry":  # a script or a module, wherever it lies
+            entries = [str(fact.value) for fact in self.book.all(name)]
+            return any(fnmatchcase(entry, word) for word in words for entry in entries)
+        if name == "model.family":
+            return self.model is not None and self.model.family in words
+        if name == "model.vision":
+            return self.model is not None and self.model.vision is not None
+        if name == "run.distributed":
+            return (self.book.count("parallel.world") or 0) > 1
+        if name.startswith("version."):
+            release = self.book.version(name)
+            return release is not None and any(_within(release, word) for word in words)
+        said = self.word(name)
+        return said in words or (said is not None and any(word.startswith("!") and word[1:] != said for word in words))
+
+
+def _within(release: Version, bound: str) -> bool:
+    """Is a release in `>=2.2` or `<2.8`?"""
+    return release >= Version(bound[2:]) if bound.startswith(">=") else release < Version(bound.removeprefix("<"))
+
+
+def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool = False) -> Iterator[Fact]:
+    """The defaults of a table for the knobs that nobody settled. `only_always`: those that hold whatever the config says."""
+    for knob in tab.knobs:
+        if knob in settled:
+            continue
+        for key in tab.of(knob):
+            if (key.default is None and not key.fills) or key.within or (only_always and not key.always) or not _applies(key, setting):
+                continue
+            if not key.always and knob in setting.book and only_always:
+                continue
+            value = typed_default(key) if not key.fills else _filling(key.fills, setting)
+            if value is None and key.fills:
+                break
+            settled.add(knob)
+            setting.found[knob] = value
+            yield Fact(knob, value, "default", Witness("default", text=_said(tab, key, setting)))
+            break
+
+
+def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
+    """The defaults of a knob in all releases that are still possible."""
+    for key in tab.of(knob):
+        if key.default is None or key.within or not setting.holds(key.given) or not stands_with(key, setting.merged):
+            continue
+        covered = key.covers(setting.spans.get(key.version, Span())) if (key.since or key.until) and not key.key else True
+        if covered is not False:
+            yield typed_default(key)
+        if covered:
+            return
+
+
+def unsaid_attention(tab: Table, setting: Setting) -> Iterator[Fact]:
+    """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
+    possible = set(open_defaults(tab, "model.attention", setting))
+    if possible:
+        told = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
+        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=told))
+
+
+def _filling(rows: int, setting: Setting) -> int | None:
+    """Micro batches that make so many rows over all processes, rounded up; None where a number is missing."""
+    micro, world = setting.word("train.micro_batch_size"), setting.word("parallel.world")
+    return None if not micro or not world else max(1, -(-rows // (int(micro) * int(world))))
+
+
+def _applies(key: Key, setting: Setting) -> bool:
+    bounded = key.since or key.until
+    covered = key.covers(setting.spans.get(key.version, Span())) if bounded and not key.key else True
+    return covered is True and setting.holds(key.given) and stands_with(key, setting.merged)
+
+
+def _said(tab: Table, key: Key, setting: Setting) -> str:
+    release = setting.spans.get(key.version, Span())
+    number = f" {release.low}" if release.low and release.low == release.high else ""
+    name = key.version.partition(".")[2] if key.version != tab.version else tab.name
+    if key.always:
+        return f"{name}{number} sets it itself"
+    return f"default of {name}{number}" + (f": {key.key} is not set" if key.key else "")
+
+
+def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
+    """What a file that the framework ships says, where a configuration names it and nobody gave it."""
+    deepspeed = framework_tables.table("deepspeed")
+    for knob, word in tab.stock.get(file, {}).items():
+        text = framework_tables.word_of(word)
+        value = (
+            automatic(next(key for key in deepspeed.of(knob) if key.auto), hidden)
+            if text == "auto"
+            else text
+            if text == "none"
+            else typed(knob, text)
+        )
+        if value is not None:
+            yield Fact(knob, value, "default", Witness("default", text=f"{file} as {tab.name} ships it"))
+
+
+#: How files that set a launcher up are called after what they switch on (huggingface/trl examples/accelerate_configs,
+#: hiyouga/LlamaFactory examples/accelerate).
+_CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
+    (r"fsdp", "fsdp.sharding", "full_shard"),
+    (r"(?:zero|z|stage)[-_]?3", "zero.stage", 3),
+    (r"(?:zero|z|stage)[-_]?2", "zero.stage", 2),
+    (r"(?:zero|z|stage)[-_]?1", "zero.stage", 1),
+)
+
+
+def launcher_of_name(file: str, witness: Witness) -> Iterator[Fact]:
+    """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
+    yield Fact("config.launcher_missing", True, "config", witness)
+    yield from _called_after(file)
+
+
+def engine_of_name(file: str) -> Iterator[Fact]:
+    """The same of DeepSpeed's own file, where the framework ships none of that name."""
+    yield Fact("config.engine_file_missing", True, "config", Witness("derived", text=f"{file} was not given"))
+    yield from _called_after(file)
+
+
+def _called_after(file: str) -> Iterator[Fact]:
+    for pattern, knob, value in _CALLED_AFTER:
+        if re.search(pattern, file.lower()):
+            yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))
+            return
+
+
+def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:
+    """Knobs that a file sets to one value and the log shows at another: the file is not what ran."""
+    for fact, _ in _differing(facts, book):
+        yield Fact("config.disagreement", fact.name, "config", fact.witness)
+
+
+def contradictions(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
+    """The same for the reader, with both places: the log is believed."""
+    for fact, other in _differing(facts, book):
+        values = {"log": _shown(other.value), "config": _shown(fact.value)}
+        places = {"place": f"{other.witness.source}:{other.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
+        message = phrase("adapters.disagreement", name=fact.witness.key or fact.name, **values, **places)
+        yield Notice("warning", "config.disagreement", message, fact.witness)
+
+
+def _differing(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
+    """What a file says and what the log says instead."""
+    seen: set[str] = set()
+    for fact in facts:
+        if fact.origin != "config" or fact.name in seen:
+            continue
+        seen.add(fact.name)
+        other = _logged(fact.name, book, facts)
+        if other is not None and fact.value is not None and other.value != fact.value and not _same_model(fact, other.value):
+            yield fact, other
+
+
+def _shown(value: Value) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _logged(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
+    """What the log says of a knob. It prints the precision of computing: a file that says pure_bf16 or fp8 agrees with bf16."""
+    said = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
+    computed = book.fact("train.compute_dtype") if name == "train.precision" else None
+    configured = next((fact.value for fact in facts if fact.name == name and fact.origin == "config"), None)
+    if computed is None or not isinstance(configured, str) or configured == "fp8":
+        return said[0] if said else None
+    return computed if _COMPUTES.get(configured, configured) != computed.value else None
+
+
+def _same_model(fact: Fact, other: Value) -> bool:
+    """A path and a hub name can mean one model; so can a list in another order."""
+    if not isinstance(fact.value, str) or not isinstance(other, str):
+        return False
+    if fact.name == "model.path":
+        return fact.value.rstrip("/").rpartition("/")[2] == other.rstrip("/").rpartition("/")[2]
+    return sorted(fact.value.split(",")) == sorted(other.split(","))

@@ -1,0 +1,62 @@
+"""Values that no line of the table understands: one sentence for each, with its place and the words that would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from diagnose.adapters.formats.config_value import Leaf, name_of
+from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.value_meaning import meaning
+from diagnose.facts import Notice, Witness, declared
+from diagnose.phrases import Text, phrase, same
+from diagnose.record import replace
+
+if TYPE_CHECKING:
+    from diagnose.adapters.translate.translation import Part
+
+#: Characters of a value, and of the line it stands in, that are shown.
+VALUE, LINE = 80, 500
+
+
+def understood(tab: Table, leaf: Leaf) -> bool:
+    """Does any line of the table know this value of the key? One key turns several knobs, and a word of one is no slip in another."""
+    return any(_knows(key, leaf) for key in tab.named(name_of(leaf.key)))
+
+
+def _knows(key: Key, leaf: Leaf) -> bool:
+    """A line that says the same whatever stands there says nothing of the word."""
+    named = {word: means for word, means in (key.values or {}).items() if word != "*"}
+    try:
+        meaning(key if key.values is None else replace(key, values=named), leaf)
+    except ValueError:
+        return False
+    return True
+
+
+def notices(part: Part, wrong: Iterable[Leaf]) -> list[Notice]:
+    """For each value one warning, at its key."""
+    found = []
+    for leaf in wrong:
+        words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _wanted(key))
+        wanted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
+        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=wanted)
+        found.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
+    return found
+
+
+def _wanted(key: Key) -> Iterable[Text]:
+    """The words that a line reads, else those of its knob, else what it takes."""
+    if key.values is not None:
+        return (same(word) for word in key.values if word != "*")
+    entry = declared(key.knob)
+    return map(same, entry.words) if entry and entry.words else [phrase(f"adapters.kind_{entry.kind if entry else 'text'}")]
+
+
+def _place(part: Part, leaf: Leaf) -> Witness:
+    """Line and column with the line as it stands there: a value is looked for with the eye."""
+    seen = part.witness_of(leaf)
+    text = seen.text
+    if not text and seen.line:
+        text = "".join((part.outer or part.text).split("\n", seen.line)[seen.line - 1 : seen.line])
+    return Witness(seen.source, seen.line, seen.column, text[:LINE])

@@ -1,0 +1,92 @@
+"""The model that a trainer builds from its own options (`--num-layers 32 --hidden-size 4096`), where no name says which it is.
+
+A table's `shape` holds fields of a model's config.json and, for each, lines of the same manner as a knob's: the first whose key
+stands there, or whose default holds, gives it. What that makes is read as a config.json is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from diagnose import catalogue
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.errors import UserError
+from diagnose.facts import Fact
+
+#: No dimension is larger: what is, is a slip of the pen.
+_LARGEST = 2**31
+
+
+def built(part: Part) -> Fact | None:
+    """The model that the part describes; None where it leaves a dimension out that sizes are made of."""
+    if not part.table.shape:
+        return None
+    own = {name_of(leaf.key): leaf for leaf in part.leaves}
+    by_name = {**(part.merged or {}), **own}
+    config: dict[str, Any] = {}
+    for field, lines in part.table.shape.items():
+        value = next((found for line in lines if (found := _value(line, by_name, part.entry)) is not None), None)
+        if value is not None:
+            config[field] = value
+    witness = next((own[line["key"]] for line in part.table.shape.get("hidden_size", ()) if line.get("key") in own), None)
+    if witness is None:
+        return None
+    try:
+        shape = catalogue.model_of_config(config, f"{config.get('num_hidden_layers')} x {config.get('hidden_size')}")
+    except (UserError, ArithmeticError, LookupError, TypeError, ValueError):
+        return None
+    return Fact("model.shape", shape, part.origin, part.witness_of(witness))
+
+
+def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
+    """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
+    if not all(_stands(by_name.get(name), words) for name, words in line.get("where", {}).items()):
+        return None
+    if line.get("entry", "") not in entry:
+        return None
+    if "key" not in line:
+        given = line.get("default")
+        return _padded(given, line, by_name) if "multiple_of" in line and isinstance(given, int) else given
+    leaf = by_name.get(line["key"])
+    if leaf is None or leaf.shape not in ("scalar", "flag"):
+        return None
+    text = leaf.text or "true"
+    if line.get("of_model"):
+        known = catalogue.model(text)
+        return None if known is None else _padded(known.V, line, by_name)
+    if "values" in line:
+        folded = {framework_tables.word_of(name).lower(): value for name, value in line["values"].items()}
+        found = folded.get(text.lower())
+        return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
+    number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
+    return None if number is None or number >= _LARGEST else _padded(_shared(number, line), line, by_name)
+
+
+def _stands(leaf: Leaf | None, words: Any) -> bool:
+    """Is the key there with one of these values? `set`: with any; `unset`: it is not."""
+    there = leaf is not None and leaf.shape != "null"
+    if words in ("set", "unset"):
+        return there is (words == "set")
+    return there and leaf is not None and (leaf.text or "").lower() in [framework_tables.word_of(word) for word in words]
+
+
+def _shared(number: int, line: Mapping[str, Any]) -> int:
+    """So many parts of a number, rounded down to a multiple."""
+    over, under = line.get("share", (1, 1))
+    step = line.get("rounded_down_to", 1)
+    return int(number * over / under) // int(step) * int(step)
+
+
+def _padded(number: int, line: Mapping[str, Any], by_name: Mapping[str, Leaf]) -> int | None:
+    """A number rounded up to a multiple of what other keys say."""
+    step = 1
+    for name, presumed in framework_tables.factors(line.get("multiple_of", "")):
+        leaf = by_name.get(name)
+        text = (leaf.text or "") if leaf is not None and leaf.shape != "null" else str(presumed or 1)
+        if not (text.isdecimal() and len(text) < 8 and int(text)):
+            return None
+        step *= int(text)
+    return -(-number // step) * step

@@ -1,0 +1,168 @@
+"""Keys that a framework does not know, with the real key that each most resembles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from diagnose.adapters.formats.config_value import Leaf, name_of
+from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.ignored_keys import on
+from diagnose.adapters.schema.spellings import Span, Table
+from diagnose.facts import Fact, Notice
+from diagnose.phrases import phrase
+
+if TYPE_CHECKING:
+    from diagnose.adapters.schema.similar_keys import Likeness
+    from diagnose.adapters.translate.translation import Part, Translation
+
+#: Unknown keys that are spoken of; a file with more of them is no config of this framework.
+MOST_UNKNOWN = 100
+
+
+def unknown_keys(part: Part, span: Span, told: Translation) -> None:
+    """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
+    tab = part.table
+    refused = _in_blocks(part, told)
+    if any(name_of(leaf.key) in tab.extended_by and on(leaf) for leaf in part.leaves):
+        return
+    sure = _takes_no_others(part)
+    unread: list[tuple[str, str, Leaf]] = []
+    looked = 0
+    for leaf in part.leaves:
+        name = name_of(leaf.key)
+        spellings = tab.named(name)
+        gone = sure and tab.unknown == "dropped" and bool(spellings) and all(key.covers(span) is False for key in spellings)
+        if not gone and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
+            continue
+        if _inside(name, refused):
+            continue
+        looked += 1
+        if looked > MOST_UNKNOWN:
+            break
+        if not gone and (not sure or _nested(part, name)):
+            _resembles(part, leaf, span, told, unread)
+            continue
+        near, knob = nearest(tab, name, span, told.settled)
+        if tab.unknown == "dropped":
+            unread.append((knob, near, leaf))
+        code = (
+            ("unknown_key_gone" if gone and near else "unknown_key_near" if near else "unknown_key")
+            if tab.unknown == "dropped"
+            else ("rejected_key_near" if near else "rejected_key")
+        )
+        _say(code, part, leaf, near, told)
+    for knob, near, leaf in sorted(
+        unread, key=lambda pair: not pair[0]
+    ):  # those that wanted a knob first: the n-th wanted knob is the n-th key's
+        told.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
+        if knob:
+            told.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
+            told.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
+            told.facts.append(Fact("config.reader", framework_tables.called(tab.name).zh, part.origin, part.witness_of(leaf)))
+
+
+def _say(code: str, part: Part, leaf: Leaf, near: str, told: Translation) -> None:
+    message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.called(part.table.name), near=near)
+    told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+
+
+def _takes_no_others(part: Part) -> bool:
+    """Is a key that no release has surely none of this config's? Hydra takes no other overrides of a framework's own
+    configuration, where its own program reads it; a file may extend it."""
+    tab = part.table
+    if tab.unknown != "overrides":
+        return tab.unknown != "anything" and part.own_keys
+    chosen = {leaf.text for leaf in part.leaves if name_of(leaf.key) in tab.config_keys}
+    own = any(word in part.entry for word in tab.detect.get("commands", ()))
+    asked = any(leaf.key.startswith("-") and name_of(leaf.key) not in tab.config_keys for leaf in part.leaves)  # another folder, say
+    return (
+        own and not asked and part.form in ("command", "shell") and {(text or "").removesuffix(".yaml") for text in chosen} <= tab.shipped
+    )
+
+
+def _resembles(part: Part, leaf: Leaf, span: Span, told: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
+    """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
+    tab, name = part.table, name_of(leaf.key)
+    if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
+        return
+    near = _likeness(tab.name).unless_short(name)
+    if not near or any(name_of(other.key) == near for other in part.leaves):
+        return
+    if tab.unknown == "dropped" and part.own_keys:
+        knob = next((key.knob for key in tab.named(near) if not key.read_only and key.covers(span) is not False), "")
+        unread.append(("" if knob in told.settled else knob, near, leaf))
+    if not _inside(name, [one.witness.key for one in told.notices if one.code == "config.unknown_key" and one.witness]):
+        _say("key_like", part, leaf, near, told)
+
+
+def _inside(name: str, blocks: Iterable[str]) -> bool:
+    """Does the key lie in a block that is misspelt itself? Then the block has been named."""
+    return any(name.startswith(f"{block}.") for block in blocks)
+
+
+@cache
+def _likeness(framework: str) -> Likeness:
+    """The real keys of a framework, to compare with; most configs have none that is unknown."""
+    from diagnose.adapters.schema.similar_keys import Likeness
+
+    tab = framework_tables.table(framework)
+    inside = (f"{block}.{word}" for block, words in (tab.blocks or {}).items() for word in words)
+    return Likeness({*tab.known, *(key.key for key in tab.keys if key.key), *inside})
+
+
+def _nested(part: Part, name: str) -> bool:
+    """Keys inside a block, or of a dialect that joins words by dots, are judged only with their block; TOML's and Hydra's whole."""
+    if part.table.unknown == "overrides":
+        return False
+    if "." in name and name.partition(".")[0] in part.table.known:
+        return True
+    if part.form == "toml":
+        return any(word.startswith(f"{name}.") for word in part.table.known)
+    return "." in name and part.form in ("yaml", "json", "python")
+
+
+def nearest(tab: Table, name: str, span: Span, settled: set[str]) -> tuple[str, str]:
+    """The real key that an unknown one most resembles, and the knob that it was meant to turn (empty: none).
+
+    A key that another framework knows is a foreign key: the nearest real one is what this framework calls that knob.
+    """
+    import difflib
+
+    usable = {key.key: key.knob for key in tab.keys if key.key and not key.read_only and key.covers(span) is not False}
+    for other in framework_tables.names():
+        for key in framework_tables.table(other).named(name) if other != tab.name else ():
+            own = next((spelling for spelling, knob in usable.items() if knob == key.knob), "")
+            if own:
+                return own, key.knob if key.knob not in settled else ""
+    slip = _likeness(tab.name).of(name)
+    pool = list(usable) + [word for word in tab.known if word not in usable]
+    near = [slip] if slip in pool else difflib.get_close_matches(name, pool, 1, 0.75)
+    if not near:
+        return "", ""
+    knob = usable.get(near[0], "")
+    return near[0], "" if knob in settled else knob
+
+
+def _in_blocks(part: Part, told: Translation) -> list[str]:
+    """The keys inside a block that allows no others: the start is refused, so that whatever ran did not have them."""
+    found: list[str] = []
+    for leaf in part.leaves if part.own_keys and part.table.blocks else ():
+        block, dot, inner = name_of(leaf.key).partition(".")
+        allowed = (part.table.blocks or {}).get(block)
+        name = inner.partition(".")[0]
+        if not dot or allowed is None or name in allowed or "." in inner or len(told.notices) > MOST_UNKNOWN:
+            continue
+        import difflib
+
+        near = difflib.get_close_matches(name, allowed, 1, 0.75)
+        message = phrase(
+            f"adapters.rejected_key{'_near' if near else ''}",
+            name=leaf.key,
+            framework=framework_tables.called(part.table.name),
+            near="".join(near),
+        )
+        told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+        found.append(name_of(leaf.key))
+    return found

@@ -1,0 +1,37 @@
+"""Facts to bytes: ledgers of every role, the tensor behind the request, and what follows from both."""
+
+from __future__ import annotations
+
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.attribution.snapshot_request import another, compared
+from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.model.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.facts import Fact, FactBook
+from diagnose.parse.model.event import Event
+
+#: What a request may say of the run that the ledgers are drawn from.
+REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel")
+
+
+def _of_the_run(fact: Fact) -> bool:
+    return fact.name.startswith("data.") or fact.name in REDRAWN
+
+
+def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tuple[Ledger, ...], tuple[Attribution, ...]]:
+    """The ledgers and the attributions of the failed request; the book learns what follows from them.
+
+    Where the request tells how long the batch really was, or that no kernel spared the logits, the ledgers are drawn up again with that.
+    """
+    drawn = ledgers(book)
+    named = attribute(book, drawn, event, index) if event is not None and index is not None else ()
+    solved = facts(book, drawn, named)
+    if any(fact.name in REDRAWN for fact in solved):
+        book.learn(fact for fact in solved if _of_the_run(fact))
+        drawn = ledgers(book)
+        solved = facts(book, drawn, named)
+    book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
+    return drawn, named
+
+
+__all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "another", "attribute", "compared", "facts", "ledgers"]

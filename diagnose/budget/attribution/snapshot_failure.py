@@ -1,0 +1,50 @@
+"""The failure as a memory snapshot alone records it, where there is no log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diagnose.budget.model.allocator import block
+from diagnose.facts import Fact, Input, Witness
+from diagnose.parse.facts import failure_facts
+from diagnose.parse.frames import phases
+from diagnose.parse.model.event import Event, Frame
+from diagnose.parse.model.reading import Reading
+from diagnose.units import Size, size_of, torch_prints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from diagnose.snapshot.measure import Snapshot
+
+
+def reading(taken: Snapshot) -> Reading:
+    """What a log with torch's message would say: the request as torch prints it, the card as it was at that entry of the history.
+    Without an event where the snapshot holds no failed request."""
+    given = Input(taken.name, "snapshot", taken.bytes, 0, "binary")
+    root = event(taken)
+    return Reading((given,), () if root is None else (root,), () if root is None else tuple(facts(root)))
+
+
+def event(taken: Snapshot) -> Event | None:
+    failed = taken.failure
+    if failed is None:
+        return None
+    allocated = taken.allocated + (failed.freed_since or 0)
+    frames = tuple(Frame(place.file, place.line, place.function) for place in reversed(failed.frames))
+    return Event(
+        family="torch_cuda",
+        gpu=taken.device,
+        phase=phases.of_frames(frames) or "unknown",
+        requested=size_of(torch_prints(block(failed.size.high))),
+        free=None if failed.device_free is None else Size.exactly(failed.device_free),
+        allocated=Size.exactly(allocated),
+        reserved_unallocated=Size.exactly(max(taken.reserved - allocated, 0)),
+        frames=frames,
+        evidence=(Witness(taken.name, text=f"GPU {taken.device}"),),
+    )
+
+
+def facts(root: Event) -> Iterator[Fact]:
+    yield from failure_facts.figures(root)
+    yield from failure_facts.circumstances(root)

@@ -1,0 +1,102 @@
+"""One tensor of the table in numbers, and whether it would print as a failed request."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from diagnose.budget.attribution.tensor_table import Tensor
+from diagnose.budget.model.allocator import Allocator, window
+from diagnose.budget.model.formulas import Number, Span, formula
+from diagnose.record import field, record
+
+if TYPE_CHECKING:
+    from diagnose.parse.model.event import Event
+    from diagnose.units import Size
+
+#: A pickled list may be this much larger than its tensors: texts and the pickle's own frame.
+PICKLED = 0.1
+
+
+@record
+class Query:
+    """A failed request: tensors of `low` to `high` bytes print as it. `widths`: bytes per element that the settings give to what
+    is computed, to weights and to gradients, where they do."""
+
+    event: Event
+    requested: Size
+    kind: Allocator
+    low: int
+    high: int
+    widths: dict[str, int]
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def prints(self, size: int | None) -> bool:
+        return size is not None and self.low <= size <= self.high
+
+    def agrees(self, tensor: Tensor) -> bool:
+        """Whether frame and phase show this tensor being made."""
+        found = self.known.get(tensor.key)
+        if found is None:
+            found = self.known[tensor.key] = tensor.agrees(self.event)
+        return found
+
+    def fits(self, tensor: Tensor) -> bool:
+        return tensor.phase_fits(self.event.phase)
+
+    def against(self, tensor: Tensor, symbols: str) -> bool | None:
+        """Whether a formula counts elements of another width than the settings give to such a tensor; None: they do not say."""
+        width, asked = tensor.width(symbols), self.widths.get(tensor.follows)
+        return None if width is None or asked is None else width != asked
+
+
+def query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
+    low, high = window(requested, kind)
+    return Query(event, requested, kind, low, high, widths)
+
+
+@record
+class Candidate:
+    """A tensor in numbers. `solved`: its length is what the request implies; `span`: the token counts that print alike;
+    `vocabulary`: another vocabulary than this model's; `against`: elements of another width than the settings give, if they do."""
+
+    tensor: Tensor
+    symbols: str
+    values: dict[str, Number]
+    bytes: int
+    solved: bool = False
+    span: tuple[int, int] = (0, 0)
+    vocabulary: int = 0
+    against: bool | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of the forward, where the formula has them."""
+        letters = formula(self.symbols).names
+        if self.tensor.solve in ("any", "p") or "G" in letters or not {"T", "B"} & set(letters) or "T" not in self.values:
+            return None
+        return int(self.values["T"])  # type: ignore[arg-type]
+
+
+def value(symbols: str, values: dict[str, Number]) -> int | None:
+    """The bytes of a formula; None where a letter is unknown or known only as a range."""
+    made = formula(symbols)
+    for name in made.names:
+        if values.get(name) is None or isinstance(values[name], Span):
+            return None
+    number = made.evaluate(values)
+    return None if isinstance(number, Span) else ceil(number)
+
+
+def exact(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
+    """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
+    for symbols in tensor.bytes:
+        size = value(symbols, values)
+        if size is None or size <= 0:
+            continue
+        if tensor.at_least:
+            if size <= asked.requested.high and asked.requested.low <= size * (1 + PICKLED):
+                return [Candidate(tensor, symbols, values, size)]
+        elif asked.prints(size):
+            return [Candidate(tensor, symbols, values, size, against=asked.against(tensor, symbols))]
+    return []

@@ -1,0 +1,155 @@
+"""The tensors that a request may be: rules/tensors.yaml, typed, and whether one fits a failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+from diagnose import rule_files
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table, within
+from diagnose.parse.model.event import Event
+from diagnose.record import record
+
+#: What `e`, the width of an element, stands for: 16 bits, then fp32.
+WIDTHS = ("2", "4")
+
+
+@record
+class Tensor:
+    """One entry of the table; `bytes` are formulas in letters, likeliest first."""
+
+    key: str
+    group: str
+    bytes: tuple[str, ...]
+    phases: tuple[str, ...]
+    at: tuple[str, ...]
+    within: tuple[str, ...]
+    when: tuple[str, ...]
+    solve: str
+    at_least: bool
+    follows: str
+    only: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def width(self, symbols: str) -> int | None:
+        """Bytes per element in one of the formulas, where they follow the run's precision: its first number, two or four."""
+        first = symbols.partition("*")[0]
+        return int(first) if self.follows and first in WIDTHS else None
+
+    def phase_fits(self, phase: str) -> bool:
+        return phase == "unknown" or phase in self.phases
+
+    def frame_fits(self, event: Event) -> bool:
+        """Whether the traceback shows this tensor being made: a pattern in the innermost frame, and one in any frame."""
+        if not event.frames:
+            return False
+        lines = [f"{frame.file}:{frame.function}|{frame.statement}" for frame in event.frames]
+        return (not self.at or _found(self.at, lines[-1:])) and (not self.within or _found(self.within, lines))
+
+    def agrees(self, event: Event) -> bool:
+        """Frame and phase fit; without a traceback the phase alone must."""
+        if not event.frames:
+            return event.phase in self.phases and event.phase != "unknown"
+        return self.phase_fits(event.phase) and self.frame_fits(event)
+
+
+def _found(patterns: tuple[str, ...], lines: list[str]) -> bool:
+    return any(_shows(patterns, line) for line in lines)
+
+
+@lru_cache(maxsize=8192)
+def _shows(patterns: tuple[str, ...], line: str) -> bool:
+    """Whether a frame holds one of these; the frames of libraries come again and again."""
+    return any(re.search(pattern, line) for pattern in patterns)
+
+
+def _spelt(formulas: list[str]) -> tuple[str, ...]:
+    """The formulas with every width that `e` stands for, all of the first width before those of the next."""
+    there = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
+    return tuple(dict.fromkeys(symbols for each in there for symbols in each))
+
+
+@cache
+def tensors() -> tuple[Tensor, ...]:
+    return tuple(
+        Tensor(
+            entry["key"],
+            entry["group"],
+            _spelt(entry["bytes"]),
+            tuple(entry["phases"]),
+            tuple(entry.get("at", ())),
+            tuple(entry.get("within", ())),
+            tuple(entry.get("when", ())),
+            entry.get("solve", ""),
+            bool(entry.get("at_least", False)),
+            entry.get("follows", ""),
+            tuple((name, tuple(words) if isinstance(words, list) else (str(words),)) for name, words in entry.get("only", {}).items()),
+        )
+        for entry in rule_files.table("tensors")
+    )
+
+
+def _stated(job: Setup) -> bool:
+    """Whether somebody says which attention ran; a default does not."""
+    said = job.book.fact("model.attention")
+    return said is not None and said.origin != "default"
+
+
+def _in_one(job: Setup, which: str) -> bool:
+    """Whether linears that read the same input are one matrix."""
+    family = job.model.family if job.model else ""
+    return family in table()["in_one"][which] or job.framework in table()["in_one"]["trainers"]
+
+
+#: The conditions of `when`. Unknown attention may be eager.
+CONDITIONS: dict[str, Callable[[Setup], bool]] = {
+    "engine": lambda job: job.role.name == "engine",
+    "pairs": lambda job: job.stage in table()["pairs"],
+    "rollouts": lambda job: job.stage in table()["rollouts"],
+    "head": lambda job: not job.role.headless,
+    "lora": lambda job: job.trainable.lora,
+    "trained_vocabulary": lambda job: not job.trainable.lora or job.trainable.saved > 0,
+    "full": lambda job: not job.trainable.lora,
+    "zero": lambda job: job.sharding.zero,
+    "zero12": lambda job: job.sharding.scheme in ("zero1", "zero2"),
+    "zero3": lambda job: job.sharding.scheme == "zero3",
+    "fsdp": lambda job: job.sharding.scheme in ("fsdp", "fsdp_grad"),
+    "eager": lambda job: job.attention == "eager" or not _stated(job),
+    "fused": lambda job: job.attention != "eager",
+    "experts": lambda job: job.model is not None and job.model.experts is not None,
+    "vision": lambda job: job.model is not None and job.model.vision is not None,
+    "latent": lambda job: job.model is not None and job.model.latent is not None,
+    "ddp": lambda job: job.sharding.scheme == "ddp",
+    "context": lambda job: job.sharding.context > 1,
+    "fused_qkv": lambda job: _in_one(job, "qkv"),
+    "gate_up": lambda job: _in_one(job, "gate_up") and job.model is not None and job.model.gated,
+    "quantized": lambda job: job.book.word("model.quantization") not in (None, "none"),
+}
+
+
+#: What `only` may narrow down, and how a run says it.
+_SAID: dict[str, Callable[[Setup], str | None]] = {
+    "framework": lambda job: job.framework or None,
+    "stage": lambda job: job.book.word("train.stage"),
+    "family": lambda job: job.model.family if job.model else None,
+    "optimizer": lambda job: job.book.word("train.optimizer"),
+    "engine": lambda job: job.book.word("rollout.engine"),
+}
+
+
+def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
+    """Whether this run may have such a tensor. Of what nobody says, an unknown release stands in the way of none; the rest must be shown
+    by the traceback."""
+    if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
+        return False
+    return all(CONDITIONS[name](job) for name in tensor.when) and all(
+        _allowed(tensor, name, words, job, event) for name, words in tensor.only
+    )
+
+
+def _allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
+    if name in _SAID:
+        said = _SAID[name](job)
+        return tensor.frame_fits(event) if said is None else said in words
+    return any(within(span, job.book.version(f"version.{name}")) for span in words)

@@ -1,0 +1,192 @@
+"""Facts that follow from the ledger and the attribution, and all others that no single reading says."""
+
+from __future__ import annotations
+
+from diagnose.budget.derived.concluded import fact, plain
+from diagnose.budget.derived.implied_by_request import implied
+from diagnose.budget.derived.implied_lengths import lengths
+from diagnose.budget.derived.log_comparison import against
+from diagnose.budget.derived.message_facts import of_message
+from diagnose.budget.derived.missed_savings import missed
+from diagnose.budget.derived.setting_doubts import of_ledger, of_settings
+from diagnose.budget.model.ledger import Attribution, Ledger, Moment, total
+from diagnose.budget.model.trainable_params import tuning
+from diagnose.budget.moments import failure_moment
+from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.terms.training_states import shardable
+from diagnose.facts import Fact, FactBook
+from diagnose.record import replace
+from diagnose.units import Size
+
+#: Further from the observed figure than this share, the ledger and the message do not meet.
+MEETS = 0.2
+
+#: Terms that do not depend on the batch.
+STATES = ("weights", "gradients", "optimizer_states")
+FIXED = (*STATES, "extra_models", "comm_buffers")
+GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
+
+#: Terms that appear in the course of backward.
+GRADIENTS = ("gradients", "gradients_sharded", "gradients_whole")
+
+#: What is made in the course of a moment, tensor by tensor: the request that failed may have been the first of them.
+MADE_AT = {
+    "forward_end": ("activations", "attention_scores", "logits", "mm_inputs"),
+    "loss_call": ("logits",),
+    "reference_forward": ("logits",),
+    "loss_backward": ("logits",),
+    "optimizer_step": ("optimizer_states",),
+}
+
+
+def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """Everything that rules ask and no single reading says, each with its formula as witness."""
+    ledger = ledgers[0] if ledgers else None
+    made = [
+        *of_message(book),
+        *_of_attribution(attributions, book),
+        *lengths(book, attributions),
+        *implied(book, attributions),
+        *missed(book),
+        *_of_tuning(book),
+        *of_settings(book),
+    ]
+    if ledger is not None:
+        made += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
+    return made
+
+
+def _of_tuning(book: FactBook) -> list[Fact]:
+    """What is trained, where only figures say it; and whether a sharding engine can take the base apart."""
+    shape = book.shape("model.shape")
+    word = tuning(book, shape.params if shape else None)
+    silent = word is not None and "train.finetuning" not in book
+    made = [fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
+    return [*made, fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+
+
+def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
+    """The best attribution, where frame and phase speak for it: a size alone is a coincidence, and is said to be one."""
+    if not attributions or not attributions[0].agrees:
+        return _by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
+    best = attributions[0]
+    told = f"{best.formula} = {best.numbers}"
+    return [
+        fact("attribution.group", best.group, told),
+        fact("attribution.exact", best.exact, told),
+        fact("attribution.bytes", Size.exactly(best.bytes), told),
+    ]
+
+
+def _by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
+    exact = [made for made in attributions if made.exact and not made.solved]
+    groups = {made.group for made in exact}
+    return [fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
+
+
+def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """The failing moment group by group; without a failure the largest moment."""
+    peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
+    if peak is None or moment is None:
+        return []
+    made = [fact(f"ledger.{group}", size, _sum(moment, group)) for group in GROUPS if (size := _known(ledger, moment, group)) is not None]
+    if ledger.complete:
+        made.append(fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
+        made += [fact("ledger.total", moment.total, _sum(moment)), fact("ledger.moment", moment.name, "moment of the failure")]
+        made += [fact("ledger.peak", peak.total, _sum(peak)), fact("ledger.peak_moment", peak.name, "largest moment")]
+        sent = ledger.whole or moment  # with the copy in which they are sent
+        made.append(fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
+        made.append(fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
+        made += _logits(ledger)
+    if ledger.unexplained is not None and ledger.complete:
+        made.append(fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
+    return [*made, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
+
+
+def _logits(ledger: Ledger) -> list[Fact]:
+    """Logits and loss of one model at their largest: the loss call as a whole, or the start of backward."""
+    moments = [ledger.moment("loss_call"), ledger.moment("loss_backward"), ledger.whole]
+    best = max((moment for moment in moments if moment), key=lambda moment: moment.of("logits").bytes, default=None)
+    return [] if best is None else [fact("ledger.logits_at_loss", best.of("logits"), _sum(best, "logits"))]
+
+
+def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
+    """A group's bytes; None where none of its terms is there and some may be missing."""
+    there = any(term.group == group for term in moment.terms)
+    if not there and not ledger.complete:
+        return None
+    if group == "attention_scores":  # those in hand are gone after the softmax: no layer keeps them
+        return total([term.size for term in moment.terms if term.group == group and term.key != "scores_in_hand"])
+    return moment.of(group)
+
+
+def _sum(moment: Moment, *groups: str) -> str:
+    terms = [term.symbols for term in moment.terms if (not groups or term.group in groups) and term.size.bytes]
+    return f"{moment.name}: {' + '.join(terms) or '0'}"
+
+
+def _engine(book: FactBook, moment: Moment) -> list[Fact]:
+    """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
+    if any(term.group == "rollout_engine" for term in moment.terms):
+        return [fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
+    seen, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
+    capacity = book.size("log.capacity") or book.size("hardware.capacity")
+    if seen is not None:
+        return [fact("ledger.rollout_engine", replace(seen, text=""), "memory of the engine's process")]
+    shared = book.word("rollout.placement") == "colocated" or book.switch("colocate.all")
+    if not shared or share is None or capacity is None:
+        return []
+    asleep = book.switch("rollout.sleep") and book.switch("log.engine_awake") is not True
+    return [] if asleep else [fact("ledger.rollout_engine", plain(capacity.times(share)), "gpu_memory_utilization * capacity")]
+
+
+def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
+    moment, seen = ledger.moment(ledger.failing), ledger.observed
+    if moment is None:
+        return _loaded(book, ledger)
+    if seen is None:
+        return []
+    told = f"{moment.name} against allocated"
+    if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
+        enough = moment.total.high >= (1 - MEETS) * seen.low
+        return [fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
+    made = set(MADE_AT.get(moment.name, ()))
+    there = [term for term in moment.terms if term.group not in made and term.key not in GRADIENTS]
+    if total([term.size for term in there if term.group in FIXED]).low > seen.high * (1 + MEETS / 10):
+        return [fact("ledger.verdict", "above", told)]
+    if not ledger.complete:
+        return []
+    if moment.total.high < (1 - MEETS) * seen.low:
+        return [fact("ledger.verdict", "below", told)]
+    if total([term.size for term in there]).low <= (1 + MEETS) * seen.high:
+        return [fact("ledger.verdict", "agrees", told)]
+    return [fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
+
+
+def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Weights of which more should lie on the card than is allocated, though the trainer has announced its first step."""
+    seen = failure_moment.observed(book)
+    weights = [low for each in ledger.moments if each.name not in ("load", "init") and (low := each.of("weights").low)]
+    if seen is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
+        return []
+    too_much = min(weights) > seen.high * (1 + MEETS / 10)
+    return [fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
+
+
+def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
+    """Optimizer state that the first step will still create: 0 where it exists or lives on the host."""
+    step = ledger.moment("optimizer_step")
+    if step is None or not ledger.complete or ledger.failing is None:
+        return []
+    coming = [term for term in step.terms if term.key == "moments"]
+    there = any(term.key == "moments" for term in moment.terms)
+    size = coming[0].size if coming and not there else Size.exactly(0)
+    return [fact("ledger.next_states", size, coming[0].symbols if coming and not there else "0")]
+
+
+def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
+    """What the fullest node keeps in host memory."""
+    terms = fullest(ledgers)
+    return [fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []

@@ -1,0 +1,72 @@
+"""What the request says of the run itself: how wide its elements were, how long its rows, and whether the settings say so."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.allocator import POWERS, Allocator, block
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.moments import other_passes
+from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.units import torch_prints
+
+#: Divisions of a power of two that people set (roundup_power2_divisions).
+PARTS = (2, 4, 8, 16, 32, 64)
+
+#: What a fused or chunked loss makes itself (rules/tensors.yaml).
+CHUNKS = ("ledger.t_fused_loss_chunk",)
+
+
+def implied(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """Facts from the best attribution, where frame and phase speak for it."""
+    best = attributions[0] if attributions else None
+    if best is None or not best.agrees or not best.exact:
+        return []
+    packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
+    return [*_width(best), *_rows(book, best), *packed, *_kernel(book, best)]
+
+
+def _kernel(book: FactBook, best: Attribution) -> list[Fact]:
+    """That no kernel spared the logits, where only a default says that one does and the request is all of them."""
+    kernel = book.fact("train.loss_kernel")
+    if kernel is None or kernel.origin != "default" or kernel.value == "none" or book.word("log.phase") == "eval":
+        return []
+    whole = best.group == "logits" and best.key not in CHUNKS
+    return [_fact("train.loss_kernel", "none", f"{best.formula} = {best.numbers}")] if whole else []
+
+
+def _width(best: Attribution) -> list[Fact]:
+    """Bytes per element, of tensors without a length: half as many tokens of twice the width would print alike."""
+    if best.width is None or best.tokens is not None or best.solved:
+        return []
+    told = f"{best.formula} = {best.numbers}"
+    made = [_fact("attribution.element", "fp32" if best.width == 4 else "16_bit", told)]
+    return made if best.against is None else [*made, _fact("attribution.against_precision", best.against, told)]
+
+
+def _rows(book: FactBook, best: Attribution) -> list[Fact]:
+    """Tokens per row, and whether that is more than the settings allow for one sample."""
+    job = other_passes.failed(setup(book, roles(book)[0]))
+    rows, cap = job.values.get("B"), book.count("train.max_seq_len")
+    if best.tokens is None or not isinstance(rows, int) or rows < 1 or book.word("log.phase") == "eval":
+        return []
+    tokens = best.span[0] if best.span is not None else best.tokens
+    row = -(-tokens * job.sharding.context // rows)
+    told = f"{best.formula} = {best.numbers}"
+    made = [_fact("attribution.row_tokens", row, told)]
+    apart = book.switch("train.packing") is False and not book.count("train.token_budget")  # else a row holds several samples
+    if cap is None or not apart or (row > cap and _by_rounding(book, best, best.bytes * cap // row)):
+        return made
+    return [*made, _fact("attribution.over_cap", row > cap, f"{told}; limit {cap}")]
+
+
+def _by_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
+    """Whether the tensor at the limit may have been rounded up to the request by a setting of the allocator that nobody showed."""
+    if "alloc.roundup" in book:
+        return False
+    printed = torch_prints(best.block_bytes)
+    return any(torch_prints(block(capped, Allocator(divisions=(parts,) * POWERS))) == printed for parts in PARTS)
+
+
+def _fact(name: str, value: Value, told: str) -> Fact:
+    return Fact(name, value, "derived", Witness("derived", text=told))

@@ -1,0 +1,63 @@
+"""How long the rows of the failed batch were, as the request implies."""
+
+from __future__ import annotations
+
+import re
+from math import isqrt
+
+from diagnose.budget.model.job_roles import roles
+from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.model.role_setup import setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.moments import other_passes
+from diagnose.facts import Fact, FactBook, Witness
+
+
+def lengths(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """Tokens of the failed forward from the best attribution, where frame and phase speak for it; then per row.
+
+    Rows of a rollout are split so that completions are as long as they may be: the prompt is the rest.
+    """
+    best = attributions[0] if attributions else None
+    if best is not None and best.key == "ledger.t_vision_scores":
+        return _patches(book, best)
+    if best is None or not best.agrees or best.tokens is None:
+        return []
+    told = Witness("derived", text=f"{best.formula} = {best.numbers}")
+
+    def found(name: str, count: int) -> Fact:
+        return Fact(name, count, "derived", told)
+
+    made = [found("data.tokens_in_batch", best.tokens)]
+    job = other_passes.failed(setup(book, roles(book)[0]))
+    rows = job.values.get("B")
+    if book.word("log.phase") == "eval":  # its rows say nothing about training
+        return made
+    if not isinstance(rows, int) or rows < 1 or best.tokens % rows:
+        return made
+    row = best.tokens * job.sharding.context // rows
+    cap = job.values.get("s")
+    if isinstance(cap, int) and row > cap:  # the cap is not enforced: a lower one would not be either
+        return made
+    if job.stage not in table()["rollouts"] or "G" not in job.values:
+        return [*made, found("data.row_tokens", row)]
+    completion = job.book.count("rollout.completion_len") or 0
+    if row > completion:
+        made += [found("data.prompt_tokens", row - completion), found("data.completion_tokens", completion)]
+    return made
+
+
+def _patches(book: FactBook, best: Attribution) -> list[Fact]:
+    """Patches of a row and bytes of a score where all patches of the batch are held against each other, as the towers do that flatten a
+    batch into one row. Rows are taken to be alike."""
+    job = setup(book, roles(book)[0])
+    rows, tower = job.values.get("B"), job.model.vision if job.model else None
+    if tower is None or tower.kind not in table()["flattened_towers"] or not isinstance(rows, int) or rows < 1 or not best.agrees:
+        return []
+    width = re.match(r"([24])\*a_v\*", best.formula)
+    if width is None:
+        return []
+    every = isqrt(best.bytes // (int(width[1]) * tower.heads))
+    told = Witness("derived", text=f"{best.formula} = {best.numbers}")
+    found = {"data.row_patches": -(-every // rows), "data.patch_score_bytes": int(width[1])}
+    return [Fact(name, count, "derived", told) for name, count in found.items()]

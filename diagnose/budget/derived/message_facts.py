@@ -1,0 +1,99 @@
+"""Facts that follow from the figures of the message alone: what was short, what a process may have, who else is on the card."""
+
+from __future__ import annotations
+
+from diagnose.budget.derived.concluded import fact, plain
+from diagnose.budget.model import non_torch
+from diagnose.budget.moments import failure_moment
+from diagnose.facts import Fact, FactBook
+from diagnose.parse.messages.host_oom import LIMITED
+from diagnose.record import replace
+from diagnose.units import Size, Version
+
+#: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
+ON_CARD = frozenset(("cuda_driver", "cublas", "cudnn", "cusolver", "nccl", "cupy", "jax", "tf", "vllm_kv", "sglang_kv"))
+ON_HOST = frozenset(
+    (
+        *("cpu_allocator", "cpp_bad_alloc", "python_memory", "pinned_host", "host_oom_killer", "systemd_oomd"),
+        *("cgroup_oom", "slurm_oom", "k8s_oom", "ray_oom", "dataloader_shm"),
+    )
+)
+
+
+def of_message(book: FactBook) -> list[Fact]:
+    made: list[Fact] = []
+    family = book.word("log.family")
+    if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
+        made.append(fact("log.on_card", family not in ON_HOST, f"family {family}"))
+    if family in LIMITED:
+        made.append(fact("host.shared", False, "the limit that was reached is the job's own"))
+        made.append(fact("host.limited", True, f"family {family}"))
+    requested, free = book.size("log.requested"), book.size("log.free")
+    left = _left_by_cap(book)
+    if family:
+        refused = requested is not None and free is not None and requested.high <= free.low
+        made.append(fact("log.refused", refused, "requested <= free"))
+    if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
+        made.append(fact("log.shortage", plain(requested - left), "requested - (allowed - reserved)"))
+    elif requested is not None and free is not None:
+        made.append(fact("log.shortage", plain(requested - free), "requested - free"))
+    reserved, allocated = book.size("log.reserved_total"), book.size("log.allocated")
+    if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
+        made.append(fact("log.reserved_unallocated", plain(reserved - allocated), "reserved - allocated"))
+    torch = book.version("version.torch")
+    old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
+    if old and "alloc.expandable_segments" not in book:
+        made.append(fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
+    usable = failure_moment.usable(book)
+    if usable is not None:
+        capped = usable == failure_moment.cap(book)
+        made.append(fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated"))
+    filled = failure_moment.filled(book)
+    if family and filled is not None:
+        made.append(fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
+    return [*made, *_processes(book), *_growth(book)]
+
+
+def _held(book: FactBook) -> Size | None:
+    """What torch holds of the card. The memory of private pools is part of what it prints as allocated."""
+    allocated, idle = failure_moment.observed(book), book.size("log.reserved_unallocated")
+    if allocated is not None and idle is not None:
+        return allocated + idle
+    return book.size("log.reserved_total")
+
+
+def _left_by_cap(book: FactBook) -> Size | None:
+    """What torch may still take where the process has a cap of its own; None without one."""
+    allowed, held = book.size("log.allowed"), _held(book)
+    return None if allowed is None or held is None else plain(allowed - held)
+
+
+def _processes(book: FactBook) -> list[Fact]:
+    """What of the card belongs to this process besides torch, and what to nobody in it.
+
+    The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
+    """
+    capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
+    free, held, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
+    if held is None:
+        return []
+    beside = non_torch.process()
+    own, formula, made = held + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
+    most = capacity.high - free.low if capacity is not None and free is not None else held.high + 3 * beside.high
+    if process is not None and held.low <= process.high and process.low <= most:
+        own, formula = process, "capacity - free - this process"
+        made.append(fact("log.not_torch", plain(process - held), "this process - allocated - unallocated"))
+    if capacity is None or free is None:
+        return made
+    engine = book.size("log.engine_in_use")
+    rest = capacity - free - own
+    if engine is not None:
+        rest, formula = rest - engine, f"{formula} - rollout engine"
+    return [*made, fact("log.foreign", plain(rest), formula)]
+
+
+def _growth(book: FactBook) -> list[Fact]:
+    role = book.word("log.role")
+    name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
+    before, now = book.size(name), failure_moment.observed(book)
+    return [] if before is None or now is None else [fact("log.grown", plain(now - before), "allocated - allocated after initialisation")]

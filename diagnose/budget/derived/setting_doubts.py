@@ -1,0 +1,130 @@
+"""What the job would hold if a setting were not as read, and which settings did not hold: what rules ask and no reading says."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.moments.role_ledgers import ledgers as accounts
+from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.units import Size, Version
+
+#: Knobs that bear on memory; of the others it does not matter here whether log and files agree.
+ON_MEMORY = (
+    "train.m",
+    "train.p",
+    "train.l",
+    "train.g",
+    "train.o",
+    "train.a",
+    "train.t",
+    "zero.",
+    "fsdp.",
+    "lora.r",
+    "rollout.",
+    "eval.",
+    "parallel.",
+)
+
+#: What decides how much a micro batch takes, and nothing else.
+OF_ROWS = frozenset(("train.max_seq_len", "train.micro_batch_size", "train.stage", "model.attention", "train.gradient_checkpointing"))
+#: Moments at which a micro batch is on the card.
+WITH_ROWS = ("forward_end", "loss_call", "loss_backward", "layer_backward")
+#: Groups that a micro batch does not change.
+STATES = ("weights", "gradients", "optimizer_states")
+BESIDE_ROWS = (*STATES, "extra_models", "comm_buffers")
+
+#: From this release on torch names the exception torch.OutOfMemoryError, before torch.cuda.OutOfMemoryError (torch/csrc/Exceptions.cpp).
+RENAMED = Version("2.5")
+
+
+def of_settings(book: FactBook) -> list[Fact]:
+    """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
+    given, whether adapters were merged, and what the release says of torch's age."""
+    made: list[Fact] = []
+    differing = book.all("config.disagreement")
+    knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
+    if differing:
+        made.append(_fact("config.overridden", knob is not None, "log and files disagree"))
+    if knob is not None:
+        made.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
+        made.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
+    missing = "zero.config" in book and "zero.stage" not in book
+    if "config.engine_file_missing" not in book and (missing or book.switch("config.given")):
+        made.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
+    step, every, total = (book.count(name) for name in ("log.step", "save.every", "log.total_steps"))
+    if step and (every or step == total):
+        due = step == total or bool(every and step % every == 0)
+        made.append(_fact("log.save_due", due, "the last step, or one that the steps between checkpoints divide"))
+    doing = book.word("log.doing")
+    if doing is not None or "run.merges" in book:
+        merging = doing == "merge_adapter" or book.switch("run.merges") is True
+        made.append(_fact("log.merging", merging, "what the frames show, or what the command does"))
+    torch = book.version("version.torch")
+    if torch is not None:
+        made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
+    return made
+
+
+def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
+    scores, had attention been eager."""
+    moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
+    made = _of_rows(ledger)
+    waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
+    if waiting is not None and (waiting.bytes or ledger.complete):
+        made.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
+    made += _of_saved_modules(book, ledger)
+    if book.switch("model.attention_maybe_eager") and ledger.complete:
+        other = accounts(book.changed({"model.attention": "eager"}))
+        scores = [moment.of("attention_scores") for moment in other[0].moments] if other else []
+        if scores:
+            largest: Size = max(scores, key=lambda size: size.bytes)
+            made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
+    return [*made, *_of_unseen_stage(book)]
+
+
+def _of_unseen_stage(book: FactBook) -> list[Fact]:
+    """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
+    if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
+        return []
+    least = accounts(book.changed({"zero.stage": 3}))
+    moment = least[0].moment("optimizer_step") if least and least[0].complete else None
+    if moment is None:
+        return []
+    return [_fact("ledger.states_if_sharded", moment.of(*STATES), "weights + gradients + optimizer_states with zero.stage 3")]
+
+
+def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """What the largest moment would be smaller by if adapters alone learned."""
+    if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
+        return []
+    other = accounts(book.changed({"lora.modules_to_save": "none"}))
+    alone = other[0].peak if other else None
+    if alone is None:
+        return []
+    saved = Size.exactly(max(0, ledger.peak.total.bytes - alone.total.bytes))
+    return [_fact("ledger.saved_modules", saved, "the largest moment less the same with adapters alone")]
+
+
+def _of_rows(ledger: Ledger) -> list[Fact]:
+    """What a micro batch of unknown size takes, by subtraction: what torch has allocated beside all that does not depend on it."""
+    moment = ledger.moment(ledger.failing)
+    if (
+        moment is None
+        or moment.name not in WITH_ROWS
+        or ledger.observed is None
+        or ledger.complete
+        or not OF_ROWS.issuperset(ledger.unknown)
+    ):
+        return []
+    return [_fact("ledger.rows", ledger.observed - moment.of(*BESIDE_ROWS), "allocated - weights - gradients - optimizer states")]
+
+
+def _fact(name: str, value: Value, formula: str) -> Fact:
+    return Fact(name, value, "derived", Witness("derived", text=formula))
+
+
+def _written(value: Value) -> str:
+    """A value as a config would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "unset" if value is None else str(value)

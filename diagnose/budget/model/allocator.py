@@ -1,0 +1,180 @@
+"""From the bytes of a tensor to the figure that the allocator of its device prints for them, and back."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from diagnose.budget.model.software_table import table, within
+from diagnose.facts import FactBook
+from diagnose.parse.model.event import Event
+from diagnose.record import record
+from diagnose.units import Size, torch_prints
+
+MIB = 2**20
+
+#: From here on a tensor has a block of its own, in bytes (kMinLargeAlloc).
+OWN_BLOCK = 10 * MIB
+
+#: What every tensor is rounded up to first, in bytes (kMinBlockSize).
+GRAIN = 512
+
+#: What Ascend's copy of the allocator puts in front of every tensor, in bytes.
+NPU_HEADER = 32
+
+#: The first power of two that roundup_power2_divisions tells apart (1 MiB), and how many it does (up to 64 GiB).
+FIRST_POWER, POWERS = 20, 16
+
+#: A figure as torch's format_size prints it; others were printed by somebody else, or edited.
+TORCH_FIGURE = r"\d+\.\d\d [KMG]iB|\d+ bytes"
+
+
+@record
+class Allocator:
+    """How a device's allocator turns tensors into requests.
+
+    `exact`: it asks for what the tensor needs, and prints that. `header`: bytes in front of every tensor. `small`: the largest
+    tensor that shares a block; `large`: the block of tensors between that and 10 MiB. `divisions`: for each power of two from
+    1 MiB on, into how many steps it is divided (roundup_power2_divisions; 0: none).
+    """
+
+    exact: bool = False
+    header: int = 0
+    large: int = 20 * MIB
+    divisions: tuple[int, ...] = ()
+
+
+#: CUDA's, which ROCm, XPU, MLU, MUSA and GCU copied with their constants (c10/cuda/CUDACachingAllocator.cpp).
+CUDA = Allocator()
+
+#: Allocators of their own: Apple's and cudaMallocAsync's ask for what is needed (aten/src/ATen/mps/MPSAllocator.mm,
+#: c10/cuda/CUDAMallocAsyncAllocator.cpp).
+EXACT = Allocator(exact=True)
+OWN = {"torch_mps": EXACT, "torch_npu": Allocator(header=NPU_HEADER)}
+
+
+def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
+    """The allocators that may have printed this request. Rounding that a framework sets by itself is taken out by a variable, which
+    nobody need have shown: then both are possible."""
+    base = OWN.get(event.family, CUDA)
+    asynchronous = book.word("alloc.backend") == "cuda_async" or book.switch("log.request_exact") is True
+    segment = book.size("alloc.large_segment")
+    large = segment.bytes if segment is not None and segment.bytes > 0 else base.large
+    if base.exact or asynchronous or (event.requested is not None and _no_block(event.requested, large)):
+        return (EXACT,)
+    plain = Allocator(False, base.header, large)
+    if event.family not in ("torch_cuda", "torch_hip"):
+        return (plain,)
+    told = book.fact("alloc.roundup")
+    if told is not None:
+        return (Allocator(False, base.header, large, divisions(str(told.value))),)
+    steps = _by_framework(book)
+    return (plain, Allocator(False, base.header, large, steps)) if any(steps) else (plain,)
+
+
+def _by_framework(book: FactBook) -> tuple[int, ...]:
+    """The divisions that the framework sets by itself in releases that may be this run's; none where the variable was set."""
+    framework = book.word("train.framework") or ""
+    entry, shown = table()["rounds"].get(framework), book.fact("alloc.expandable_segments")
+    if entry is None or (shown is not None and shown.origin != "default"):
+        return ()
+    there = within(entry["own"], book.version(f"version.{framework}")) and within(entry["torch"], book.version("version.torch"))
+    return divisions(entry["divisions"]) if there else ()
+
+
+def _no_block(requested: Size, large: int) -> bool:
+    """Whether no caching allocator asks for this: below 2 MiB, or MiB that are no even number. Then it is the tensor itself."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) (MiB|KiB|bytes)", requested.text)
+    return match is not None and (match[2] != "MiB" or float(match[1]) % 2 != 0) and large not in requested
+
+
+@cache
+def divisions(text: str) -> tuple[int, ...]:
+    """roundup_power2_divisions as written, `16` or `[256:1,512:2,>:4]`, for each power of two; nothing where it is malformed.
+
+    Powers below the first that is named are divided as that one, those between two named ones not at all.
+    """
+    text = text.replace(" ", "")
+    if re.fullmatch(r"\d{1,9}", text):
+        return (int(text),) * POWERS if _power(int(text)) else ()
+    match = re.fullmatch(r"\[((?:\d{1,9}|>):\d{1,9}(?:,(?:\d{1,9}|>):\d{1,9}){0,31})\]", text)
+    if not match:
+        return ()
+    steps, last = [0] * POWERS, -1
+    for bound, _, count in (pair.partition(":") for pair in match[1].split(",")):
+        parts = int(count)
+        if parts and not _power(parts):
+            return ()
+        if bound == ">":
+            steps[last + 1 :] = [parts] * (POWERS - last - 1)
+            continue
+        if not _power(int(bound)):
+            return ()
+        index = min(int(bound).bit_length() - 1, POWERS - 1)
+        if last < 0:
+            steps[:index] = [parts] * index
+        steps[index], last = parts, index
+    return tuple(steps)
+
+
+def _power(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+def block(tensor: int, kind: Allocator = CUDA) -> int:
+    """The block that is asked for: the tensor rounded to 512 bytes or a division of a power of two; up to 1 MiB 2 MiB, below 10 MiB
+    20 MiB, above that the next multiple of 2 MiB."""
+    if kind.exact:
+        return tensor
+    size = _rounded(tensor + kind.header, kind.divisions)
+    if size <= MIB:
+        return 2 * MIB
+    if size < OWN_BLOCK:
+        return kind.large
+    return -(-size // (2 * MIB)) * 2 * MIB
+
+
+def _rounded(size: int, steps: tuple[int, ...]) -> int:
+    power = size.bit_length() - 1
+    parts = steps[min(max(power - FIRST_POWER, 0), POWERS - 1)] if steps and size >= GRAIN else 0
+    if parts <= 1 or size <= GRAIN * parts:
+        return -(-size // GRAIN) * GRAIN
+    step = (1 << power) // parts
+    return -(-size // step) * step
+
+
+def prints_as(tensor: int, requested: Size, kind: Allocator = CUDA) -> bool:
+    """Whether a tensor of so many bytes would have been printed as this request."""
+    return _side(block(tensor, kind), requested) == 0
+
+
+def nameless(requested: Size, kind: Allocator = CUDA) -> bool:
+    """Whether the request is one of the two blocks that stand for any small tensor."""
+    return not kind.exact and any(requested.low <= size <= requested.high for size in (2 * MIB, kind.large))
+
+
+def window(requested: Size, kind: Allocator = CUDA) -> tuple[int, int]:
+    """The smallest and largest tensor that would print as this request; the first above the second where none would.
+
+    Among tensors with a block of their own a larger one never asks for a smaller block, so that either end is found by halving.
+    """
+    return max(1, _first(requested, kind, 0)), _first(requested, kind, 1) - 1
+
+
+def _first(requested: Size, kind: Allocator, side: int) -> int:
+    """The smallest tensor that prints as the request or as more; with `side` 1 as more."""
+    low, high = 0, 2 * max(requested.high, OWN_BLOCK)
+    while low < high:
+        middle = (low + high) // 2
+        own = kind.exact or _rounded(middle + kind.header, kind.divisions) >= OWN_BLOCK
+        if own and _side(block(middle, kind), requested) >= side:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _side(whole: int, requested: Size) -> int:
+    """-1, 0 or 1: whether a block prints as less than the request, as it, or as more."""
+    alike = torch_prints(whole) == requested.text if re.fullmatch(TORCH_FIGURE, requested.text) else whole in requested
+    return 0 if alike else 1 if whole > requested.bytes else -1

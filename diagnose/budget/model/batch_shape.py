@@ -1,0 +1,80 @@
+"""Rows and tokens of one forward pass. Lengths are upper bounds: the longest row that the settings allow."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.software_table import table
+from diagnose.catalogue import Model
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+
+@record
+class Batch:
+    """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of the forward on
+    one card, s_e and T_e those that an encoder reads beside a decoder; `solved`: the length is what the failed request implies, not only
+    the cap."""
+
+    letters: dict[str, Number]
+    solved: bool
+    unknown: tuple[str, ...] = ()
+
+
+def batch(book: FactBook, role: Role, stage: str) -> Batch:
+    """Frozen roles of a rollout job see the rows of experience making, a job that does not train those of evaluation."""
+    names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
+    names = ("eval.batch_size",) if role.predicts else names
+    rows = next((count for name in names if (count := book.count(name))), None)
+    length, completion, solved = _length(book, stage)
+    if role.model is not None and role.model.source is not None:
+        return _read_and_written(book, role.model, role.model.source, rows, length)
+    if role.model is not None and role.model.fixed:
+        length = role.model.fixed
+    budget = book.count("train.token_budget")
+    if budget and rows is None:
+        rows, length = 1, budget
+    unknown = [name for name, value in ((names[-1], rows), ("train.max_seq_len", length)) if value is None]
+    letters: dict[str, Number] = {}
+    texts = (2 if stage in table()["pairs"] else book.count("data.texts_per_row") or 1) * (rows or 0)
+    if rows is not None:
+        letters |= {"b": rows, "B": texts}
+    if length is not None:
+        letters["s"] = length
+    if completion is not None:
+        letters["G"] = completion
+    if rows is not None and length is not None:
+        tokens = texts * length
+        parallel = max(1, book.count("parallel.context") or 1)
+        letters["T"] = -(-min(tokens, budget or tokens) // parallel)
+    return Batch(letters, solved, tuple(unknown))
+
+
+def _read_and_written(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:
+    """The rows of an encoder with a decoder: the limit is that of what is read; what is written has one of its own, and at most as many
+    tokens as there are positions."""
+    limits = [limit for limit in (book.count("train.max_target_len"), model.max_len) if limit]
+    read, written = source.fixed or cap, min(limits) if limits else None
+    needed = {"train.micro_batch_size": rows, "train.max_seq_len": read, "train.max_target_len": written}
+    letters: dict[str, Number] = {} if rows is None else {"b": rows, "B": rows}
+    if read is not None:
+        letters |= {"s_e": read} if rows is None else {"s_e": read, "T_e": rows * read}
+    if written is not None:
+        letters |= {"s": written} if rows is None else {"s": written, "T": rows * written}
+    return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
+
+
+def _length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
+    """(tokens per row, completion tokens, whether solved from the request)."""
+    prompt, completion = book.count("rollout.prompt_len"), book.count("rollout.completion_len")
+    if stage in table()["rollouts"] and prompt is not None and completion is not None:
+        seen, made = book.count("data.prompt_tokens"), book.count("data.completion_tokens")
+        prompt, completion = min(prompt, seen or prompt), min(completion, made or completion)
+        return prompt + completion, completion, bool(seen or made)
+    cap = book.count("train.max_seq_len")
+    row = book.count("data.row_tokens")
+    longest = book.count("data.longest_sample")
+    if book.switch("train.packing"):
+        longest = None  # packed rows are filled up to the cap
+    known = [count for count in (cap, row, longest) if count]
+    return (min(known) if known else None), None, bool(row)

@@ -1,0 +1,203 @@
+"""Formulas as written: one text in letters gives the bytes, their range, and the same text in figures."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from math import ceil, floor
+from typing import TypeAlias
+
+from diagnose.budget.model.ledger import Term
+from diagnose.phrases import phrase
+from diagnose.record import record
+from diagnose.units import Size
+
+
+@record
+class Span:
+    """A number that is not negative and known only as a range; `mid` is what sums are made of."""
+
+    low: float
+    mid: float
+    high: float
+
+
+Number: TypeAlias = "int | float | Span"
+Values: TypeAlias = "Mapping[str, Number]"
+_Step: TypeAlias = "Callable[[Values], Number]"
+
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?(?:e\d+)?)|([A-Za-z_]\w*)|(//|[-+*/(),]))")
+
+
+def _power_of_two(number: float) -> int:
+    """The next power of two."""
+    return 1 << max(0, ceil(number) - 1).bit_length()
+
+
+_FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil, "pow2": _power_of_two}
+
+
+def _span(number: Number) -> Span:
+    return number if isinstance(number, Span) else Span(number, number, number)
+
+
+def _spanned(work: Callable[[float, float], float], left: Number, right: Number, falls: bool) -> Span:
+    """`work` on ranges; `falls`: the result falls where `right` grows."""
+    one, two = _span(left), _span(right)
+    least, most = (two.high, two.low) if falls else (two.low, two.high)
+    return Span(work(one.low, least), work(one.mid, two.mid), work(one.high, most))
+
+
+def _divide(left: float, right: float) -> float:
+    """Whole where it can be: byte counts stay integers of any size."""
+    if isinstance(left, int) and isinstance(right, int) and left % right == 0:
+        return left // right
+    return left / right
+
+
+_OPERATORS: dict[str, tuple[int, Callable[[float, float], float], bool]] = {
+    "+": (1, operator.add, False),
+    "-": (1, operator.sub, True),
+    "*": (2, operator.mul, False),
+    "/": (2, _divide, True),
+    "//": (2, operator.floordiv, True),
+}
+
+
+@record
+class Formula:
+    """An arithmetic text ready to be evaluated and to be shown in figures."""
+
+    symbols: str
+    names: tuple[str, ...]
+    template: str
+    evaluate: _Step
+
+    def figures(self, values: Values) -> str:
+        return self.template.format_map({name: _shown(values[name]) for name in self.names})
+
+
+def _shown(number: Number) -> str:
+    middle = number.mid if isinstance(number, Span) else number
+    return str(int(middle)) if middle == int(middle) else repr(middle)
+
+
+@cache
+def formula(symbols: str) -> Formula:
+    """The formula that a text of numbers, names, + - * / // ( ) min max ceil pow2 means. Raises ValueError for any other text."""
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while position < len(symbols.rstrip()):
+        match = _TOKEN.match(symbols, position)
+        if not match:
+            raise ValueError(f"not a formula: {symbols}")
+        kind = "number" if match[1] else "name" if match[2] else "sign"
+        tokens.append((kind, match[match.lastindex or 0]))
+        position = match.end()
+    step = _Reader(tokens, symbols).whole()
+    names = tuple(dict.fromkeys(text for kind, text in tokens if kind == "name" and text not in _FUNCTIONS))
+    template = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda name: name[0] if name[0] in _FUNCTIONS else "{" + name[0] + "}", symbols)
+    return Formula(symbols, names, template, step)
+
+
+class _Reader:
+    """Precedence climbing over the tokens of one formula."""
+
+    def __init__(self, tokens: list[tuple[str, str]], symbols: str) -> None:
+        self.tokens, self.symbols, self.at = tokens, symbols, 0
+
+    def whole(self) -> _Step:
+        step = self.sum(1)
+        if self.at != len(self.tokens):
+            raise ValueError(f"not a formula: {self.symbols}")
+        return step
+
+    def peek(self) -> str:
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
+
+    def take(self, wanted: str = "") -> tuple[str, str]:
+        if self.at >= len(self.tokens) or (wanted and self.peek() != wanted):
+            raise ValueError(f"not a formula: {self.symbols}")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def sum(self, least: int) -> _Step:
+        left = self.atom()
+        while self.peek() in _OPERATORS and _OPERATORS[self.peek()][0] >= least:
+            binding, work, falls = _OPERATORS[self.take()[1]]
+            left = _both(work, left, self.sum(binding + 1), falls)
+        return left
+
+    def atom(self) -> _Step:
+        kind, text = self.take()
+        if kind == "number":
+            number = float(text) if "." in text or "e" in text else int(text)
+            return lambda _: number
+        if text == "(":
+            inside = self.sum(1)
+            self.take(")")
+            return inside
+        if kind == "name" and text in _FUNCTIONS:
+            return self.call(_FUNCTIONS[text])
+        if kind == "name":
+            return lambda values: values[text]
+        raise ValueError(f"not a formula: {self.symbols}")
+
+    def call(self, work: Callable[..., float]) -> _Step:
+        self.take("(")
+        parts = [self.sum(1)]
+        while self.peek() == ",":
+            self.take()
+            parts.append(self.sum(1))
+        self.take(")")
+        return lambda values: _called(work, [part(values) for part in parts])
+
+
+def _both(work: Callable[[float, float], float], left: _Step, right: _Step, falls: bool) -> _Step:
+    def step(values: Values) -> Number:
+        one, two = left(values), right(values)
+        return _spanned(work, one, two, falls) if isinstance(one, Span) or isinstance(two, Span) else work(one, two)
+
+    return step
+
+
+def _called(work: Callable[..., float], parts: list[Number]) -> Number:
+    if not any(isinstance(part, Span) for part in parts):
+        return work(*parts)
+    spans = [_span(part) for part in parts]
+    return Span(work(*(s.low for s in spans)), work(*(s.mid for s in spans)), work(*(s.high for s in spans)))
+
+
+def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
+    """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
+    `said` fills the placeholders of its name."""
+    used = _letters(symbols, low, high)
+    return _made(key, group, symbols, source, low, high, tuple(said.items()), *map(values.__getitem__, used))
+
+
+@cache
+def _letters(*symbols: str) -> tuple[str, ...]:
+    """The names in some formulas, each once."""
+    return tuple(dict.fromkeys(name for text in symbols if text for name in formula(text).names))
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _made(
+    key: str, group: str, symbols: str, source: str, low: str, high: str, said: tuple[tuple[str, object], ...], *used: Number
+) -> Term:
+    """The same formula of the same numbers is the same term: where one knob turns, most terms of a ledger stay as they are."""
+    values = dict(zip(_letters(symbols, low, high), used, strict=True))
+    made = formula(symbols)
+    result = _span(made.evaluate(values))
+    least = _span(formula(low).evaluate(values)).low if low else result.low
+    most = _span(formula(high).evaluate(values)).high if high else result.high
+    middle = round(result.mid)
+    size = Size(min(floor(least), middle), max(ceil(most), middle), middle)
+    return Term(key, phrase(f"ledger.{key}", **dict(said)), group, size, symbols, made.figures(values), source)
+
+
+def forget() -> None:
+    """Make every term anew: for measuring."""
+    _made.cache_clear()

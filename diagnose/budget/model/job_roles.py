@@ -1,0 +1,145 @@
+"""Who holds which model on how many cards: one role for a plain job; for one that learns from what an engine generates a role for every
+model, whether they share cards, and processes, or not."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.software_table import table, within
+from diagnose.catalogue import Model
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+#: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.
+OWN = {
+    "critic.micro_batch_size": "train.micro_batch_size",
+    "critic.token_budget": "train.token_budget",
+    "critic.context_parallel": "parallel.context",
+    "critic.gradient_checkpointing": "train.gradient_checkpointing",
+    "critic.offload_between_phases": "rollout.offload_between_phases",
+}
+
+
+@record
+class Role:
+    """One model on one group of cards. `headless`: a value head, one of classes or none instead of the output head; `offloaded`: the
+    weights wait in host memory; `apart`: in a process of its own, otherwise in that of the policy; `joint`: the policy and it
+    learn in one pass and one optimizer step."""
+
+    name: str
+    model: Model | None
+    cards: int | None
+    trained: bool
+    headless: bool = False
+    offloaded: bool = False
+    apart: bool = False
+    joint: bool = False
+
+    @property
+    def policy(self) -> bool:
+        """Whether it is the model that the job is about."""
+        return self.name in ("train", "actor")
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the job is about a model that learns nothing: it evaluates, predicts or generates."""
+        return self.policy and not self.trained
+
+    @property
+    def hosts(self) -> bool:
+        """Whether other roles may live in its process."""
+        return self.policy and not self.apart
+
+
+def roles(book: FactBook) -> tuple[Role, ...]:
+    """The roles of this job, the one that failed first."""
+    policy = book.shape("model.shape")
+    if _only_serves(book):
+        return (_server(book, policy),)
+    world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
+    if book.word("train.stage") not in table()["rollouts"]:
+        learns, headless = book.switch("train.enabled") is not False, book.word("model.head") in ("none", "classes")
+        return (Role("train", policy, world, trained=learns, headless=headless),)
+    counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))
+    found = _apart(book, policy, world) if counted else _together(book, policy, world)
+    failed = book.word("log.role")
+    if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in found):
+        return (_server(book, policy), *found)  # what the trainer holds is on other cards
+    return tuple(sorted(found, key=lambda role: role.name != failed))
+
+
+def of_role(book: FactBook, role: Role) -> FactBook:
+    """The book as a role reads it: what is said of the critic alone stands in place of what is said of the policy."""
+    if role.name != "critic":
+        return book
+    changes = {knob: book.value(own) for own, knob in OWN.items() if book.value(own) is not None}
+    if not role.apart and "critic.offload_between_phases" not in book:
+        changes["rollout.offload_between_phases"] = None
+    if book.word("train.framework") in table()["critic"]["whole"] and book.word("train.finetuning") in table()["adapters"]:
+        changes["train.finetuning"] = "full"
+    return book.changed(changes) if changes else book
+
+
+def _apart(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
+    """Every role in processes of its own."""
+    found = [Role("actor", policy, book.count("actor.gpus") or world, trained=True, apart=True)]
+    if book.count("critic.gpus"):
+        found.append(Role("critic", _base(book, policy), book.count("critic.gpus"), trained=True, headless=True, apart=True))
+    away = book.switch("ref.offload") is True
+    if book.count("reward.gpus") and not book.switch("reward.remote"):
+        model = book.shape("reward.shape")
+        found.append(Role("reward", model, book.count("reward.gpus"), trained=False, headless=True, offloaded=away, apart=True))
+    if book.count("ref.gpus"):
+        found.append(Role("reference", policy, book.count("ref.gpus"), trained=False, offloaded=away, apart=True))
+    if (book.word("rollout.engine") or "vllm") not in ("none", "hf") and book.count("rollout.engines"):
+        cards = (book.count("rollout.engines") or 1) * (book.count("rollout.tensor_parallel") or 1)
+        found.append(Role("engine", policy, cards, trained=False, apart=True))
+    return found
+
+
+def _together(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
+    """The roles that share the policy's cards; the policy alone is the whole job."""
+    framework, kept = book.word("train.framework"), book.word("train.ref_model")
+    found: list[Role] = []
+    if _has_critic(book):
+        joint = framework in table()["critic"]["joint"]
+        found.append(Role("critic", _base(book, policy), world, trained=True, headless=True, joint=joint))
+    scored = book.word("reward.model") is not None or book.shape("reward.shape") is not None
+    if scored and not book.switch("reward.remote"):
+        away = framework in table()["offloads_frozen"]
+        found.append(Role("reward", book.shape("reward.shape"), world, trained=False, headless=True, offloaded=away))
+    if kept in ("copy", "offload") and book.word("train.finetuning") not in table()["adapters"]:
+        found.append(Role("reference", policy, world, trained=False, offloaded=kept == "offload"))
+    if book.word("rollout.placement") == "colocated" and (book.word("rollout.engine") or "none") not in ("none", "hf"):
+        found.append(Role("engine", policy, world, trained=False))
+    return [Role("actor" if found else "train", policy, world, trained=True), *found]
+
+
+def _has_critic(book: FactBook) -> bool:
+    """Whether the framework trains a critic in the policy's processes, and the estimator needs one."""
+    framework = book.word("train.framework")
+    span = table()["critic"]["beside"].get(framework)
+    if book.word("train.stage") != "ppo" or span is None or book.count("critic.gpus") == 0:
+        return False
+    return within(span, book.version(f"version.{framework}"))
+
+
+def _base(book: FactBook, policy: Model | None) -> Model | None:
+    """What a critic begins as: its own model, else the reward model's, else the policy's."""
+    return book.shape("critic.shape") or book.shape("reward.shape") or policy
+
+
+def _only_serves(book: FactBook) -> bool:
+    """Whether an inference engine ran out that stands in no training job: nothing is known of a trainer."""
+    trainer = ("train.", "zero.", "fsdp.", "actor.")
+    engine = book.word("log.role") == "engine" or book.word("log.family") in ("vllm_kv", "sglang_kv")
+    return engine and not any(fact.name.startswith(trainer) for fact in book)
+
+
+def _server(book: FactBook, model: Model | None) -> Role:
+    """The engine alone. Its weights are priced only where the log says that they are loaded in 16 bits."""
+    plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
+    return engine(book, model if plain else None)
+
+
+def engine(book: FactBook, model: Model | None) -> Role:
+    """An inference engine in a process of its own."""
+    return Role("engine", model, book.count("rollout.tensor_parallel"), trained=False, apart=True)

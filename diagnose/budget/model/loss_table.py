@@ -1,0 +1,152 @@
+"""What a loss holds of the logits: rules/losses.yaml, typed, and the entry that fits a job."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import Any, cast
+
+from diagnose import rule_files
+from diagnose.budget.model.software_table import within
+from diagnose.record import NamedTuple, record, replace
+from diagnose.ternary import Truth, not_
+from diagnose.units import Version
+
+
+@record
+class Block:
+    """One tensor of logits shape: bytes per logit, between `least` and `most` where it is open which of them hold."""
+
+    name: str
+    bytes: int
+    least: int
+    most: int
+    shifted: bool = False
+    many: bool = False
+
+
+@record
+class Loss:
+    """The blocks that a loss holds, in the order of allocation: during the loss call, at the start of backward, while a model without
+    gradients runs after it (`kept`), and those of that model (`beside`; `always`: it runs without a reference model, too). `presumed`:
+    taken where it may hold and nobody says."""
+
+    name: str
+    call: tuple[Block, ...]
+    backward: tuple[Block, ...]
+    kept: tuple[Block, ...]
+    beside: tuple[Block, ...]
+    completion: bool
+    always: bool
+    presumed: bool
+    source: str
+
+
+#: The lists of blocks of a loss.
+LISTS = ("call", "backward", "kept", "beside")
+
+
+@cache
+def losses() -> dict[str, Any]:
+    return cast("dict[str, Any]", rule_files.table("losses"))
+
+
+def block(text: str) -> Block:
+    """A block as it is written: NAME BYTES, then LOW..HIGH, shifted, many. Raises ValueError for any other text."""
+    match = re.fullmatch(r"(\w+) (\d+)(?: (\d+)\.\.(\d+))?((?: shifted| many)*)", text)
+    if not match:
+        raise ValueError(f"not a block of a loss: {text}")
+    size = int(match[2])
+    return Block(match[1], size, int(match[3] or size), int(match[4] or size), "shifted" in match[5], "many" in match[5])
+
+
+@cache
+def _entries() -> tuple[tuple[dict[str, Any], Loss], ...]:
+    return tuple((entry["when"], _loss(entry)) for entry in losses()["losses"])
+
+
+def _loss(entry: dict[str, Any]) -> Loss:
+    call, backward, kept, beside = (tuple(block(text) for text in entry.get(name, ())) for name in LISTS)
+    completion, always, presumed = (bool(entry.get(mark, False)) for mark in ("completion", "always", "presumed"))
+    return Loss(entry["name"], call, backward, kept, beside, completion, always, presumed, entry["source"])
+
+
+class Asked(NamedTuple):
+    """What decides which loss a job has: its framework and stage, the model's family, the releases of the framework (`own`) and of
+    transformers, whether accelerate hands the trainer fp32 logits (`converted`), whether the forward runs under `autocast`, and whether all
+    is computed in fp32 (`double`)."""
+
+    framework: str
+    stage: str
+    family: str = ""
+    own: Version | None = None
+    transformers: Version | None = None
+    converted: Truth = False
+    autocast: Truth = None
+    double: Truth = None
+
+
+@lru_cache(maxsize=256)
+def loss_of(asked: Asked) -> Loss:
+    """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
+    marks = _marks(asked)
+    may: list[Loss] = []
+    for when, loss in _entries():
+        holds = _holds(when, asked, marks)
+        if holds is None or holds:
+            may.append(loss)
+        if holds:
+            taken = next((each for each in may if each.presumed), loss)
+            return _widened(taken, [each for each in may if each is not taken])
+    raise AssertionError("the last entry of rules/losses.yaml losses holds always")
+
+
+def _marks(asked: Asked) -> dict[str, Truth]:
+    """The conditions that are neither names nor releases."""
+    plain = asked.family in losses()["plain_loss"]
+    span = losses()["own_loss"].get(asked.family)
+    upcast = False if plain else _in_span("<4.45", asked.transformers)
+    return {
+        "plain_loss": plain,
+        "whole_rows": asked.family in losses()["whole_rows"],
+        "in_fp32": asked.double,
+        "in_16_bits": not_(asked.autocast) if plain else False,
+        "own_loss": False if span is None else True if not span else _in_span(span, asked.transformers),
+        "fp32": True if True in (upcast, asked.converted) else False if (upcast, asked.converted) == (False, False) else None,
+    }
+
+
+def _holds(when: dict[str, Any], asked: Asked, marks: dict[str, Truth]) -> Truth:
+    """Whether an entry's conditions hold; None where a release or a mark that decides is not known."""
+    if asked.framework not in when.get("framework", (asked.framework,)) or asked.stage not in when.get("stage", (asked.stage,)):
+        return False
+    found = [
+        _in_span(when["version"], asked.own) if "version" in when else True,
+        _in_span(when["transformers"], asked.transformers) if "transformers" in when else True,
+        *(marks[name] for name in marks if when.get(name)),
+    ]
+    return False if False in found else None if None in found else True
+
+
+def _in_span(span: str, version: Version | None) -> Truth:
+    return None if version is None else within(span, version)
+
+
+def _widened(loss: Loss, others: list[Loss]) -> Loss:
+    """The figures of a loss with the ranges of all that may be in its place, block by block."""
+    if not others:
+        return loss
+    call, backward, kept, beside = (_united(getattr(loss, name), [getattr(other, name) for other in others]) for name in LISTS)
+    return replace(loss, call=call, backward=backward, kept=kept, beside=beside)
+
+
+def _united(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) -> tuple[Block, ...]:
+    lists = [{each.name: each for each in one} for one in (blocks, *others)]
+    names = dict.fromkeys(name for one in lists for name in one)
+    made: list[Block] = []
+    for name in names:
+        found = [one[name] for one in lists if name in one]
+        least = min(each.least for each in found) if len(found) == len(lists) else 0
+        size = lists[0][name].bytes if name in lists[0] else 0
+        made.append(replace(found[0], bytes=size, least=least, most=max(each.most for each in found)))
+    return tuple(made)

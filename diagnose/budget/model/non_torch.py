@@ -1,0 +1,55 @@
+"""What a training process takes of a card beside torch's allocated bytes: context, communicators, what the allocator keeps."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.software_table import table
+from diagnose.facts import FactBook
+from diagnose.units import Size
+
+MIB = 2**20
+
+
+def context(book: FactBook, *, eager: bool = False) -> Size:
+    """The CUDA context with its libraries, as measured on cards of this compute capability (rules/ledger.yaml, outside); `eager`:
+    with every kernel loaded at once."""
+    figures = table()["outside"]
+    capability = book.version("hardware.compute_capability")
+    low, high = figures["eager"] if eager else figures["context"].get(str(capability), figures["context"]["other"])
+    return Size.between(low * MIB, high * MIB)
+
+
+def modules() -> Size:
+    """Kernels that a training run loads beside the context: cuDNN, flash attention, Triton."""
+    low, high = table()["outside"]["modules"]
+    return Size.between(low * MIB, high * MIB)
+
+
+def process() -> Size:
+    """What one process may hold beside torch, whatever its card and its communicators."""
+    low, high = table()["outside"]["process"]
+    return Size.between(low * MIB, high * MIB)
+
+
+def communicators(cards: int, groups: int = 1) -> Size:
+    """The NCCL communicators of a rank, one for each group that it exchanges with (data, tensor, pipeline, context, expert parallel);
+    none on one card. A group beyond the first takes up to as much as the least that the first one takes."""
+    if cards < 2:
+        return Size.between(0, 0)
+    low, high = table()["outside"]["nccl"]
+    return Size.between(low * MIB, (high + low * max(0, groups - 1)) * MIB)
+
+
+def groups(tensor: int, pipeline: int, context: int, expert: int, ranks: int | None) -> int:
+    """How many kinds of groups a rank belongs to."""
+    return max(1, sum(degree > 1 for degree in (tensor, pipeline, context, expert, ranks or 1)))
+
+
+def kept(allocated: Size) -> Size:
+    """What the allocator keeps above what is allocated at the peak where every micro batch has one shape: at least a few blocks that are
+    not full, up to a share of it. Never less than nothing, and no estimate of fragmentation."""
+    figures = table()["outside"]["kept"]
+    low, high = figures["share"]
+    least = figures["least"] * MIB
+    return Size.between(
+        round(low * allocated.low), max(least, round(high * allocated.high)), max(least, round((low + high) / 2 * allocated.bytes))
+    )

@@ -1,0 +1,78 @@
+"""What of a model lies on one card: widths, layers and parameters under tensor, pipeline, sequence and expert parallelism."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span
+from diagnose.budget.model.state_sharding import Sharding
+from diagnose.catalogue import Model
+
+#: The busiest rank of an expert group is met by up to so many times the tokens of an even spread: an upper end, not a measurement.
+IMBALANCE = 2
+
+
+def letters(model: Model, shards: Sharding) -> dict[str, Number]:
+    """The dimensions that one card computes with: tensor parallel divides widths, pipeline parallel layers. With sequence parallelism
+    tokens are divided instead (T of the layers), so that widths count in full there."""
+    t, pp = shards.tensor, shards.pipeline
+    inner = 1 if shards.sequence else t
+    values: dict[str, Number] = {
+        "h": model.h,
+        "V": -(-model.V // t),
+        "f": -(-model.widest // inner),
+        "L": -(-model.L // pp),
+        "a": model.a if shards.sequence and model.latent else -(-model.a // t),
+        "q": -(-model.q // inner),
+        "k": -(-model.k // inner),
+        "d": model.d,
+        "P_layer": -(-layer_on_card(model, shards) // t),
+    }
+    if shards.second:
+        values["N_2"] = shards.second
+    if model.uneven:
+        values |= {"h_p": -(-model.uneven.per_layer // inner)}
+    if model.disentangled:
+        values["r_d"] = model.disentangled
+    if model.experts:
+        moe = model.experts
+        met: Number = moe.per_token if shards.expert < 2 else Span(moe.per_token, moe.per_token, IMBALANCE * moe.per_token)
+        values |= {"E": moe.count, "k_e": met, "L_d": min(moe.dense_layers, model.L)}
+        values |= {"f_e": -(-moe.width // inner), "f_s": -(-moe.shared // inner)}
+    if model.latent:
+        low = model.latent
+        values |= {"r_q": low.q_rank, "r_kv": low.kv_rank, "d_r": low.rope_dim, "d_n": low.nope_dim, "d_v": low.v_dim}
+    return values
+
+
+def layer_on_card(model: Model, shards: Sharding) -> int:
+    """Parameters of the largest layer that an expert group leaves on one rank, before tensor parallelism."""
+    if model.experts is None or shards.expert < 2:
+        return model.layer_params()
+    every = model.experts.count * model.experts.expert_params(model.h)
+    return model.layer_params() - every + -(-every // shards.expert)
+
+
+def on_card(model: Model | None, params: int, shards: Sharding) -> int:
+    """Parameters on one card before states are sharded. Of a pipeline it is the larger of the end stages: the first has the embedding,
+    the last the head. Experts are divided among an expert group unless weights are sharded over all ranks anyway."""
+    ends = largest = 0
+    if model is not None and shards.pipeline > 1 and params >= model.embedding_params + model.head_params:
+        ends = model.embedding_params + model.head_params
+        largest = max(model.embedding_params, model.head_params)
+    body = params - ends
+    away = 0
+    if model is not None and model.experts is not None and shards.expert > 1 and shards.whole_weights:
+        every = model.moe_layers * model.experts.count * model.experts.expert_params(model.h)
+        away = min(body, every - -(-every // shards.expert))
+    return -(-(body - away) // shards.model_parallel) + -(-largest // shards.tensor)
+
+
+def ranks_of_states(model: Model | None, params: int, shards: Sharding) -> Number | None:
+    """Over how many ranks the states of what lies on a card are divided. Experts of an expert group have fewer copies than the rest, but
+    all ranks together still share the states of the whole: a card's share is that of the whole over all cards."""
+    if shards.group is None:
+        return None
+    if shards.expert < 2 or not shards.whole_weights or model is None or model.experts is None:
+        return shards.group
+    apart = on_card(model, params, shards)
+    together = on_card(model, params, shards.without_experts())
+    return max(1.0, shards.group * apart / together) if together else shards.group

@@ -1,0 +1,84 @@
+"""Bytes per weight, gradient and computed value, and whether a master copy exists."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.software_table import table
+from diagnose.budget.model.state_sharding import Sharding
+from diagnose.facts import FactBook
+from diagnose.record import record, replace
+
+WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
+
+#: DeepSpeed's data_types.grad_accum_dtype; where it is unset gradients keep the model's precision.
+ACCUMULATION = {"fp32": 4, "bf16": 2, "fp16": 2}
+
+
+@record
+class Precision:
+    """`weight`, `gradient`, `compute`: bytes per element; `master`: an fp32 copy beside 16-bit weights; `autocast`: fp32
+    weights computed with in 16 bits; `slot`: bytes of one optimizer tensor per parameter, `states`: the same where somebody says
+    it; `master_width`: bytes of the master copy."""
+
+    weight: Number
+    gradient: Number
+    compute: Number
+    slot: Number
+    master: bool
+    autocast: bool
+    unknown: tuple[str, ...] = ()
+    states: int | None = None
+    master_width: int = 4
+
+
+def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
+    """Bytes per element of one role. What is said of the optimizer's states and of the master copy outranks what engines make of them
+    (DeepSpeed's bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
+    found = _precision(book, role, shards, framework)
+    states = WIDTH.get(book.word("train.states_dtype") or "")
+    copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
+    return replace(found, slot=states or found.slot, states=states, master_width=copy)
+
+
+def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
+    word = book.word("train.precision") or book.word("train.compute_dtype")
+    load = book.word("train.load_dtype")
+    unknown = () if word or not role.trained else ("train.precision",)
+    compute: Number = WIDTH[word] if word in WIDTH else WIDTH.get(load or "", Span(2, 4, 4))
+    if shards.zero:
+        weight = Span(2, 2, 4) if word is None else compute
+        accumulated = ACCUMULATION.get(book.word("zero.grad_accum_dtype") or "")
+        buffer = framework in table()["main_weights"] and shards.scheme != "zero3"
+        gradient: Number = accumulated or (4 if buffer else 6 if shards.scheme == "zero0" else weight)
+        return Precision(weight, gradient, weight, 4, True, False, unknown)
+    if word == "pure_bf16":
+        return Precision(2, 2, 2, 2, False, False, unknown)
+    if book.word("train.finetuning") == "freeze" and framework in table()["held"] and word in ("bf16", "fp16"):
+        return Precision(2, 4, 2, 4, False, False, unknown)  # what is frozen stays as loaded, what is trained is in fp32
+    weight, guessed = _held(book, word, load, compute, framework, shards)
+    autocast = weight == 4 and compute == 2
+    return Precision(weight, weight, compute, weight, False, autocast, (*unknown, *guessed))
+
+
+def _held(
+    book: FactBook, word: str | None, load: str | None, compute: Number, framework: str, shards: Sharding
+) -> tuple[Number, tuple[str, ...]]:
+    """Bytes per resident weight without DeepSpeed: what was loaded, or what the framework makes of it."""
+    lora = book.word("train.finetuning") in (*table()["adapters"], *table()["prompts"])
+    if word == "fp32":
+        return 4, ()
+    if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora:
+        return 4, ()  # accelerate upcasts sharded trainable parameters where mixed precision is on
+    entry = table()["held"].get(framework)
+    made = int(entry["lora" if lora else "full"]) if entry and word in ("bf16", "fp16") else None
+    asked = book.fact("train.load_dtype")
+    if made is not None and (asked is None or asked.origin == "default"):
+        return made, ()  # what the framework makes of the weights after it has loaded them
+    if load in WIDTH:
+        return WIDTH[load], ()
+    if made is not None:
+        return made, ()
+    if word is None:
+        return compute, ()
+    return Span(2, 4, 4), ("train.load_dtype",)

@@ -1,0 +1,190 @@
+"""Facts to plain numbers: everything that the formulas of one role need, read once."""
+
+from __future__ import annotations
+
+from diagnose.budget.model import batch_shape as batch
+from diagnose.budget.model import partition
+from diagnose.budget.model import state_sharding as sharding
+from diagnose.budget.model.formulas import Number, Span, term
+from diagnose.budget.model.job_roles import Role, of_role
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.loss_table import Asked, Loss, loss_of, losses
+from diagnose.budget.model.precisions import Precision, precision
+from diagnose.budget.model.software_table import table
+from diagnose.budget.model.trainable_params import Trainable, layers_without, trainable, wrapped_params
+from diagnose.catalogue import Model
+from diagnose.facts import FactBook
+from diagnose.record import field, record, replace
+from diagnose.ternary import Truth
+
+
+@record
+class Setup:
+    """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown. `given` is the
+    job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those of its process, once
+    someone has asked for them."""
+
+    given: FactBook
+    book: FactBook
+    role: Role
+    model: Model | None
+    framework: str
+    stage: str
+    sharding: sharding.Sharding
+    precision: Precision
+    trainable: Trainable
+    batch: batch.Batch
+    loss: Loss
+    checkpointing: str
+    attention: str
+    fused: bool
+    values: dict[str, Number]
+    unknown: tuple[str, ...]
+    cast: list[Role] = field(default_factory=list)
+    kin: dict[str, Setup] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> str:
+        """How the reference model is held: none, copy, adapter, offload, precomputed; "" where that is open."""
+        if not self.role.hosts or self.stage not in table()["compared"]:
+            return "none"
+        if self.trainable.lora:
+            return "adapter"
+        asked = self.book.word("train.ref_model")
+        if asked is not None:
+            return asked
+        return "copy" if self.stage in ("dpo", "kto") else ""
+
+    def term(self, key: str, group: str, symbols: str, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
+        """A term of this role's letters."""
+        return term(key, group, symbols, self.values, source=source, low=low, high=high, **said)
+
+    def knows(self, *letters: str) -> bool:
+        return self.values.keys() >= set(letters)
+
+
+def setup(given: FactBook, role: Role) -> Setup:
+    """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
+    book = of_role(given, role)
+    framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
+    model = _built(role.model, framework, book)
+    shards = sharding.sharding(book, role)
+    learnt = trainable(book, role, framework)
+    held = _held(book, role, shards, framework, learnt)
+    rows = batch.batch(book, role, stage)
+    without_shape = () if learnt.params is not None else ("model.shape",)
+    return Setup(
+        given=given,
+        book=book,
+        role=role,
+        model=model,
+        framework=framework,
+        stage=stage,
+        sharding=shards,
+        precision=held,
+        trainable=learnt,
+        batch=rows,
+        loss=_loss(book, framework, stage, model, shards),
+        checkpointing=book.word("train.gradient_checkpointing") or "disabled",
+        attention=book.word("model.attention") or "sdpa",
+        fused=book.word("train.loss_kernel") == "liger",
+        values=_letters(model, shards, held, learnt, rows),
+        unknown=tuple(dict.fromkeys([*without_shape, *shards.unknown, *held.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])),
+    )
+
+
+def _held(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
+    """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
+    held = precision(book, role, shards, framework)
+    if isinstance(held.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
+        return precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
+    return held
+
+
+def _letters(model: Model | None, shards: sharding.Sharding, held: Precision, learnt: Trainable, rows: batch.Batch) -> dict[str, Number]:
+    """The letters of the formulas, as far as they are known."""
+    values: dict[str, Number] = {"w": held.weight, "g": held.gradient}
+    if model is not None:
+        values |= partition.letters(model, shards)
+    params = learnt.params
+    if params is not None:
+        values["P"] = partition.on_card(model, params, shards)
+    if learnt.count is not None:
+        every = learnt.count == params  # adapters and single layers are divided evenly
+        values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
+    over = shards.group if params is None or learnt.lora else partition.ranks_of_states(model, params, shards)
+    if over:
+        values["N"] = over
+    if learnt.lora:
+        values |= _of_adapters(model, shards, learnt)
+    values |= rows.letters
+    if shards.sequence and "T" in rows.letters:
+        whole = rows.letters["T"]
+        values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
+    return {letter: number for letter, number in values.items() if letter[0] not in "PLN"} if shards.parted else values
+
+
+def _of_adapters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:
+    """The letters that only a frozen base with adapters has."""
+    values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
+    if model is not None and learnt.kind == "dora":
+        values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
+    if model is not None and layers_without(learnt.kind):
+        values["L_p"] = max(0, model.L - layers_without(learnt.kind))
+    return values
+
+
+def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: sharding.Sharding) -> Loss:
+    """What the job's loss holds of the logits."""
+    word = book.word("train.precision")
+    return loss_of(
+        Asked(
+            framework,
+            stage,
+            family=model.family if model else "",
+            own=book.version(f"version.{framework}") if framework else None,
+            transformers=book.version("version.transformers"),
+            converted=framework in losses()["outputs_in_fp32"] and _autocast(book, shards),
+            autocast=_autocast(book, shards),
+            double=None if word is None else word == "fp32",
+        )
+    )
+
+
+def _built(model: Model | None, framework: str, book: FactBook) -> Model | None:
+    """The model as the framework builds it: those with layers of their own call torch's GELU where transformers writes it out, and some
+    have queries, keys and values in one matrix. LLaMA Pro puts new layers between the old ones."""
+    if model is None:
+        return None
+    if book.word("train.finetuning") == "llama_pro":
+        model = replace(model, L=model.L + (book.count("train.trainable_layers") or 0))
+    if model.act == "written" and framework in table()["fused_gelu"]:
+        model = replace(model, act="fused")
+    return replace(model, fused_qkv=True) if framework in table()["views_of_qkv"] and not model.latent else model
+
+
+#: Phases in which the weights may not be there yet.
+_BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
+
+
+def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Sharding, params: int) -> bool:
+    """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
+    they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
+    phase = book.word("log.phase") or "unknown"
+    here = role.hosts and shards.whole_weights and phase not in _BEFORE_WEIGHTS
+    half = book.word("train.precision") in ("bf16", "fp16")
+    allocated = book.size("log.allocated") if here and half else None  # where it does not matter nobody looks (budget/remembered.py)
+    return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
+
+
+def _autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
+    """Whether a forward in 16 bits runs under autocast, whose outputs accelerate converts to fp32. DeepSpeed goes without."""
+    if shards.zero:
+        return False
+    word = book.word("train.precision")
+    return None if word is None else word in ("bf16", "fp16")
+
+
+def _open(book: FactBook, role: Role) -> list[str]:
+    """Facts that the figures presume where they are missing: supervised training, attention by SDPA."""
+    return [name for name in ("train.stage", "model.attention") if role.trained and book.value(name) is None]

@@ -1,0 +1,158 @@
+"""How states are divided: the scheme, over how many ranks, and DeepSpeed's bucket sizes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.software_table import table
+from diagnose.facts import FactBook
+from diagnose.record import record, replace
+
+Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]
+
+#: The degrees by which a model is divided, as facts parallel.*.
+DEGREES = ("tensor", "pipeline", "context", "expert")
+
+#: Cards of a node of the data centre, where nobody says.
+CARDS_OF_A_NODE = 8
+
+
+@record
+class Sharding:
+    """`ranks`: data parallel ranks (None: unknown); `group`: over how many of them states are divided, fewer where the model is sharded
+    within a node only; `second`: over how many ZeRO++ divides another copy of the weights; `sequence`: the tensor parallel ranks divide
+    the tokens between their layers, too; `hands_on`: DeepSpeed gets its configuration unchanged, so that its own
+    defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
+
+    scheme: Scheme
+    ranks: int | None
+    cards: int
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    group: int | None = None
+    second: int | None = None
+    offload_optimizer: bool = False
+    offload_param: bool = False
+    hands_on: bool = False
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def model_parallel(self) -> int:
+        return self.tensor * self.pipeline
+
+    @property
+    def parted(self) -> bool:
+        """Whether one process spreads the layers over cards that nobody counts, so that what lies on one of them is not known."""
+        return self.scheme == "single" and self.ranks is None
+
+    def without_experts(self) -> Sharding:
+        """The same with every expert on every rank."""
+        return replace(self, expert=1)
+
+    @property
+    def zero(self) -> bool:
+        return self.scheme in ("zero0", "zero1", "zero2", "zero3")
+
+    @property
+    def whole_weights(self) -> bool:
+        """Whether every rank keeps all weights."""
+        return self.scheme not in ("zero3", "fsdp", "fsdp_grad")
+
+
+def sharding(book: FactBook, role: Role) -> Sharding:
+    cards = role.cards
+    if role.name == "engine":  # it divides its model in its own way (rollout.tensor_parallel)
+        return Sharding("single", cards, cards or 1)
+    tensor, pipeline, context, expert = (max(1, book.count(f"parallel.{name}") or 1) for name in DEGREES)
+    scheme = _scheme(book, cards)
+    if scheme in ("single", "ddp") and (over := _spread_over(book)) is not None:
+        return Sharding("single", 1, 1, pipeline=over) if over else Sharding("single", None, 1, unknown=("hardware.count",))
+    if unsaid := _unsaid(book, scheme, cards):
+        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=(unsaid,))
+    ranks = None if cards is None else max(1, cards // (tensor * pipeline))
+    if scheme in ("single", "ddp") and ranks is None:
+        ranks = 1
+    group, open_group = _group(book, scheme, ranks)
+    wrapped_away = scheme.startswith("fsdp") and book.switch("fsdp.offload") is True
+    return Sharding(
+        scheme=scheme,
+        ranks=ranks,
+        cards=cards or 1,
+        tensor=tensor,
+        pipeline=pipeline,
+        context=context,
+        expert=expert,
+        sequence=tensor > 1 and book.switch("parallel.sequence") is True,
+        group=group,
+        second=_second(book, scheme, ranks),
+        offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
+        offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
+        hands_on=book.word("train.framework") in table()["deepspeed_direct"],
+        unknown=("parallel.world",) if ranks is None else open_group,
+    )
+
+
+def _spread_over(book: FactBook) -> int | None:
+    """Over how many cards one process spreads the layers of its model (device_map: auto), which computes one card after the other like a
+    pipeline with a single batch in it. None: it does not; 0: it does, over nobody says how many."""
+    if book.switch("model.spread") is not True or (book.count("parallel.world") or 1) > 1:
+        return None
+    return book.count("run.cuda_devices") or book.count("hardware.count") or 0
+
+
+def _unsaid(book: FactBook, scheme: Scheme, cards: int | None) -> str:
+    """The fact that would tell, where a launcher's or DeepSpeed's file that nobody gave may shard what seems to lie whole on every card."""
+    if scheme not in ("single", "ddp") or cards == 1:
+        return ""
+    if book.switch("config.engine_file_missing") is True and "zero.stage" not in book:
+        return "zero.stage"
+    return "fsdp.sharding" if book.switch("config.launcher_missing") is True else ""
+
+
+def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:
+    """(ranks over which states are divided, the fact that would tell). torch's HYBRID_SHARD shards within a node and copies between
+    nodes; a mesh may say another degree, as MiCS does. A node is taken to have eight cards where nobody says how many nodes there are."""
+    mics = book.count("zero.mics_shard")
+    if ranks is not None and scheme == "zero3" and mics and mics > 0:
+        return min(mics, ranks), ()
+    if ranks is None or scheme not in ("fsdp", "fsdp_grad"):
+        return ranks, ()
+    said = book.count("fsdp.shard_degree")
+    if said and said > 0:
+        return min(said, ranks), ()
+    if book.word("fsdp.sharding") != "hybrid_shard":
+        return ranks, ()
+    nodes = book.count("parallel.nodes")
+    if nodes:
+        return max(1, ranks // nodes), ()
+    return min(CARDS_OF_A_NODE, ranks), ("parallel.nodes",) if ranks > CARDS_OF_A_NODE else ()
+
+
+def _second(book: FactBook, scheme: Scheme, ranks: int | None) -> int | None:
+    """The size of the group that shares ZeRO++'s second partition (hpZ); None without one."""
+    size = book.count("zero.hpz_partition")
+    return min(size, ranks or size) if scheme == "zero3" and size and size > 1 else None
+
+
+def _away(book: FactBook, name: str) -> bool:
+    return book.word(name) in ("cpu", "nvme")
+
+
+def _scheme(book: FactBook, cards: int | None) -> Scheme:
+    stage = book.count("zero.stage")
+    if stage is not None and 0 < stage <= 3:
+        return {1: "zero1", 2: "zero2", 3: "zero3"}[stage]  # type: ignore[return-value]
+    wrapped = book.word("fsdp.sharding")
+    if wrapped in ("full_shard", "hybrid_shard"):
+        return "fsdp"
+    if wrapped == "shard_grad_op":
+        return "fsdp_grad"
+    if stage == 0 and book.word("zero.config"):
+        return "zero0"
+    if book.word("train.framework") in table()["main_weights"] and book.word("train.precision") in ("bf16", "fp16", "fp8"):
+        return "zero0"
+    return "ddp" if (cards or 1) > 1 else "single"

@@ -1,0 +1,229 @@
+"""How many parameters there are and how many of them learn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.software_table import table
+from diagnose.catalogue import Model
+from diagnose.catalogue.shape import Uneven
+from diagnose.facts import FactBook
+from diagnose.record import record
+
+#: The rank that PEFT, LLaMA-Factory and Axolotl take when none is set.
+DEFAULT_RANK = 8
+
+#: A printed count of trainable parameters below this share of the model is adapters, above it is (nearly) everything.
+ADAPTERS_AT_MOST = 0.3
+
+
+@record
+class Trainable:
+    """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
+
+    `saved` counts those of whole modules trained beside adapters, which are part of `count`. `kind`: which adapters, and `names`: the
+    linears of a layer that carry one; `inputs` counts how many of them read the hidden state, the attention output and the MLP product.
+    """
+
+    params: int | None
+    count: int | None
+    lora: bool
+    rank: int = 0
+    dropout: bool = False
+    saved: int = 0
+    inputs: tuple[int, int, int] = (0, 0, 0)
+    unknown: tuple[str, ...] = ()
+    kind: str = ""
+    names: tuple[str, ...] = ()
+
+
+def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
+    model = role.model
+    params = model.params if model else book.count("model.total_params") if role.policy else None
+    if params is not None and model is not None and role.headless:
+        params = model.headless_params
+    if not role.trained:
+        return Trainable(params, 0, False)
+    printed = book.count("model.trainable_params") if role.policy else None
+    method = tuning(book, params) or ""
+    if method in table()["prompts"]:
+        count = printed or (prompt_params(model, method) if model is not None else None)
+        return Trainable(params, count, True, kind=method)
+    if method in table()["adapters"]:
+        return _adapters(book, model, params, printed)
+    if printed and params and printed >= ADAPTERS_AT_MOST * params:
+        return Trainable(params, min(printed, params), False)
+    if method in ("freeze", "lisa", "llama_pro"):
+        return _some_layers(book, model, params, method, printed)
+    frozen = model.vision.params if model and model.vision and tower_frozen(book, framework) else 0
+    return Trainable(params, None if params is None else params - frozen, False)
+
+
+def _some_layers(book: FactBook, model: Model | None, params: int | None, method: str, printed: int | None) -> Trainable:
+    """A few layers learn: of the model's own, of those at a time beside embedding, head and last norm (LISA, arXiv 2403.17919), or new
+    ones between them (LLaMA Pro, arXiv 2401.02415)."""
+    layers = book.count("train.trainable_layers")
+    if model is None or not layers:
+        return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
+    count = (layers if method == "llama_pro" else min(layers, model.L)) * model.layer_params()
+    if method == "lisa":
+        count += model.embedding_params + model.head_params + model.norm_params
+    if method == "llama_pro" and params is not None:
+        params += count
+    return Trainable(params, printed or count, False)
+
+
+def tuning(book: FactBook, params: int | None) -> str | None:
+    """Which parameters are trained. Where nobody says: adapters, if the base is quantised or the log counts only a few (under FSDP and
+    ZeRO-3 it may count the shard of one rank)."""
+    said, printed = book.word("train.finetuning"), book.count("model.trainable_params")
+    sharded = book.count("zero.stage") == 3 or (book.word("fsdp.sharding") or "none") != "none"
+    few = not sharded and printed is not None and params is not None and printed < ADAPTERS_AT_MOST * params
+    quantised = book.word("model.quantization") not in (None, "none", "other")
+    return said or ("lora" if few or quantised else None)
+
+
+def tower_frozen(book: FactBook, framework: str) -> bool:
+    """Some frameworks freeze the vision tower and projector unless told otherwise, others only when asked."""
+    word = (book.word("model.freeze") or "").lower()
+    if word in ("none", "disabled", "false"):
+        return False
+    return framework in table()["freezes_vision"] or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
+
+
+def _adapters(book: FactBook, model: Model | None, params: int | None, printed: int | None) -> Trainable:
+    rank = book.count("lora.rank")
+    targets = book.word("lora.targets") or ""
+    small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
+    saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
+    kind, names = book.word("lora.kind") or "lora", wrapped(targets)
+    count = small
+    if model is not None and (rank is not None or small is None) and (targets or small is None):
+        apart = book.word("train.framework") in table()["pads_qkv"]
+        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
+        count += saved
+    unknown = () if rank is not None or small else ("lora.rank",)
+    dropout = (book.ratio("lora.dropout") or 0) > 0
+    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _inputs(names), unknown, kind, names)
+
+
+def saved_params(model: Model, names: str) -> int:
+    """Parameters of the modules that are trained whole beside the adapters: embedding and head; heads of a few outputs are nothing."""
+    words = set(re.findall(r"[a-z]+", names.lower()))
+    return model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
+
+
+_LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
+
+
+def wrapped(targets: str) -> tuple[str, ...]:
+    """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
+    found = _named(targets)
+    return tuple(name for name in _LINEARS if name in found) or _LINEARS
+
+
+def _named(targets: str) -> set[str]:
+    """The linears of a decoder layer that are named one by one."""
+    words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
+    found = {name for name in _LINEARS if {f"{name}_proj", name} & words}
+    for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
+        if fused in words:
+            found |= set(parts)
+    for plain, name in (("query", "q"), ("key", "k"), ("value", "v"), ("fc1", "up"), ("fc2", "down")):  # BERT and its kin; BART, Whisper
+        if plain in words:
+            found.add(name)
+    if "gate_up_proj" in words:
+        found |= {"gate", "up"}
+    return found
+
+
+def every_linear(targets: str) -> bool:
+    """Whether adapters lie on all linears, those that are no part of attention and MLP among them."""
+    return not _named(targets)
+
+
+def _inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
+    return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
+
+
+def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
+    """r*(in + out) over the wrapped linears of all layers; experts are counted one by one. DoRA adds a magnitude per output (PEFT
+    tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: linears that are one matrix have an adapter
+    for each of their parts all the same."""
+    names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
+    found = [each for each in _linears(model) if each[0] in names]
+    made = [(wide, out, count) for _, wide, out, count in (found if apart else _in_one(model, found))]
+    beside = {"dora": sum(out * count for _, out, count in made), "adalora": rank * sum(count for _, _, count in made)}
+    return rank * sum((wide + out) * count for wide, out, count in made) + beside.get(kind, 0)
+
+
+def _in_one(model: Model, found: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
+    """The linears as the model has them: those that are one matrix in its family are one, where all of them are there."""
+    for parts, families in ((("q", "k", "v"), "qkv"), (("gate", "up"), "gate_up")):
+        within = [each for each in found if each[0] in parts]
+        if model.family in table()["in_one"][families] and len(within) == len(parts):
+            whole = (families, within[0][1], sum(out for _, _, out, _ in within), within[0][3])
+            found = [whole, *(each for each in found if each[0] not in parts)]
+    return found
+
+
+def prompt_params(model: Model, method: str) -> int:
+    """LLaMA-Adapter: a prompt and a gate per head in the layers that have one. In the second version a scale and a bias per output of every
+    linear, and the norms."""
+    entry = table()["prompts"][method]
+    count = max(0, model.L - entry["from"]) * (entry["length"] * model.h + model.a)
+    if entry["scales"]:
+        outputs = model.q + 2 * model.k + model.h + (2 if model.gated else 1) * model.f + model.h
+        vectors = model.norm_vectors * model.h
+        count += 2 * (model.L * outputs + model.V) + vectors * (model.L * model.norms + 1)
+    return int(count)
+
+
+def layers_without(kind: str) -> int:
+    """Layers at the beginning that keep nothing: nothing that learns stands before or in them."""
+    entry = table()["prompts"].get(kind)
+    return 0 if entry is None or entry["scales"] else int(entry["from"])
+
+
+def wrapped_params(model: Model, names: tuple[str, ...]) -> int:
+    """Parameters of the linears of these names in one layer, the mean of all."""
+    return sum(wide * out * count for name, wide, out, count in _linears(model) if name in names) // model.L
+
+
+def projected_sides(model: Model) -> tuple[int, int]:
+    """The sums of the shorter and of the longer sides of all linears in all layers."""
+    sides = [(min(wide, out) * count, max(wide, out) * count) for name, wide, out, count in _linears(model) if name != OF_THE_LAYER]
+    return sum(short for short, _ in sides), sum(long for _, long in sides)
+
+
+#: The linears to and from the embedding that a layer has for itself.
+OF_THE_LAYER = "per_layer"
+
+
+def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
+    """Name, inputs, outputs and number of every linear of the layers."""
+    if model.uneven:
+        yield from _uneven_linears(model, model.uneven)
+        return
+    experts = model.experts.count if model.experts else 1
+    width = model.experts.width if model.experts else model.f
+    yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
+    yield from (("o", model.q, model.h, model.L), ("up", model.h, width, model.L * experts), ("down", width, model.h, model.L * experts))
+    if model.gated:
+        yield "gate", model.h, width, model.L * experts
+    if model.source:
+        yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
+        yield "o", model.q, model.h, model.L
+        yield from _linears(model.source)
+
+
+def _uneven_linears(model: Model, uneven: Uneven) -> Iterator[tuple[str, int, int, int]]:
+    for wide, borrows, count in uneven.kinds(model.L):
+        d, width = uneven.wide_d if wide else model.d, model.f * (uneven.widening if borrows else 1)
+        yield from (("q", model.h, model.a * d, count), ("o", model.a * d, model.h, count), ("down", width, model.h, count))
+        yield from (("gate", model.h, width, count), ("up", model.h, width, count))
+        yield from () if borrows else (("k", model.h, model.kv * d, count), ("v", model.h, model.kv * d, count))
+    yield OF_THE_LAYER, model.h, uneven.per_layer, 2 * model.L
+    yield OF_THE_LAYER, model.h, model.per_layer, 1

@@ -1,0 +1,146 @@
+"""Host memory of one node: what the job keeps there while it trains, and what it takes there while it loads, saves or evaluates.
+
+The processes themselves (interpreter, CUDA libraries, data loader workers) are not counted: nothing in a configuration says
+how large they are.
+"""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span, term
+from diagnose.budget.model.ledger import Host, Moment, Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
+from diagnose.budget.moments import other_passes
+from diagnose.budget.terms import host_offload, training_states
+from diagnose.budget.terms.training_states import ZERO, letter
+
+
+def host(job: Setup) -> Host:
+    """What all ranks of one node together keep and take."""
+    if not job.knows("P"):
+        return Host()
+    values = _of_node(job)
+    stays = tuple(_kept(job, values))
+    made = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
+    return Host(
+        stays, tuple(moment for moment in made if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
+    )
+
+
+def _of_node(job: Setup) -> dict[str, Number]:
+    """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
+    many nodes there are, one has no more than eight cards."""
+    nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
+    here = max(1, job.sharding.cards // nodes)
+    return {**job.values, "nodes": nodes, "n_r": here, "n_e": max(1, here // max(1, job.book.count("rollout.tensor_parallel") or 1))}
+
+
+def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """From the first step to the last."""
+    per = "/nodes" if values["nodes"] != 1 else ""
+    made: list[Term] = []
+    if job.role.offloaded:
+        made.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
+    elif job.sharding.offload_param and job.book.word("zero.offload_param") == "nvme":
+        buffers = f"{table()['deepspeed']['parameter_buffers']}*2*n_r"
+        source = "DeepSpeed zero/offload_config.py: buffer_count, buffer_size"
+        made.append(term("host_parameter_swap", "weights", buffers, values, source=source))
+    elif job.sharding.offload_param:
+        made.append(host_offload.parameters(job, values, per))
+    if job.role.trained and job.sharding.offload_optimizer and job.knows("Pt"):
+        made += host_offload.states(job, values, per)
+    made += _between_phases(job, values, per) if job.role.trained else []
+    if job.reference == "offload" and job.stage not in table()["rollouts"]:  # there it is a role of its own
+        made.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
+    if job.checkpointing == "offload" and job.role.trained and job.knows("h", "L", "T"):
+        symbols = "2*h*L*T*n_r"
+        source = "pinned hidden states"
+        made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{host_offload.ROUNDED}*{symbols}"))
+    return [*made, *_asleep(job, values), *_object_store(job, values)]
+
+
+def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
+    """What leaves the cards while an engine generates, unless it lives on the host anyway."""
+    away = training_states.away(job)
+    made: list[Term] = []
+    if "weights" in away and not job.sharding.offload_param:
+        made.append(term("host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values, source=ZERO))
+    if "optimizer_states" in away and not job.sharding.offload_optimizer and job.knows("Pt"):
+        made.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
+    return made
+
+
+def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """Weights of engines that sleep: level 1 keeps a copy in host memory, level 2 throws them away."""
+    book = job.book
+    shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
+    engine = (book.word("rollout.engine") or "none") == "vllm" or (job.role.name == "actor" and book.count("rollout.engines") is not None)
+    if not job.role.policy or not (shares and engine and book.switch("rollout.sleep")):
+        return []
+    low = "0" if "rollout.sleep_level" not in book else ""
+    if book.count("rollout.sleep_level") == 2:
+        return []
+    return [term("host_engine", "rollout_engine", "2*P*n_e", values, source="vLLM sleep mode level 1: pinned copy of the weights", low=low)]
+
+
+def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
+    """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
+    ram = job.book.size("host.ram")
+    if ram is None or job.framework not in table()["on_ray"] or not job.role.policy:
+        return []
+    return [
+        term(
+            "host_objects", "samples", "0*H", {**values, "H": ram.bytes}, high="0.3*H", source="ray: object_store_memory, 30 % of the node"
+        )
+    ]
+
+
+def _loading(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """Every rank reads the whole model where no engine shards it while it is read; how many ranks do is a width where it is not said."""
+    if job.sharding.cards < 2 or job.sharding.whole_weights or job.role.offloaded:
+        return None
+    sharded = job.book.switch("zero.init") if job.sharding.scheme == "zero3" else job.book.switch("fsdp.cpu_efficient_loading")
+    if sharded:
+        return None
+    each = _read_width(job)
+    symbols = f"{each}*P*n_r" if sharded is False else f"{each}*P"
+    made = term("host_loading", "weights", symbols, values, source="from_pretrained on every rank", high=f"{each}*P*n_r")
+    return Moment("load", (*stays, made))
+
+
+def _read_width(job: Setup) -> str:
+    load = job.book.word("train.load_dtype")
+    return {"fp32": "4", "bf16": "2", "fp16": "2"}.get(load or "", "2")
+
+
+def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
+    they add up until the evaluation ends, and nobody says how long it is."""
+    asked = other_passes.evaluating(job)
+    if asked is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
+        return None
+    letters = {**asked.values, "n_r": values["n_r"], **other_passes.evaluators(asked)}
+    kept, whole = other_passes.predictions(asked), f"{other_passes.kept_predictions(asked)}*n_r"
+    if not kept:
+        return None
+    sure = kept[0].size.bytes > 0  # whether there is a metric function
+    symbols, high = (whole, "") if sure else (f"0*({whole})", whole)
+    return Moment("eval", (*stays, term("host_predictions", "logits", symbols, letters, source=kept[0].source, high=high)))
+
+
+def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
+    """A whole copy on the rank that writes it, or every rank's own shards, the optimizer's with them."""
+    if job.framework in table()["saves_shards_through_host"] and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
+        per = "/nodes" if values["nodes"] != 1 else ""
+        symbols = f"({letter(job.precision.weight, 'w')}*P + 8*Pt){per}"
+        source = "sharded state dict with offload_to_cpu, moments included"
+        return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source=source)))
+    if job.sharding.whole_weights or not job.role.trained or job.book.switch("save.gather_full") is False:
+        return None
+    each = letter(job.precision.weight, "w") if not isinstance(job.precision.weight, Span) else "2"
+    symbols = f"{each}*Pt" if job.trainable.lora else f"{each}*P"
+    low = "0" if job.book.switch("save.gather_full") is None else ""
+    if "Pt" in symbols and not job.knows("Pt"):
+        return None
+    return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source="full state dict on the first rank", low=low)))

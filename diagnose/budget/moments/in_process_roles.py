@@ -1,0 +1,143 @@
+"""What the other roles of a process keep on its card while one of them works, so that every moment is the sum of the whole process.
+
+Roles take turns: one that waits keeps its weights and states, unless they leave the card between phases. A critic that learns in one
+pass with the policy (TRL's PolicyAndValueWrapper: the critic's forward, the policy's, then both backwards in reverse) keeps its
+activations, too.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from diagnose.budget.model.job_roles import Role, roles
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import activations, comm_buffers, extra_models, training_states
+from diagnose.phrases import Text, phrase
+from diagnose.record import replace
+
+
+def own(job: Setup, *, moments: bool) -> list[Term]:
+    """What a role itself keeps between two passes; `moments`: whether its optimizer has made a step."""
+    return [
+        *training_states.weights(job),
+        *training_states.adapters(job),
+        *(comm_buffers.whole_gradients(job) or training_states.gradients(job, resident=True)),
+        *training_states.master(job),
+        *training_states.moments(job, exist=moments),
+        *(comm_buffers.secondary(job) if moments else []),
+        *comm_buffers.resident_bucket(job),
+        *comm_buffers.staging(job),
+        *comm_buffers.ddp_buckets(job),
+    ]
+
+
+def staying(job: Setup, held: list[Term]) -> list[Term]:
+    """What is left of a trained role's states while other roles work: some of them may leave the card for that time."""
+    return [term for term in between_steps(job, held) if term.group not in training_states.away(job)]
+
+
+#: Gradients that zero_grad frees after the optimizer step; those of ZeRO-3 and Megatron lie in buffers that stay.
+FREED = ("gradients", "gradients_sharded", "gradients_whole")
+
+
+def between_steps(job: Setup, held: list[Term]) -> list[Term]:
+    """What lies on the card after an optimizer step, when others work, and when evaluation and saving happen."""
+    stay = job.framework in table()["main_weights"]
+    return [term for term in held if stay or term.key not in FREED]
+
+
+def beside(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
+    """What the other roles of this process keep on the card; `engine`: whether the rollout engine is awake."""
+    host = _host(job)
+    if host is None:
+        return []
+    others = {role.name: role for role in _cast(job) if role.name != job.role.name}
+    made = [] if host is job else _resting(host, moments=moments)
+    if "critic" in others:
+        made += _resting(_as(job, others["critic"]), moments=moments)
+    if job.role.name != "reference":
+        made += extra_models.reference(host)
+    if "reward" in others:
+        made += extra_models.reward(host, others["reward"])
+    made += extra_models.teacher(host)
+    return [*made, *(extra_models.engine(host, awake=engine) if job.role.name != "engine" else [])]
+
+
+def joined(job: Setup) -> list[Term]:
+    """The activations of the other role that learns in the same pass, until its own backward begins."""
+    other = _partner(job)
+    if other is None:
+        return []
+    return of_role(other.role, [*activations.stored(other), *activations.stem(other)])
+
+
+def joined_gradients(job: Setup) -> list[Term]:
+    """All gradients of the role whose backward comes first, while that of the critic runs."""
+    other = _partner(job)
+    if other is None or job.role.hosts or comm_buffers.whole_gradients(other) or training_states.gradients(other, resident=True):
+        return []
+    return of_role(other.role, training_states.gradients(other, resident=False))
+
+
+def joined_step(job: Setup) -> list[Term]:
+    """Gradients and temporaries of the other role that takes the same optimizer step."""
+    other = _partner(job)
+    if other is None:
+        return []
+    there = {term.key for term in own(other, moments=True)}
+    grown = [term for term in training_states.gradients(other, resident=False) if term.key not in there]
+    return of_role(other.role, [*grown, *training_states.step_transient(other)])
+
+
+def of_role(role: Role, terms: list[Term]) -> list[Term]:
+    """Terms of another role, named as such."""
+    name = phrase(f"ledger.role_{'actor' if role.policy else role.name}")
+    return [replace(term, key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
+
+
+@lru_cache(maxsize=1024)  # the same few names in every moment of every ledger
+def _named(role: Text, name: Text) -> Text:
+    return phrase("ledger.of_role", role=role, name=name)
+
+
+def _host(job: Setup) -> Setup | None:
+    """The policy of this process; None where the role has a process of its own."""
+    if job.role.apart:
+        return None
+    if job.role.hosts:
+        return job
+    policy = next((role for role in _cast(job) if role.hosts), None)
+    return _as(job, policy) if policy is not None else None
+
+
+def _cast(job: Setup) -> list[Role]:
+    """The roles of the job."""
+    if not job.cast:
+        job.cast.extend(roles(job.given))
+    return job.cast
+
+
+def _as(job: Setup, role: Role) -> Setup:
+    """Another role of the same process."""
+    if role.name not in job.kin:
+        job.kin[role.name] = setup(job.given, role)
+    return job.kin[role.name]
+
+
+def _partner(job: Setup) -> Setup | None:
+    """The other role that learns in one pass with this one."""
+    host = _host(job) if job.role.joint or job.role.hosts else None
+    if host is None:
+        return None
+    critic = next((role for role in _cast(job) if role.joint), None)
+    if critic is None:
+        return None
+    return host if job.role.joint else _as(job, critic)
+
+
+def _resting(job: Setup, *, moments: bool) -> list[Term]:
+    """A trained role that waits for its turn, or learns in the same pass."""
+    held = own(job, moments=moments)
+    return of_role(job.role, [term for term in (held if job.role.joint else staying(job, held)) if term.size.high])

@@ -1,0 +1,191 @@
+"""Moments other than a training step: what stays between two passes, loading, generation, scoring, weight synchronisation, evaluation,
+saving."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, term
+from diagnose.budget.model.ledger import Moment, Term, total
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.moments import failure_moment, in_process_roles
+from diagnose.budget.terms import activations, comm_buffers, extra_models, logits, training_states
+from diagnose.budget.terms.weight_terms import adapter_width, quantised
+from diagnose.record import replace
+
+
+def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
+    """Everything that lies on the card between two passes."""
+    return [*in_process_roles.own(job, moments=moments), *in_process_roles.beside(job, moments=moments, engine=engine)]
+
+
+def generating(job: Setup) -> list[Term]:
+    """Rollout: what stays of the trainer, the samples of the round and the copy in which they are sent, the trainer's own cache."""
+    stays = in_process_roles.staying(job, in_process_roles.own(job, moments=True))
+    return [
+        *stays,
+        *in_process_roles.beside(job, moments=True, engine=True),
+        *extra_models.samples(job),
+        *extra_models.own_generation(job),
+        *comm_buffers.gathered(job),
+    ]
+
+
+def loading(job: Setup) -> list[Term]:
+    """Weights while they are loaded. A script that moves the model to the card first holds it whole; FSDP brings one unit at a time; a
+    quantised base is quantised tensor by tensor."""
+    if job.book.switch("script.cuda_before_shard") and not job.sharding.whole_weights and job.knows("P"):
+        return [job.term("weights_before_shard", "weights", "2*P", source="model.to(cuda) before the engine exists")]
+    held = [*training_states.weights(job), *training_states.adapters(job), *extra_models.reference(job), *extra_models.teacher(job)]
+    if job.sharding.scheme in ("fsdp", "fsdp_grad") and job.knows("P_layer", "V", "h"):
+        each = training_states.letter(job.precision.weight, "w")
+        held.append(
+            job.term("load_unit", "weights", f"{each}*max(P_layer, V*h)", source="torch FSDP: one unit at a time is moved and sharded")
+        )
+    elif any(term.key == "weights_quantized" for term in held) and job.knows("h", "f"):
+        held.append(job.term("load_tensor", "weights", "2*h*f", source="the tensor that is being quantised"))
+    return held
+
+
+def weight_sync(job: Setup, held: list[Term]) -> list[Moment]:
+    """Weights on their way to the engine: an adapter is merged into the whole model, full weights go one by one, or in buckets."""
+    if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
+        return []
+    rule = table()["weight_sync"]
+    if job.trainable.lora:
+        made = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
+    else:
+        high = f"2*V*h + {rule['bucket'][job.framework]}" if job.framework in rule["bucket"] else ""
+        if not high and job.sharding.scheme == "fsdp" and job.framework not in rule["one_by_one"]:
+            high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
+        made = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
+    return [Moment("weight_sync", (*in_process_roles.staying(job, held), made))]
+
+
+def evaluating(job: Setup) -> Setup | None:
+    """The job with the rows of evaluation."""
+    rows, length = job.book.count("eval.batch_size"), job.values.get("s")
+    if rows is None or not isinstance(length, int):
+        return None
+    both = 2 * rows if job.stage in table()["pairs"] else rows
+    return replace(job, values={**job.values, "b": rows, "B": both, "T": -(-both * length // job.sharding.context)})
+
+
+def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
+    """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has none
+    (trl experimental/ppo/ppo_trainer.py generate_completions)."""
+    asked = evaluating(job) if job.role.policy else None
+    if asked is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
+        return []
+    scored = [*live, *evaluation_pass(asked)]
+    made = generation(asked)
+    if made and job.framework in table()["generates_without_loss"]:
+        return [Moment("eval", (*live, *made))]
+    return [Moment("eval", tuple(max([scored, [*live, *made]], key=lambda terms: total([term.size for term in terms]).bytes)))]
+
+
+def evaluation_pass(job: Setup) -> list[Term]:
+    """What one pass over the rows of evaluation takes for itself, and the predictions that stay on the card."""
+    return [*activations.stem(job), *logits.in_evaluation(job), *predictions(job)]
+
+
+def generation(job: Setup) -> list[Term]:
+    """What evaluation generates, on top of everything that training keeps. A loss is computed when the cache is gone, where one is."""
+    return generated(job) if generates(job) else []
+
+
+def generates(job: Setup) -> bool:
+    """Whether evaluation, or a job that does not train, generates."""
+    book = job.book
+    shown = book.word("log.doing") == "generate_in_evaluation" or (job.role.predicts and book.word("log.phase") == "generation")
+    return shown or bool(book.switch("eval.generates"))
+
+
+def generated(job: Setup) -> list[Term]:
+    """The cache of all rows at their longest, and what filling it takes."""
+    rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
+    return extra_models.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
+
+
+def predictions(job: Setup) -> list[Term]:
+    """Logits that a trainer of transformers collects for a metric function: of as many steps as it may keep before they go to the host.
+    Where that has no limit they are those of one step and grow with every further one; how many there are is not known. Every rank
+    gathers those of all."""
+    book = job.book
+    if (
+        book.switch("eval.loss_only")
+        or not job.knows("T", "V")
+        or job.framework not in table()["collects_predictions"]
+        or job.role.headless
+    ):
+        return []
+    key = "eval_kept" if book.count("eval.accumulation_steps") else "eval_kept_per_step"
+    symbols, values = kept_predictions(job), {**job.values, **evaluators(job)}
+    source = "transformers trainer.py evaluation_loop: all_preds until eval_accumulation_steps"
+    if book.switch("eval.metrics"):
+        return [term(key, "logits", symbols, values, source=source)]
+    return [term(key, "logits", f"0*({symbols})", values, high=symbols, source=source)]
+
+
+def kept_predictions(job: Setup) -> str:
+    """The formula of the logits that every rank collects, those of all ranks."""
+    steps = job.book.count("eval.accumulation_steps")
+    each = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
+    return f"{f'{steps}*' if steps else ''}{each}*T*V{'*n_d' if evaluators(job) else ''}"
+
+
+def evaluators(job: Setup) -> dict[str, Number]:
+    """The letter of the ranks that evaluate rows of their own; none on one card."""
+    ranks = (job.sharding.ranks or 1) // job.sharding.context
+    return {"n_d": ranks} if ranks > 1 else {}
+
+
+def scoring(job: Setup) -> Setup | None:
+    """The job with the rows of a forward that only scores rollouts; None where it has no batch of its own."""
+    rows = next((count for name in ("rollout.logprob_batch", "rollout.micro_batch") if (count := job.book.count(name))), None)
+    length = job.values.get("s")
+    if rows is None or not isinstance(length, int) or job.stage not in table()["rollouts"]:
+        return None
+    return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})
+
+
+def failed(job: Setup) -> Setup:
+    """The job with the rows of the forward that failed: those of scoring where only that was going on."""
+    return (scoring(job) if failure_moment.scores(job.book) else None) or job
+
+
+def scored(job: Setup, live: list[Term]) -> list[Moment]:
+    """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
+    A run that failed in training had passed it."""
+    asked = scoring(job) if failure_moment.scores(job.book) else None
+    if asked is None or job.role.headless or not job.knows("P", "V", "h"):
+        return []
+    there = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]
+    return [Moment("logprob", (*there, *activations.stem(asked), *logits.at_call(asked)))]
+
+
+def saving(job: Setup, held: list[Term]) -> list[Moment]:
+    """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host
+    memory on its way, everything for one that does not. Which one it is only a failure there tells."""
+    if job.book.word("log.doing") == "merge_adapter" and job.trainable.lora and job.knows("h", "f"):
+        return [Moment("save", (*held, *merging(job)))]
+    full = job.book.switch("save.gather_full")
+    if job.sharding.whole_weights or not job.knows("P", "V", "h", "P_layer") or full is False:
+        return []
+    each = training_states.letter(job.precision.weight, "w")
+    if job.sharding.scheme == "fsdp" and full:
+        unit = f"{each}*max(P_layer, V*h)"
+        if job.book.word("log.phase") != "checkpoint_save":
+            return [Moment("save", (*held, job.term("save_gather", "comm_buffers", unit, source="torch FSDP full state dict")))]
+        whole = job.term("save_whole", "comm_buffers", f"{each}*P", low=f"{each}*P_layer", source="torch FSDP full state dict")
+        return [Moment("save", (*held, whole))]
+    return [Moment("save", (*held, job.term("save_gather", "comm_buffers", "2*V*h", source="parameters gathered one by one")))]
+
+
+def merging(job: Setup) -> list[Term]:
+    """An adapter merged into its weights, one linear after the other: the product of its factors is as large as the largest matrix, in the
+    precision of the adapter; of a quantised base that matrix is there a second time, in 16 bits."""
+    width = 2 if adapter_width(job) == 2 else 4
+    terms = [job.term("merge_delta", "weights", f"{width}*h*f", source="PEFT tuners/lora/layer.py get_delta_weight")]
+    if quantised(job.book):
+        terms.append(job.term("merge_base", "weights", "2*h*f", source="PEFT tuners/lora/bnb.py merge: the dequantised weight"))
+    return terms

@@ -1,0 +1,76 @@
+"""Ends that no single formula knows: what the moments would be for every precision that a job may have.
+
+How weights are loaded decides more than their own bytes: fp32 weights under autocast keep copies, wider norms and a wider residual
+stream. Where it is open, the moments are drawn up for each possibility, and their terms span them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from diagnose.budget.model.formulas import Span
+from diagnose.budget.model.ledger import Moment, Term, total
+from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.record import replace
+from diagnose.units import Size
+
+
+def spanned(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
+    """The moments of a job, as wide as the precisions it may have make them; the figures are those of the job itself."""
+    found = draw(job)
+    others = [draw(each) for each in _readings(job)]
+    return [_widened(moment, [each for other in others for each in other if each.name == moment.name]) for moment in found]
+
+
+def _readings(job: Setup) -> list[Setup]:
+    """The job in every precision that it may have; none where that is settled. Two 16-bit types are one reading."""
+    if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):
+        return []
+    computed, loaded = job.book.word("train.precision"), job.book.word("train.load_dtype")
+    made = []
+    for compute in (computed,) if computed else ("bf16", "fp32"):
+        settled = loaded or compute == "fp32" or job.sharding.zero  # DeepSpeed loads in the precision that it computes in
+        for load in (loaded,) if settled else ("bf16", "fp32"):
+            changes = {"train.precision": compute, "train.load_dtype": load}
+            each = setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role)
+            each.cast.extend(job.cast)  # who is there is no matter of precision
+            made.append(each)
+    return made
+
+
+def _widened(moment: Moment, others: list[Moment]) -> Moment:
+    """A moment whose sum reaches from the least to the most of all. Terms that only some of them have are taken in where those that all
+    of them have do not reach that far."""
+    if not others:
+        return moment
+    least, most = min([each.total.low for each in others]), max([each.total.high for each in others])
+    held = [_by_key(other) for other in others]
+    terms = [_reaching(term, [each[term.key].size for each in held if term.key in each]) for term in moment.terms]
+    if total([term.size for term in terms]).low > least:
+        terms = [_sized(term, 0, term.size.high) if not all(term.key in each for each in held) else term for term in terms]
+    if total([term.size for term in terms]).high < most:
+        own, fullest = _by_key(moment), max(others, key=lambda other: other.total.high)
+        terms += [_open(term) for term in fullest.terms if term.key not in own]
+    return replace(moment, terms=tuple(terms))
+
+
+def _by_key(moment: Moment) -> dict[str, Term]:
+    """The terms of a moment, of one key the first."""
+    return {term.key: term for term in reversed(moment.terms)}
+
+
+def _reaching(term: Term, like: list[Size]) -> Term:
+    """A term with the ends of all that stand in its place."""
+    size = term.size
+    return _sized(term, min([size.low, *[each.low for each in like]]), max([size.high, *[each.high for each in like]]))
+
+
+def _sized(term: Term, low: int, high: int) -> Term:
+    """A term with these ends."""
+    size = term.size
+    return term if (low, high) == (size.low, size.high) else replace(term, size=Size.between(low, high, size.bytes))
+
+
+def _open(term: Term) -> Term:
+    """A term that may exist: nothing at least, all of it at most."""
+    return replace(term, size=Size.between(0, term.size.high, 0), symbols=f"0*({term.symbols})", numbers=f"0*({term.numbers})")

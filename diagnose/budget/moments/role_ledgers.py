@@ -1,0 +1,163 @@
+"""One ledger per role and group of cards, the failed role first."""
+
+from __future__ import annotations
+
+from diagnose.budget.model import non_torch
+from diagnose.budget.model.job_roles import Role, roles
+from diagnose.budget.model.ledger import Host, Ledger, Moment, total
+from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.budget.moments import colocated_roles, failure_moment, node_placement
+from diagnose.budget.moments import step_moments as moments
+from diagnose.budget.moments.host_memory import host
+from diagnose.budget.moments.precision_range import spanned
+from diagnose.budget.moments.read_set_memo import Memory
+from diagnose.budget.terms import extra_models
+from diagnose.facts import FactBook
+from diagnose.record import record, replace
+from diagnose.units import Size
+
+
+def ledgers(book: FactBook) -> tuple[Ledger, ...]:
+    """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
+    cast = roles(book)
+    drawn = _DRAWN.of(book, cast)
+    found = tuple(_ledger(book, cast, index, each) for index, each in enumerate(drawn))
+    return _beside(book, cast, node_placement.laid_out(book, cast, found, [names for fact, names in SHARING.items() if book.switch(fact)]))
+
+
+#: Which roles share their cards, by the fact that says so.
+SHARING = {
+    "colocate.actor_ref": ("actor", "reference"),
+    "colocate.critic_reward": ("critic", "reward"),
+    "colocate.all": ("actor", "critic", "reward", "reference", "engine"),
+}
+
+
+def _beside(book: FactBook, cast: tuple[Role, ...], found: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
+    """The ledgers of roles in processes of their own that share cards: each has what the others leave. Where a message says what was
+    free, the others are in it already."""
+    together = [names for fact, names in SHARING.items() if book.switch(fact)]
+    if not together or len(found) < 2 or not all(role.apart for role in cast):
+        return found
+    printed = found[0].role if failure_moment.usable(book) is not None else ""
+    made = []
+    for ledger in found:
+        sharers = {name for names in together if ledger.role in names for name in names} - {ledger.role}
+        others = [
+            term
+            for role, other in zip(cast, found, strict=True)
+            if role.name in sharers
+            for term in colocated_roles.kept(book, role, other)
+        ]
+        if ledger.role == printed or ledger.usable is None or not others:
+            made.append(ledger)
+            continue
+        made.append(replace(ledger, usable=_left(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
+    return tuple(made)
+
+
+def _left(usable: Size, others: Size) -> Size:
+    ends = (usable.low - others.high, usable.high - others.low, usable.bytes - others.bytes)
+    return Size.between(*(max(0, end) for end in ends))
+
+
+@record
+class Drawn:
+    """What of a role's ledger no figure of a message changes. `kinds`: of groups that a rank exchanges with."""
+
+    moments: tuple[Moment, ...]
+    cards: int
+    kinds: int
+    host: Host
+    unknown: tuple[str, ...]
+    complete: bool
+
+
+def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, drawn: Drawn) -> Ledger:
+    role, first = cast[index], index == 0
+    here = first and _failed_here(book, role, cast)
+    failing, found, whole = None, drawn.moments, None
+    if here and found:
+        failing, then, whole = moments.failing(setup(book, role), list(found))
+        found = tuple(then)
+    capacity = book.size("log.capacity") or book.size("hardware.capacity")
+    return Ledger(
+        role=role.name,
+        gpus=drawn.cards,
+        moments=found,
+        capacity=capacity,
+        usable=_usable(book, role, drawn, capacity, printed=first),
+        failing=failing,
+        observed=failure_moment.observed(book) if here else None,
+        host=drawn.host,
+        unknown=drawn.unknown,
+        complete=drawn.complete,
+        whole=whole,
+    )
+
+
+def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[Drawn, ...]:
+    """What is drawn up for every role. Those of one process stand in each other's moments, so that each is set up once."""
+    jobs = [setup(book, role) for role in cast]
+    for job in jobs:
+        job.cast.extend(cast)
+        job.kin.update((other.role.name, other) for other in jobs)
+    return tuple(map(_of, jobs))
+
+
+def _of(job: Setup) -> Drawn:
+    shards = job.sharding
+    kinds = non_torch.groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
+    return Drawn(tuple(spanned(job, _moments)), shards.cards, kinds, host(job), job.unknown, _complete(job))
+
+
+_DRAWN = Memory(_drawn)
+
+
+def forget() -> None:
+    """Draw every moment anew: for measuring."""
+    _DRAWN.forget()
+
+
+def _moments(job: Setup) -> list[Moment]:
+    if job.role.name == "engine":
+        return moments.engine(job)
+    if job.role.predicts:
+        return moments.predicting(job)
+    return moments.trained(job) if job.role.trained else moments.frozen(job)
+
+
+def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
+    """Whether the failure in the log is this role's: no other is named, or none that its process is known to hold."""
+    named = book.word("log.role")
+    if "log.phase" not in book:
+        return False
+    return named in (None, role.name) or (not role.apart and all(each.name != named for each in cast))
+
+
+def _usable(book: FactBook, role: Role, drawn: Drawn, capacity: Size | None, *, printed: bool) -> Size | None:
+    """Free + allocated + unallocated at the failure, for the process that `printed` it; else capacity less context and communicators."""
+    figure = failure_moment.usable(book) if printed else None
+    if figure is not None:
+        moved = extra_models.moved_share(setup(book, role))
+        return figure if moved is None else figure + moved
+    if capacity is None:
+        return None
+    less = non_torch.context(book) + non_torch.modules() + non_torch.communicators(drawn.cards, drawn.kinds)
+    return Size.between(capacity.low - less.high, capacity.high - less.low, capacity.bytes - less.bytes)
+
+
+def _complete(job: Setup) -> bool:
+    """Whether no resident term and no activation is missing."""
+    if job.role.name == "engine":
+        return job.knows("P")
+    needs = [
+        "P",
+        "T",
+        "h",
+        "V",
+        *(["T_e"] if job.model and job.model.source else []),
+        *(["Pt"] if job.role.trained else []),
+        *(["N"] if job.sharding.scheme not in ("single", "ddp") else []),
+    ]
+    return job.knows(*needs)

@@ -1,0 +1,218 @@
+"""Every moment of one role: which terms are alive at which instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from diagnose.budget.model.ledger import Moment, Term, total
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.moments import failure_moment, in_process_roles, other_passes
+from diagnose.budget.terms import activations, comm_buffers, dora, extra_models, logits, pipeline_stages, training_states, vision_tower
+from diagnose.phrases import phrase
+from diagnose.record import replace
+from diagnose.units import Size, show
+
+
+def trained(job: Setup) -> list[Moment]:
+    """The moments of a role that learns, as they are from the second optimizer step on."""
+    held = other_passes.resident(job, moments=True)
+    live = [*held, *comm_buffers.gathered(job)]
+    seen = [*vision_tower.pixels(job), *vision_tower.tower_kept(job), *in_process_roles.joined(job)]
+    stem = activations.stem(job)
+    kept = [*compiled(job, activations.stored), *stem]
+    forward = [*live, *seen, *kept]
+    moving = comm_buffers.exchanged(job)
+    first_stage = pipeline_stages.in_flight(job)
+    waiting = forward if first_stage is job else [*live, *seen, *compiled(first_stage, activations.stored), *stem]
+    tower = [*live, *seen, *vision_tower.tower_working(job)]
+    copies = activations.cached(job)
+    found = [
+        Moment("load", (*other_passes.loading(job),)),
+        Moment("init", tuple(other_passes.resident(job, moments=False))),
+        Moment(
+            "forward_end", tuple(max([*forward, *copies, *moving, *dora.working(job)], tower, key=_bytes))
+        ),  # the tower works before the decoder keeps anything
+        Moment("loss_call", (*forward, *copies, *logits.at_call(job))),
+        Moment("loss_backward", (*forward, *logits.at_backward(job), *comm_buffers.backward_bucket(job))),
+        Moment("layer_backward", tuple(layer_backward(job, live, waiting))),
+        Moment("optimizer_step", tuple(optimizer_step(job, held))),
+    ]
+    compares = job.reference in ("copy", "adapter", "offload") or job.loss.always
+    if compares and job.loss.beside and job.knows("T") and not logits.fused(job):
+        after = [*logits.terms(job, job.loss.kept), *_second(logits.terms(job, job.loss.beside))]
+        found.append(Moment("reference_forward", (*forward, *after)))
+    if job.stage in table()["rollouts"] and job.role.policy:
+        found.append(Moment("generate", tuple(other_passes.generating(job))))
+        found += other_passes.scored(job, live)
+        found += other_passes.weight_sync(job, held)
+    return _roomier(
+        job,
+        found
+        + other_passes.evaluation(job, in_process_roles.between_steps(job, live))
+        + other_passes.saving(job, in_process_roles.between_steps(job, held)),
+    )
+
+
+def compiled(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
+    """What compiled layers keep: torch's partitioner computes norms and activation functions again from the products of matrices, and
+    keeps what fused kernels keep (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps
+    more: plain PyTorch is the upper end."""
+    plain = layers(job)
+    if not job.book.switch("train.compile") or job.framework in table()["compiles_no_layers"]:
+        return plain
+    most = {term.key: term.size.high for term in plain}
+    made = layers(replace(job, fused=True))
+    return [replace(term, size=Size.between(term.size.low, max(term.size.high, most.get(term.key, 0)), term.size.bytes)) for term in made]
+
+
+def _roomier(job: Setup, found: list[Moment]) -> list[Moment]:
+    """Where an engine in another process sleeps while this one trains, every moment but generation has its share as well."""
+    freed = extra_models.freed_by_sleep(job)
+    usable = None if freed is None else failure_moment.usable(job.book)
+    if freed is None or usable is None:
+        return found
+    return [moment if moment.name == "generate" else replace(moment, room=usable + freed) for moment in found]
+
+
+def _second(terms: list[Term]) -> list[Term]:
+    """The reference model's logits, named as such."""
+    return [replace(term, name=phrase("ledger.of_reference", name=term.name), key=f"reference_{term.key}") for term in terms]
+
+
+def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Term]:
+    """The first layer of backward with everything stored, the last with every gradient there, or the embedding behind it: the largest."""
+    working = [*compiled(job, activations.recomputed), *comm_buffers.backward_units(job), *comm_buffers.backward_bucket(job)]
+    working += [*comm_buffers.wide_reduction(job), *comm_buffers.exchanged(job), *in_process_roles.joined_gradients(job)]
+    head = activations.prepared_head(job)  # its backward is over
+    first = [term for term in [*forward, *working] if term not in head]
+    there = [term for term in live if term.key != "gradients_accumulated"]  # a part of all gradients
+    kept = any(term.group == "gradients" and term.size.bytes for term in there)
+    grown = [] if kept else training_states.gradients(job, resident=False)
+    there += in_process_roles.joined(job) if job.role.hosts else []  # its backward comes after this one
+    last = [*there, *grown, *working, *comm_buffers.root_gradients(job)]
+    end = [
+        *there,
+        *grown,
+        *in_process_roles.joined_gradients(job),
+        *comm_buffers.backward_bucket(job),
+        *training_states.embedding_gradient(job, kept=kept),
+    ]
+    return max(first, last, end, key=_bytes)
+
+
+def _bytes(terms: Iterable[Term]) -> int:
+    return sum([term.size.bytes for term in terms])
+
+
+def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
+    """What lies on the card between two passes (`held`), with every gradient there and what the step itself takes."""
+    static = [term for term in held if term.group != "gradients"]
+    kept = comm_buffers.gathered(job) if job.sharding.scheme == "zero3" else []
+    return [
+        *static,
+        *training_states.gradients(job, resident=False),
+        *kept,
+        *training_states.step_transient(job),
+        *in_process_roles.joined_step(job),
+    ]
+
+
+def predicting(job: Setup) -> list[Moment]:
+    """A job that does not train: loading, then what it generates or the logits of its batches. No layer keeps what it computes."""
+    held = [*training_states.weights(job), *comm_buffers.gathered(job)]
+    generates = other_passes.generates(job)
+    name = "generate" if generates and job.book.word("log.phase") != "eval" else "eval"
+    made = other_passes.generated(job) if generates else other_passes.evaluation_pass(job)
+    return [Moment("load", tuple(other_passes.loading(job))), Moment(name, (*held, *made))]
+
+
+def frozen(job: Setup) -> list[Moment]:
+    """A model that only computes: reference, reward."""
+    held = [*training_states.weights(job), *comm_buffers.gathered(job), *in_process_roles.beside(job, moments=True)]
+    found = [Moment("load", tuple(training_states.weights(job)))]
+    if not job.knows("T", "h", "V"):  # a reward model that no catalogue knows
+        return [*found, Moment("forward_end", tuple(held))]
+    if job.role.headless:
+        return [*found, Moment("forward_end", (*held, job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED)))]
+    return [*found, Moment("loss_call", (*held, job.term("logprob_logits", "logits", "8*T*V", source="fp32 logits and their log-softmax")))]
+
+
+def engine(job: Setup) -> list[Moment]:
+    """A rollout engine: its weights, then its cache in what is left of its share."""
+    held, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
+    if not held:
+        return []
+    others = in_process_roles.beside(job, moments=True)
+    return [Moment("load", (*held, *others)), Moment("generate", (*held, *cache, *others))]
+
+
+def failing(job: Setup, found: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
+    """The name of the moment of the failure, the moments with that one as it stood when the request failed, and the same whole."""
+    name = failure_moment.MOMENT.get(job.book.word("log.phase") or "")
+    if failure_moment.scores(job.book) and any(moment.name == "logprob" for moment in found):
+        name = "logprob"
+    if name == "backward":  # a role that does not train has none
+        backward = [moment for moment in found if moment.name in ("loss_backward", "layer_backward")]
+        name = max(backward, key=lambda moment: _bytes(moment.terms)).name if backward else None
+    stands = next((moment for moment in found if moment.name == name), None)
+    if name is None or stands is None:
+        return None, found, None
+    then = Moment(name, tuple(at_failure(job, stands)), stands.room)
+    return name, [then if moment.name == name else moment for moment in found], stands
+
+
+def at_failure(job: Setup, stands: Moment) -> list[Term]:
+    """The terms of a moment without the optimizer state that no step has made yet, and only as far as the pass had come."""
+    seen = failure_moment.observed(job.book)
+    exist = failure_moment.stepped(job.book, job)
+    if exist is None:
+        exist = _explained_with_moments(job, stands, seen)
+    if stands.name == "optimizer_step" and not exist and seen is not None:
+        return _during_first_step(job, seen)
+    if stands.name in ("eval", "logprob") and not (job.role.predicts and other_passes.generates(job)):
+        asked = other_passes.evaluating(job) if stands.name == "eval" else other_passes.scoring(job)
+        return [*(term for term in stands.terms if term.group != "logits"), *failure_moment.before_loss_block(asked or job)]
+    if stands.name not in ("forward_end", "loss_call"):
+        there = [term for term in stands.terms if term.key not in failure_moment.REQUESTED]
+        return there if exist else _without_moments(job, there)
+    held = [
+        *other_passes.resident(job, moments=exist),
+        *vision_tower.pixels(job),
+        *vision_tower.tower_kept(job),
+        *in_process_roles.joined(job),
+    ]
+    static = [*held, *comm_buffers.gathered(job)]
+    if stands.name == "loss_call":
+        return [*static, *activations.stored(job), *activations.cached(job), *activations.stem(job), *failure_moment.before_loss_block(job)]
+    if any(term.key == "vision_layer" for term in stands.terms):
+        return [*static, *(term for term in vision_tower.tower_working(job) if term.key not in failure_moment.REQUESTED)]
+    early = [*held, *comm_buffers.gathered(job, early=True)]
+    part = failure_moment.partial_forward(job, early, seen) if seen is not None else None
+    return [*static, *activations.stored(job), *activations.stem(job)] if part is None else [*early, *part]
+
+
+def _during_first_step(job: Setup, seen: Size) -> list[Term]:
+    """The first step creates the moments one by one: what is allocated beyond everything else is what there was of them."""
+    every = optimizer_step(job, other_passes.resident(job, moments=True))
+    others = [term for term in every if term.key != "moments" and not term.key.startswith("step_")]
+    full = total([term.size for term in training_states.moments(job)])
+    rest = total([term.size for term in others])
+    if not full.bytes:
+        return others
+    there = max(0, min(full.bytes, seen.bytes - rest.bytes))
+    symbols = f"max(0, min({full.bytes}, {seen.bytes} - {rest.bytes}))"
+    made = job.term("moments_so_far", "optimizer_states", symbols, source="allocated less everything else", full=show(full.bytes))
+    return [*others, replace(made, size=Size.between(0, full.high, there))]
+
+
+def _explained_with_moments(job: Setup, stands: Moment, seen: Size | None) -> bool:
+    """Without a step count: the moments exist unless what surely lies on the card would exceed what was allocated."""
+    if seen is None or stands.name in ("load", "init"):
+        return stands.name not in ("load", "init")
+    return total([term.size for term in other_passes.resident(job, moments=True)]).low <= seen.high
+
+
+def _without_moments(job: Setup, terms: list[Term]) -> list[Term]:
+    never = training_states.moments(job, exist=False)
+    return [replacement for term in terms for replacement in (never if term.key == "moments" else [term])]

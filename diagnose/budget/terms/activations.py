@@ -1,0 +1,241 @@
+"""What the decoder layers and the stem keep for backward, and what recomputing one layer takes; the widths are those of layer.py."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span, term
+from diagnose.budget.model.ledger import Term, total
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.model.trainable_params import layers_without
+from diagnose.budget.terms import adapter_inputs, dequantized_weights, dora, encoder_decoder, prompt_adapters, uneven_layers
+from diagnose.budget.terms.attention_scores import additive_masks, unfused
+from diagnose.budget.terms.chunked_loss import fused, whole
+from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
+from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts
+from diagnose.budget.terms.layer_mode import autocasts, double, padded, surely_padded, upcast, wide
+from diagnose.budget.terms.weight_terms import adapter_width, prepared, whole_module
+
+SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
+
+AUTOCAST = "torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast"
+
+__all__ = ["SAVED", "Layer", "layer", "layers", "recomputed", "recomputes", "shared_mask", "stem", "stored"]
+
+
+def shared_mask(job: Setup) -> list[Term]:
+    """One mask for all layers (SDPA with padding): additive before 4.53, boolean from then on; beside eager scores it is nothing."""
+    if job.attention != "sdpa" or not padded(job) or not job.knows("B", "s"):
+        return []
+    low, boolean = "" if surely_padded(job) else "0*B*s*s", additive_masks(job)
+    source = "transformers masking_utils.py sdpa_mask" if boolean else "transformers _prepare_4d_causal_attention_mask"
+    return [job.term("mask", "activations", "B*s*s" if boolean else "2*B*s*s", low=low, source=source)]
+
+
+def stem(job: Setup) -> list[Term]:
+    """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
+    if not job.knows("h", "T"):
+        return []
+    each, source = _final(job), SAVED
+    if offloaded(job) and job.framework in table()["offloads_final_norm"]:  # a head that learns keeps its input
+        each, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
+    return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
+
+
+def _scaled_logits(job: Setup) -> list[Term]:
+    """What the head gives before the scale that learns beside it."""
+    if not prompt_adapters.scales(job) or job.role.headless or not job.knows("V"):
+        return []
+    return [job.term("logits_unscaled", "logits", f"{4 if double(job) else 2}*T*V", source=prompt_adapters.SOURCE)]
+
+
+def offloaded(job: Setup) -> bool:
+    """Whether checkpoints wait on the host."""
+    return job.checkpointing == "offload" or job.book.switch("train.activation_offload") is True
+
+
+def prepared_head(job: Setup) -> list[Term]:
+    """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
+    if not prepared(job) or not job.trainable.lora or not autocasts(job) or wide(job) or not job.knows("V", "h"):
+        return []  # wide: among the copies of all weights
+    if job.framework in table()["quantizes_head"] or job.role.headless or fused(job):  # losses that make the logits read it themselves
+        return []
+    return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
+
+
+#: Losses that form the logits anew in backward keep the head's input for it, even where the head is frozen.
+RECOMPUTED_LOGITS = ("chunked", "cut_cross_entropy")
+
+
+def _final(job: Setup) -> int:
+    """Bytes per token and width: the norm's copy of its input, its product, the input of the head."""
+    kind = job.model.norm_kind if job.model else "rms"
+    bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
+    if job.trainable.lora:
+        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole(job) is None
+        product = prompt_adapters.scales(job) and kind != "layernorm"  # a norm that learns keeps it
+        return (double(job) + 1) * 2 * (again + product) + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
+    if kind == "layernorm":
+        return 8 if double(job) else 6 if wide(job) or bare else 4
+    return 12 if double(job) else 10 if wide(job) or kind == "rms_wide" else 8
+
+
+def copied(job: Setup) -> list[Term]:
+    """16-bit copies of fp32 weights that autograd keeps under autocast until each layer's backward; with checkpointing only the
+    head's, which is not recomputed."""
+    if not wide(job) or not job.role.trained or not job.knows("V", "h") or job.model is None:
+        return []
+    if not recomputes(job):
+        return [_copies(job, "2*P_c")]
+    return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
+
+
+def cached(job: Setup) -> list[Term]:
+    """With checkpointing autocast's cache holds the copies of weights that learn until the outermost region ends, through the loss."""
+    if job.trainable.lora and recomputes(job):
+        return adapters_cast(job)
+    if not wide(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
+        return []
+    return [_copies(job, "2*(P_c - V*h)")]
+
+
+def adapters_cast(job: Setup) -> list[Term]:
+    """The 16-bit copies that autocast makes of fp32 adapters."""
+    if not job.trainable.lora or not job.role.trained or not autocasts(job) or adapter_width(job) != 4 or not job.knows("Pt"):
+        return []
+    if job.sharding.scheme.startswith("fsdp"):  # gathered in 16 bits
+        return []
+    whole = job.trainable.saved and whole_module(job) != 4
+    return [job.term("adapter_copies", "weights", "2*(Pt - P_s)" if whole else "2*Pt", source=AUTOCAST)]
+
+
+def _copies(job: Setup, symbols: str) -> Term:
+    """The matrices that linears read; grouped products of experts and embeddings are not cast."""
+    model = job.model
+    assert model is not None
+    experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
+    linears = model.text_params - model.embedding_params - model.head_params - experts + model.h * model.per_layer
+    values: dict[str, Number] = {**job.values, "P_c": -(-linears // job.sharding.model_parallel) + model.V * model.h}
+    return term("autocast_copies", "weights", symbols, values, source=AUTOCAST)
+
+
+def adapted_experts(job: Setup, count: str) -> list[Term]:
+    """Expert weights with their adapter's part added, whole in 16 bits, which autograd keeps for `count` layers where PEFT wraps
+    the one tensor of all experts. Releases of PEFT that cannot wrap it leave the experts alone: the lower end."""
+    if not job.knows("h", "f_e", "E") or not adapts_experts(job) or not merged_experts(job):
+        return []
+    each = 4 if double(job) else 2
+    symbols = f"{count}*{each}*3*h*f_e*E"
+    return [job.term("expert_copies", "weights", symbols, low="0", source="PEFT tuners/lora/layer.py ParamWrapper")]
+
+
+#: Outputs that the policy of torchtitan and torchtune keeps inside a layer, beside its input and that of the MLP: of attention, and of
+#: every second product of matrices (query, value, gate). The layer's own are not computed again.
+SECOND = "4*q + 2*k + 2*f"
+SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training/_activation_checkpointing.py"
+
+
+def checkpoints(job: Setup) -> list[Term]:
+    """One hidden state per layer; fp32 where the residual stream is fp32."""
+    each = 4 if wide(job) or double(job) or upcast(job) else 2
+    if offloaded(job):
+        return [job.term("checkpoints_offloaded", "activations", f"2*{each}*h*T", source="two layers in flight, the rest on the host")]
+    if job.checkpointing == "selective":
+        high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
+        # The MLP's output, which no backward reads, is kept by the policy, and not by a compiled layer (torch/_functorch/partitioners.py).
+        compiled = job.book.switch("train.compile") is True and job.framework not in table()["compiles_no_layers"]
+        inputs = "2*h" if compiled else "4*h"
+        return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
+    return [job.term("checkpoints", "activations", f"{each}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
+
+
+def stored(job: Setup) -> list[Term]:
+    """What all layers keep until backward, those of an encoder beside the decoder among them."""
+    other = encoder_decoder.source(job)
+    beside = [] if other is None else encoder_decoder.of_source([*_stored(other), *stem(other)])
+    return [*_stored(job), *beside]
+
+
+def _stored(job: Setup) -> list[Term]:
+    if not job.role.trained or not job.knows("h", "L", "T"):
+        return []
+    if recomputes(job):
+        return [*shared_mask(job), *checkpoints(job), *adapter_inputs.past_checkpoints(job), *uneven_layers.embedded(job), *copied(job)]
+    kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
+    kept += [*encoder_decoder.crossing(job, "L"), *encoder_decoder.relative(job, "L")]
+    beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
+    return [*beside, *kept, *uneven_layers.embedded(job), *unfused(job), *dequantized_weights.in_all_layers(job)]
+
+
+def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
+    """Complete layers: `count` of them (a letter or a number), the first `dense` of which are not sparse."""
+    made = layer(job)
+    terms: list[Term] = []
+    if made.sparse:
+        if dense and dense != "0":
+            terms.append(job.term("layers_dense", "activations", f"{dense}*({made.dense})*T", source=SAVED, layers=_said(job, dense)))
+        sparse = f"({count} - {dense})" if dense and dense != "0" else count
+        terms += adapted_experts(job, sparse)
+        terms.append(job.term("layers_sparse", "activations", f"{sparse}*({made.sparse})*T", source=SAVED, layers=_said(job, count, dense)))
+    else:
+        terms.append(job.term("layers", "activations", f"{count}*({made.dense})*T", source=SAVED, layers=_said(job, count)))
+    scores = made.scores if job.checkpointing != "selective" else ""  # computed again where the rest is kept
+    if scores and job.knows("B", "a", "s"):
+        key = "scores" if job.attention == "eager" else "masks"
+        group = "attention_scores" if job.attention == "eager" else "activations"
+        open_mask = key == "masks" and not surely_padded(job)
+        low = f"0*{made.scores}" if open_mask else ""
+        terms.append(job.term(key, group, f"{count}*{made.scores}", low=low, source=SAVED, layers=_said(job, count)))
+    return terms
+
+
+def _said(job: Setup, count: str, less: str = "") -> int:
+    """How many layers a count in letters or figures means."""
+
+    def number(text: str) -> int:
+        value = job.values.get(text, text or 0)
+        return int(value.mid) if isinstance(value, Span) else int(value)
+
+    return number(count) - number(less)
+
+
+def dequantized(job: Setup) -> list[Term]:
+    """The weight that is being multiplied, whole in 16 bits, of a base that bitsandbytes or torchao quantised: one linear at a time."""
+    word = job.book.word("model.quantization")
+    if not job.trainable.lora or word not in table()["dequantizes"]["words"]:
+        return []
+    return [job.term("dequantized", "weights", "2*h*f", source=table()["dequantizes"]["source"])]
+
+
+def recomputed(job: Setup) -> list[Term]:
+    """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it; of decoder and encoder that
+    of the larger."""
+    other = encoder_decoder.source(job)
+    beside = [] if other is None else encoder_decoder.of_source(_recomputed(other))
+    return max(_recomputed(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)
+
+
+def _recomputed(job: Setup) -> list[Term]:
+    if not job.role.trained or not job.knows("h", "f", "T"):
+        return []
+    made = layer(job)
+    saves = made.sparse or made.dense
+    if not recomputes(job):
+        alone = job.term("layer_transient", "activations", f"({made.transient})*T", source=SAVED)
+        return [alone, *dequantized(job), *uneven_layers.embedded_backward(job)]
+    there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
+    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
+    terms += [*dequantized(job), *uneven_layers.embedded_backward(job), *unfused(job, f"{saves} + {made.transient} - ({made.before_mlp})")]
+    terms += [*encoder_decoder.crossing(job, ""), *encoder_decoder.relative(job, "")]
+    terms += [*dequantized_weights.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({made.transient})*T")]
+    if made.sparse:
+        terms += adapted_experts(job, "1")
+    if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):
+        terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
+    if not made.scores or not job.knows("B", "a", "s"):
+        return terms
+    if not made.score_transient:
+        low = "" if surely_padded(job) else f"0*{made.scores}"
+        return [*terms, job.term("masks", "activations", made.scores, low=low, source=SAVED, layers=1)]
+    # The gradients of the MLP are gone when those of the scores exist: together they are the upper end.
+    both = f"{made.scores} + {made.score_transient}"
+    return [*terms, job.term("scores_backward", "attention_scores", both, low=made.scores, source=SAVED)]

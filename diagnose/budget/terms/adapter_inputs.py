@@ -1,0 +1,108 @@
+"""What adapters on the linears of a layer keep for backward beside what the layer keeps, in bytes per token."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import dora, prompt_adapters
+from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts, shares
+from diagnose.budget.terms.layer_mode import Mode, adapter_copies
+from diagnose.catalogue import Model
+from diagnose.units import Version
+
+
+def dense(job: Setup, how: Mode) -> list[str]:
+    """Of a layer with one MLP."""
+    found = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
+    return [part for part in [*found, *dora.outputs(job, how), *prompt_adapters.kept(job, how)] if part]
+
+
+def sparse(job: Setup, how: Mode) -> list[str]:
+    """Of a layer with experts."""
+    inputs = _inputs(job, how, sparse=True)
+    return [inputs] if inputs else []
+
+
+def entrances(model: Model | None) -> int:
+    """How many tensors the linears of attention and MLP read: one where both stand behind the same norm."""
+    return 1 if model and model.parallel and model.norms == 1 else 2
+
+
+def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
+    """Inputs of the adapters: shared, or a copy each in the adapter's or autocast's precision; a mask more with dropout."""
+    if not how.lora:
+        return ""
+    names, model = job.trainable.names, job.model
+    merged = sparse and merged_experts(job)
+    into = _wrapped_reads(names, model, shared=not merged, sparse=sparse)
+    out = "a*d_v" if model and model.latent else "q"
+    widths = [f"{sum(into)}*h"] if sum(into) else []
+    widths += [out] if "o" in names else []
+    if model and model.latent:
+        widths += ["r_q"] if model.latent.q_rank and "q" in names else []
+        widths += ["r_kv"] if "k" in names or "v" in names else []
+    if "down" in names:
+        widths += ([] if merged or not shares(model) else ["f_s"]) if sparse else ["f"]
+    if sparse and adapts_experts(job) and not merged_experts(job):
+        reads = sum(name in names for name in ("gate", "up"))
+        widths += [f"{reads}*k_e*h"] if reads else []
+        widths += ["k_e*f_e"] if "down" in names else []
+    if how.cast == 0 and not job.trainable.dropout:
+        distinct = min(sum(count > 0 for count in into), entrances(model))
+        low = [f"{how.each}*{width}" for width in widths if width.startswith("r_")]
+        return " + ".join(part for part in [f"{how.each * distinct}*h" if distinct else "", *low] if part)
+    if not widths:
+        return ""
+    return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
+
+
+def _quantised_inputs(job: Setup, how: Mode) -> str:
+    """bitsandbytes before 0.43.2 keeps the input of every 4-bit linear (autograd/_functions.py MatMul4Bit), but for that of o_proj,
+    which attention keeps, and those that an adapter shares. A mixture of experts counts as dense here."""
+    if not how.lora or not _keeps_quantised_inputs(job):
+        return ""
+    names = job.trainable.names if how.cast == 0 and not job.trainable.dropout else ()
+    reads = [f"{how.each}*h" for group in (("q", "k", "v"), ("gate", "up")) if not any(name in names for name in group)]
+    return " + ".join(part for part in [*reads, "" if "down" in names else f"{how.each}*f"] if part)
+
+
+def _keeps_quantised_inputs(job: Setup) -> bool:
+    """Whether a 4-bit linear of bitsandbytes keeps its input, as an attribute of the graph's node, not as a saved tensor."""
+    release = job.book.version("version.bitsandbytes")
+    return release is not None and release < Version("0.43.2") and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")
+
+
+def past_checkpoints(job: Setup) -> list[Term]:
+    """What the layers keep although they are computed again: checkpointing that is not reentrant runs the forward pass with a graph and
+    takes the saved tensors out of it, but not what a node keeps as an attribute: the inputs of 4-bit linears (`_quantised_inputs`)."""
+    kept = job.trainable.lora and job.framework in table()["not_reentrant"] and _keeps_quantised_inputs(job)
+    if not kept or not job.knows("h", "q", "f", "L", "T"):
+        return []
+    source = "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors; torch/utils/checkpoint.py _checkpoint_without_reentrant_generator"
+    reads = "h" if entrances(job.model) == 1 else "2*h"
+    return [job.term("quantised_inputs", "activations", f"2*({reads} + q + f)*L*T", source=source)]
+
+
+def _padded_outputs(job: Setup, how: Mode) -> str:
+    """Adapters on some of queries, keys and values of one projection, whose outputs are copied into a whole one: backward keeps them."""
+    names = job.trainable.names
+    widths = [letter for name, letter in (("q", "q"), ("k", "k"), ("v", "k")) if name in names]
+    if not how.lora or job.framework not in table()["pads_qkv"] or not 0 < len(widths) < 3:
+        return ""
+    return f"{how.each}*({' + '.join(widths)})"
+
+
+def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool, sparse: bool) -> tuple[int, int]:
+    """How many wrapped linears read the input of attention, and of the MLP (of the shared expert in a sparse layer)."""
+    attention = sum(name in names for name in ("q", "k", "v"))
+    if model and model.latent:
+        attention = ("q" in names) + ("k" in names or "v" in names)
+    elif model and model.fused_qkv:
+        attention = min(1, attention)
+    reads = sum(name in names for name in ("gate", "up"))
+    if sparse:
+        return attention, reads if shared and shares(model) else 0
+    if model and (model.fused_gate_up or not model.gated):
+        reads = min(1, reads)
+    return attention, reads

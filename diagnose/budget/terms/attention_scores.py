@@ -1,0 +1,73 @@
+"""Attention scores and masks: of eager attention, of SDPA where it has a mask, and where no fused kernel takes it."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms.layer_mode import Mode, mode, padded
+from diagnose.units import Version
+
+MATH = "ATen native/transformers/attention.cpp _scaled_dot_product_attention_math; transformers integrations/sdpa_attention.py"
+
+#: Flash attention's widest head (ATen native/transformers/cuda/sdp_utils.cpp check_head_dim_size_flash).
+WIDEST_HEAD = 256
+
+
+def score(job: Setup, how: Mode) -> int:
+    """Bytes per element of the scores: an fp32 softmax and its 16-bit copy; capped scores keep their tanh; a softmax in the
+    values' own precision (GPT-2; fp32 under autocast) keeps a dropout's mask and product."""
+    model = job.model
+    if model and model.native_softmax:
+        softmax = 4 if how.own else how.attended
+        copy = how.attended if how.own or model.attention_dropout else 0
+        return softmax + copy + (1 if model.attention_dropout else 0)
+    softmax = 4 if how.attended == 4 else 6
+    return softmax + (how.attended if model and model.softcap else 0)
+
+
+def scores_of(job: Setup, how: Mode, each: int) -> str:
+    """The scores of one layer, `each` bytes per element. Disentangled attention (DeBERTa) keeps its mask, the places where queries and keys
+    look up their distance, and what they gave for every distance (transformers modeling_deberta_v2.py disentangled_attention_bias)."""
+    if job.model is None or not job.model.disentangled:
+        return f"{each}*B*a*s*s"
+    return f"(({each}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
+
+
+def additive_masks(job: Setup) -> str:
+    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it; the bias of T5, with the
+    mask added to it, has the heads' own."""
+    if job.attention == "sdpa" and job.model is not None and job.model.relative_bias:
+        masked = " + 1" if job.model.source else ""  # the boolean mask of a decoder
+        return f"({mode(job).attended}*a{masked})*B*s*s"
+    release = job.book.version("version.transformers")
+    keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and padded(job)
+    return f"{mode(job).attended}*B*s*s" if keeps else ""
+
+
+def broadcasts(job: Setup) -> bool:
+    """Whether one key head meets all queries without being repeated (Falcon with multi_query); a fused kernel would want as many of
+    both."""
+    return job.model is not None and job.model.broadcasts and job.attention in ("eager", "sdpa")
+
+
+def unfused(job: Setup, gone: str = "") -> list[Term]:
+    """Scores that SDPA computes as a whole, in fp32, because no fused kernel takes them: of a key head that is broadcast; and of heads
+    wider than flash attention takes, because the memory-efficient kernel knows no shared keys, which without a mask are not repeated.
+    More rows than one may have padding, a mask and none of that.
+
+    Every layer keeps the softmax. In the one in backward its gradient and that of the scores come on top, when `gone` bytes per token of
+    the layer, those of its MLP, are not there any more.
+    """
+    model, release = job.model, job.book.version("version.transformers")
+    if model is None or job.attention != "sdpa" or not job.knows("B", "a", "s"):
+        return []
+    wide = model.uneven is not None and model.uneven.wide_d > WIDEST_HEAD and model.kv < model.a
+    recent = (release is None or release >= Version("4.56")) and not padded(job)
+    if not broadcasts(job) and not (wide and recent):
+        return []
+    every = f"/{model.uneven.every}" if model.uneven else ""
+    symbols = f"max(4*B*a*s*s, 12*B*a*s*s - ({gone})*T)" if gone else f"4*B*a*s*s*L{every}"
+    if wide and job.stage in table()["rollouts"] and job.values["B"] != 1:  # prompts and completions are padded to the longest
+        return [job.term("scores_math", "attention_scores", f"0*({symbols})", high=symbols, source=MATH)]
+    return [job.term("scores_math", "attention_scores", symbols, source=MATH)]

@@ -1,0 +1,162 @@
+"""Losses that never hold all fp32 logits: fused with the output head, or computed chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diagnose.budget.model.formulas import Number, Span, formula, term
+from diagnose.budget.model.ledger import Term, total
+from diagnose.budget.model.loss_table import losses
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table, within
+
+#: Chunks of torchtune's and XTuner's chunked cross entropy.
+CHUNKS = 8
+
+
+def fused(job: Setup) -> str:
+    """The kernel that spares the logits here; "" where there is none. Fused cross entropy serves supervised losses; preference and RL
+    losses need log-probabilities, which chunks serve, and Liger where a release of the trainer hands it pairs or completions."""
+    asked = job.book.word("train.loss_kernel") or "none"
+    if asked in ("none", "chunked"):
+        return asked if asked == "chunked" else ""
+    if asked == "compiled" and job.framework not in losses()["compiled_loss"]:
+        return ""
+    if job.stage in ("sft", "pt") or (asked == "unsloth" and job.stage in table()["rollouts"]):
+        return asked
+    wired, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
+    known = asked == "liger" and wired is not None and release is not None
+    return asked if known and job.stage in wired["stages"] and within(wired["releases"], release) else ""
+
+
+def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
+    """What such a loss holds during its call, or at the start of backward."""
+    if not job.knows("T", "V", "h", "s") or job.role.headless:
+        return []
+    which = fused(job)
+    if which == "chunked":
+        waiting = _head_chunk_by_chunk(job) if backward else []
+        return max(_chunked(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
+    if which == "liger":
+        return _liger(job, backward) if job.stage in ("sft", "pt") else _pair(job)
+    if which == "compiled":
+        source = losses()["compiled_loss"][job.framework]
+        gradient = [job.term("logits_gradient", "logits", "2*T*V", source=source)] if backward else []
+        return [job.term("logits_16", "logits", "2*T*V", source=source), *gradient]
+    head = _head(job, "2")
+    if which == "unsloth":  # a cut cross entropy, or one kernel over all 16-bit logits, by card and release
+        source = "Unsloth: fused cross entropy, or its kernel on 16-bit logits"
+        return [job.term("loss_fused", "logits", f"2*h*T{head}", high=f"max(2*h*T{head}, 4*T*V)", source=source)]
+    return [job.term("loss_fused", "logits", f"2*h*T{head}", source="Cut Cross-Entropy")]
+
+
+def _head(job: Setup, each: str) -> str:
+    """So many bytes per element of an output head that learns."""
+    return "" if job.trainable.lora else f" + {each}*V*h"
+
+
+def _width(job: Setup) -> int:
+    """Bytes per element of the output head's gradient: those of the weight."""
+    return 4 if job.precision.weight == 4 else 2
+
+
+def _liger(job: Setup, backward: bool) -> list[Term]:
+    """Logits a chunk at a time; the gradients of hidden states and head are made in the forward pass and wait for backward."""
+    values: dict[str, Number] = {**job.values, "R_c": chunk_rows(job)}
+    width, source = _width(job), "Liger ops/fused_linear_cross_entropy.py"
+    if backward:
+        return [term("loss_fused", "logits", f"2*h*T{_head(job, str(width))}", values, source=source)]
+    release, entries = job.book.version("version.liger"), losses()["liger"]["releases"]
+    may = [entry for entry in entries if within(entry["version"], release)]
+    likely = next((entry for entry in may if entry.get("presumed")), may[-1])
+
+    def text(entry: dict[str, Any], product: str) -> str:
+        extra = min(entry.get(product, entry["product"]), width if width == 4 else 6)
+        return f"{entry['chunk']}*R_c*V + 2*h*T{_head(job, str(width + extra))}"
+
+    least = min((text(entry, "product") for entry in may), key=lambda symbols: _evaluated(symbols, values))
+    most = max((text(entry, "most") for entry in may), key=lambda symbols: _evaluated(symbols, values))
+    return [term("loss_fused", "logits", text(likely, "product"), values, low=least, high=most, source=source)]
+
+
+def _evaluated(symbols: str, values: dict[str, Number]) -> float:
+    size = formula(symbols).evaluate(values)
+    return size.mid if isinstance(size, Span) else size
+
+
+def _pair(job: Setup) -> list[Term]:
+    """Liger's preference and policy losses: one pair or completion at a time, the sum of the head's gradients (made even of a head that
+    is frozen), and either the blocks of the softmax or, when those are gone, the chunk's own gradient of the head."""
+    kind = losses()["liger"]["pair"]
+    letter = "G" if job.knows("G") else "s"
+    rows = f"2*{letter}" if job.stage in table()["pairs"] else letter
+
+    def text(each: str) -> str:
+        return f"max({each}*{rows}*V, 2*{rows}*V + 2*V*h) + 2*h*T + 2*V*h"
+
+    least, figure, most = (text(str(kind[name])) for name in ("least", "bytes", "most"))
+    return [job.term("loss_fused", "logits", figure, low=least, high=most, source=kind["source"])]
+
+
+def _chunked(job: Setup) -> list[Term]:
+    """The logits of one chunk of rows, with what the loss makes of them, beside all logits where it gets those."""
+    kinds = losses()["chunked_loss"]
+    kind: dict[str, Any] = kinds.get(job.framework, kinds["other"])
+    rows, tile = job.book.count("train.loss_chunk_rows"), job.book.count("train.loss_tile_bytes")
+    if rows is None and tile is not None:
+        rows = max(1, tile // (4 * int(job.values["V"])))  # type: ignore[arg-type]
+    rows = kind.get("rows") if rows is None else rows
+    head = f" + {kind['head']}*V*h" if kind.get("head") else ""
+    chunk = f"(T/{CHUNKS})*V" if rows is None else "min(R_c, T)*V"
+    values: dict[str, Number] = job.values if rows is None else {**job.values, "R_c": rows}
+    least, figure, most = (f"{each}*{chunk}{head}" for each in _compiled(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
+    return [*_on_logits(job), term("loss_chunked", "logits", figure, values, low=least, high=most, source=kind["source"])]
+
+
+def _compiled(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
+    """Bytes per logit, least, figure and most: of the compiled loss, of the plain one, or between them where nobody says."""
+    said = job.book.switch("train.compile")
+    if said is None:
+        return min(compiled, plain), (compiled + plain) // 2, max(compiled, plain)
+    return (compiled,) * 3 if said else (plain,) * 3
+
+
+def _on_logits(job: Setup) -> list[Term]:
+    """All logits and what the loss of every chunk keeps, where the model makes its logits first and the loss then goes chunk by chunk."""
+    rule = whole(job)
+    if rule is None:
+        return []
+    least, figure, most = (f"{each}*T*V" for each in _compiled(job, rule.get("compiled", rule["kept"]), rule["kept"]))
+    key = "logits_fp32" if rule["logits"] == 4 else "logits_16"
+    return [
+        job.term(key, "logits", f"{rule['logits']}*T*V", source=rule["source"]),
+        job.term("log_softmax", "logits", figure, low=least, high=most, source=rule["source"]),
+    ]
+
+
+def whole(job: Setup) -> dict[str, Any] | None:
+    """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
+    rules = losses()["on_logits"]
+    said = job.book.switch("train.logits_materialised")
+    return rules.get(job.framework, rules["other"]) if (job.framework in rules if said is None else said) else None
+
+
+def _head_chunk_by_chunk(job: Setup) -> list[Term]:
+    """Backward of a head that was applied chunk by chunk: the losses of all chunks come first, then every chunk's gradient of the head is
+    added to the sum, while the other chunks' 16-bit gradients of the logits wait."""
+    rule = whole(job)
+    if rule is None or job.trainable.lora:
+        return []
+    return [
+        job.term("logits_gradient", "logits", f"2*(T - T/{CHUNKS})*V", source=rule["source"]),
+        job.term(
+            "head_gradients", "gradients", f"2*{_width(job)}*V*h", source="torch/csrc/autograd/input_buffer.cpp: a sum and what is added"
+        ),
+    ]
+
+
+def chunk_rows(job: Setup) -> int:
+    """Liger's rule: the next power of two of T / ceil(V/h)."""
+    tokens, vocabulary, width = (job.values[name] for name in ("T", "V", "h"))
+    count, parts = (tokens.mid if isinstance(tokens, Span) else tokens), max(1, -(-vocabulary // width))  # type: ignore[operator]
+    return int(1 << (max(1, int(-(-count // parts))) - 1).bit_length())

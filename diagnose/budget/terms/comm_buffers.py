@@ -1,0 +1,206 @@
+"""Buffers that gather parameters and reduce gradients."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import training_states
+from diagnose.budget.terms.training_states import ZERO
+from diagnose.budget.terms.weight_terms import quantised
+from diagnose.units import Version
+
+#: From this prefetch size on the coordinator keeps gathering until the limit of live parameters: DeepSpeed's default.
+EAGER_PREFETCH = 50_000_000
+
+
+def resident_bucket(job: Setup) -> list[Term]:
+    """ZeRO-3 holds its reduce bucket from initialisation on."""
+    return _bucket(job, "2") if job.role.trained and job.sharding.scheme == "zero3" else []
+
+
+def backward_bucket(job: Setup) -> list[Term]:
+    """ZeRO-1 and 2 take theirs at the start of every backward, twice where reduction overlaps it."""
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.framework in table()["main_weights"]:
+        return []
+    return _bucket(job, "2*2" if job.book.switch("zero.overlap_comm") else "2")
+
+
+def staging(job: Setup) -> list[Term]:
+    """ZeRO-1 and 2 bring gradients back from the host through a buffer as large as the largest parameter, made at initialisation."""
+    away = job.sharding.offload_optimizer and job.sharding.scheme in ("zero1", "zero2")
+    if not away or not job.role.trained or job.trainable.lora or job.framework in table()["main_weights"] or not job.knows("V", "h"):
+        return []
+    source = "DeepSpeed zero/stage_1_and_2.py temp_grad_buffer_for_gpu_offload"
+    return [job.term("offload_staging", "comm_buffers", "2*V*h", source=source)]
+
+
+def asked(job: Setup, name: str) -> int | None:
+    """A bucket size that a file, log or user states. Under an HF integration a default states nothing: what is left out there
+    may be DeepSpeed's default or the integration's own value from the hidden size."""
+    fact = job.book.fact(name)
+    if fact is None or (fact.origin == "default" and not job.sharding.hands_on):
+        return None
+    return job.book.count(name)
+
+
+def _bucket(job: Setup, each: str) -> list[Term]:
+    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    if size is not None:
+        return [job.term("reduce_bucket", "comm_buffers", f"{each}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
+    if job.sharding.hands_on or not job.knows("h"):
+        return [job.term("reduce_bucket", "comm_buffers", f"{each}*{default}", source="DeepSpeed zero/config.py reduce_bucket_size")]
+    high = f"max({each}*{default}, {each}*h*h)"
+    return [job.term("reduce_bucket", "comm_buffers", f"{each}*h*h", high=high, source="accelerate: reduce_bucket_size auto = h*h")]
+
+
+def secondary(job: Setup) -> list[Term]:
+    """The second partition of ZeRO++ (hpZ), from which backward gathers within a node; the first forward makes it. Weights in few bits
+    have none."""
+    if not job.knows("P", "N_2") or quantised(job.book):
+        return []
+    return [job.term("weights_second", "weights", "2*P/N_2", source="DeepSpeed zero/partition_parameters.py ds_secondary_tensor")]
+
+
+def wide_reduction(job: Setup) -> list[Term]:
+    """Gradients on their way in fp32, where DeepSpeed reduces in more than they have: the bucket's cast and what it is reduced into.
+    A sequence parallel group reduces so unless told otherwise."""
+    said, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.framework in table()["main_weights"]:
+        return []
+    if said != "fp32" and not (said is None and parallel):
+        return []
+    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    bucket = str(size) if size is not None else str(default) if job.sharding.hands_on or not job.knows("h") else "h*h"
+    low, source = "" if said == "fp32" else "0", "DeepSpeed runtime/engine.py communication_data_type; zero/stage3.py, stage_1_and_2.py"
+    return [job.term("reduce_wide", "comm_buffers", f"(4 + 4)*{bucket}", low=low, source=source)]
+
+
+def ddp_buckets(job: Setup) -> list[Term]:
+    """DDP copies gradients into buckets unless they are views of them."""
+    if job.sharding.scheme != "ddp" or not job.role.trained or not job.knows("Pt"):
+        return []
+    each = "4" if job.trainable.lora or job.precision.weight == 4 else "2"
+    source = "torch DistributedDataParallel: gradient_as_bucket_view=False"
+    return [job.term("ddp_buckets", "comm_buffers", f"{each}*Pt", low="0", source=source)]
+
+
+def gathered(job: Setup, *, early: bool = False) -> list[Term]:
+    """Parameters that are whole while they are used, kept for reuse, or fetched ahead.
+
+    `early`: in the first layers of a forward pass nothing is kept yet, because its next use, in backward, is far away.
+    """
+    if not job.knows("P", "h", "V", "P_layer"):
+        return []
+    if job.sharding.scheme == "fsdp":
+        return _fsdp_units(job)
+    if job.sharding.scheme == "fsdp_grad":
+        return [job.term("fsdp_whole", "comm_buffers", "2*P", source="torch FSDP SHARD_GRAD_OP: parameters stay gathered")]
+    if job.sharding.scheme != "zero3":
+        return []
+    live, prefetch = asked(job, "zero.max_live_parameters"), asked(job, "zero.prefetch_bucket")
+    default = table()["deepspeed"]["max_live_parameters"]
+    least, most = "2*max(V*h, P_layer)", f"2*min(P, {default if live is None else live})"
+    if live is None and job.sharding.hands_on:
+        live = default
+    if live == 0:
+        ends = "V*h" if job.model and job.model.tied else "2*V*h"
+        return [job.term("gathered_in_use", "comm_buffers", f"2*{ends} + 2*2*P_layer", low="2*P_layer", source=ZERO)]
+    if live is None or early:
+        return [job.term("gathered_layers", "comm_buffers", "2*2*P_layer", low="2*P_layer", high=most, source=ZERO)]
+    if not job.sharding.hands_on and (prefetch is None or prefetch < EAGER_PREFETCH):
+        return [job.term("gathered_largest", "comm_buffers", least, high=most, source=ZERO)]
+    return [job.term("gathered_kept", "comm_buffers", most, low=f"min({least}, {most})", source=ZERO)]
+
+
+def _root(job: Setup) -> str:
+    """Elements of the root unit: embedding and head, less what is wrapped as a unit of its own. FSDP1 cannot part a head from the
+    embedding whose weight it uses."""
+    wrapped = (job.book.word("fsdp.wrap") or "").lower()
+    embedding, head = "embed" in wrapped, any(name in wrapped for name in ("lm_head", "output"))
+    if job.model and job.model.tied:
+        return "" if head or (embedding and job.book.count("fsdp.version") != 1) else "V*h"
+    return {0: "2*V*h", 1: "V*h", 2: ""}[embedding + head]
+
+
+def _fsdp_units(job: Setup) -> list[Term]:
+    """Two units in flight, and the root unit from its forward to its backward. FSDP2 copies a unit out of its all-gather buffer, so that
+    a third may exist for a moment."""
+    ends = _root(job)
+    third = "3*2*P_layer" if job.book.count("fsdp.version") == 2 else ""
+    units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
+    if not ends:
+        return [units, job.term("fsdp_embedding", "comm_buffers", "2*V*h", low="0", source="torch FSDP: a unit of its own")]
+    return [units, job.term("fsdp_root", "comm_buffers", f"2*{ends}", low="0", source="torch FSDP: the root unit stays gathered")]
+
+
+def whole_gradients(job: Setup) -> list[Term]:
+    """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them. One process alone has no other
+    to reduce with."""
+    rule = table()["without_sync"]
+    if job.values.get("N") == 1:
+        return []
+    waits = training_states.accumulates(job) or job.framework in rule["always"]
+    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or job.framework not in rule["whole"] or not job.knows("P", "Pt"):
+        return []
+    flat = "P" if not job.trainable.lora or job.framework in rule["together"] else "Pt"
+    each = "2" if flat == "P" else "4"
+    reduced = _reduced_each_time(job, rule["deaf"])
+    if reduced:
+        return []
+    source = "torch FSDP no_sync: unsharded gradients (accelerate sync_each_batch)"
+    least = f"{each}*{flat}/N" if reduced is None and job.knows("N") else ""
+    return [job.term("gradients_whole", "gradients", f"{each}*{flat}", low=least, source=source)]
+
+
+def _reduced_each_time(job: Setup, deaf: dict[str, str]) -> bool | None:
+    """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
+    if not job.book.switch("fsdp.sync_each_batch"):
+        return False
+    release = job.book.version("version.transformers")
+    return None if release is None else not Version(deaf["since"]) <= release < Version(deaf["until"])
+
+
+def root_gradients(job: Setup) -> list[Term]:
+    """The root unit's gradients at the end of backward: whole in 16 bits, and the one block in which they are reduced."""
+    ends = _root(job)
+    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not ends or job.trainable.lora or not job.knows("V", "h"):
+        return []
+    source, (least, each) = "torch FSDP: post-backward of the root unit", _reduced_in(job)
+    return [
+        job.term("fsdp_root_gradient", "comm_buffers", f"2*{ends}", source=source),
+        job.term("fsdp_root_reduce", "comm_buffers", f"{each}*{ends}", low=f"{least}*{ends}", source=source),
+    ]
+
+
+def _reduced_in(job: Setup) -> tuple[int, int]:
+    """(least, figure): bytes per gradient in the reduction: as said, in fp32 where the framework asks for it, else in the precision of the
+    parameters, as accelerate's policy has it; fp32 where nobody knows."""
+    said = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
+    if said:
+        return said, said
+    if job.framework in table()["reduces_in_16_bits"]:
+        return 2, 2
+    return (4, 4) if job.framework in table()["reduces_in_fp32"] else (2, 4)
+
+
+def exchanged(job: Setup) -> list[Term]:
+    """Tokens or heads on their way between ranks that share a sequence: a ring has the neighbour's keys and values twice, an exchange of
+    heads (Ulysses) queries, keys, values and outputs as sent and as received. Sequence parallel ranks gather a layer's input whole."""
+    made: list[Term] = []
+    if job.sharding.context > 1 and job.knows("q", "k", "T"):
+        source = "ring attention: the neighbour's keys and values; DeepSpeed sequence/layer.py: all-to-all"
+        made.append(job.term("exchanged", "comm_buffers", "8*k*T", high="2*(4*q + 4*k)*T", source=source))
+    if job.knows("T_l", "h"):
+        made.append(
+            job.term("sequence_gathered", "comm_buffers", "2*h*T_l", source="Megatron core/tensor_parallel/layers.py: gathered input")
+        )
+    return made
+
+
+def backward_units(job: Setup) -> list[Term]:
+    """Whole gradients of the layer in hand under ZeRO-3 and FSDP, before they are reduced."""
+    if job.sharding.scheme not in ("zero3", "fsdp", "fsdp_grad") or not job.knows("P_layer") or job.trainable.lora:
+        return []
+    source = ZERO if job.sharding.zero else "torch FSDP: gradients of the unit in hand, before reduce-scatter"
+    return [job.term("layer_gradients", "comm_buffers", "2*P_layer", source=source)]

@@ -1,0 +1,243 @@
+"""What one decoder layer keeps for backward, in bytes per token: norms, attention, MLP, experts, inputs of adapters.
+
+The widths were read off the tensors that models of transformers save (benchmarks/activations); docs/memory.md has the table.
+"""
+
+from __future__ import annotations
+
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import adapter_inputs, dora, prompt_adapters
+from diagnose.budget.terms.attention_scores import additive_masks, broadcasts, score, scores_of
+from diagnose.budget.terms.expert_activations import experts, working
+from diagnose.budget.terms.layer_mode import Mode, autocasts, keeps_product, mode, padded, upcast
+from diagnose.budget.terms.uneven_layers import of_layer
+from diagnose.budget.terms.weight_terms import quantised
+from diagnose.catalogue import Model
+from diagnose.record import record
+from diagnose.units import Version
+
+#: Attention that takes keys and values as they are, without repeating them, and makes no mask.
+GROUPED = ("flash_attention_2", "flash_attention_3", "flex", "xformers", "unsloth")
+
+
+@record
+class Layer:
+    """Bytes per token that one layer keeps (`dense`, and `sparse` for a mixture of experts), as texts in letters; `scores`:
+    bytes of attention scores and masks per layer, "" where the kernel keeps none; the transients come on top in backward;
+    `before_mlp`: the part of `dense` that is there before the MLP."""
+
+    dense: str
+    sparse: str
+    scores: str
+    transient: str
+    score_transient: str
+    before_mlp: str
+
+
+def layer(job: Setup) -> Layer:
+    how, model = mode(job), job.model
+    around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *of_layer(job, how)]
+    beside = adapter_inputs.dense(job, how)
+    dense = [*around, _mlp(job, how), *beside]
+    sparse = [*around, experts(job, how), *adapter_inputs.sparse(job, how)] if model and model.experts else []
+    eager = job.attention == "eager"
+    scores = scores_of(job, how, score(job, how)) if eager else additive_masks(job)
+    return Layer(
+        _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
+    )
+
+
+def _sum(parts: list[str]) -> str:
+    return " + ".join(part for part in parts if part)
+
+
+def _reads(job: Setup) -> tuple[int, int]:
+    """How many linears read the input of attention, and of a dense MLP."""
+    model = job.model
+    if model is None:
+        return 3, 2
+    attention = 2 if model.latent else 1 if model.fused_qkv else 3
+    return attention, 1 if model.fused_gate_up or not model.gated else 2
+
+
+def _norms(job: Setup, how: Mode) -> str:
+    """What the norms keep, and the inputs of the linears that follow."""
+    model = job.model
+    count, after = (model.norms, model.norms_after) if model else (2, 0)
+    if model and model.norm_kind == "layernorm":
+        return _layernorms(model, how, sum(_reads(job)))
+    if how.lora and not prompt_adapters.scales(
+        job
+    ):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
+        return f"{count * frozen_norm(model, how)}*h"
+    inputs = 0 if how.lora else adapter_inputs.entrances(model)
+    if how.each == 4:
+        return f"{count * 8 + 4 * inputs}*h"
+    if how.wide:
+        before = 4 if how.fused else 8
+        behind = 4 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
+        return f"{(count - after) * before + after * behind + 2 * sum(_reads(job))}*h"
+    each = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
+    return f"{count * each + 2 * inputs}*h"
+
+
+def frozen_norm(model: Model | None, how: Mode) -> int:
+    """Bytes per token and width that a frozen RMSNorm keeps of its input."""
+    again = 2 if model and model.norm_keeps_input and how.each == 2 else 0
+    return again + (2 if how.fused and how.each == 2 else 4)
+
+
+def _layernorms(model: Model, how: Mode, reads: int) -> str:
+    """LayerNorm keeps its input alone; under autocast in fp32, and OLMo's computes in fp32 always."""
+    entered = 1 if model.parallel else model.norms  # attention and MLP side by side read the same residual
+    if how.lora and how.own:
+        return f"{4 * (model.norms if how.each == 2 else entered)}*h"
+    width = 4 if how.own or how.each == 4 or not model.norm_vectors else 2
+    kept = width * (model.norms if width > how.each and not how.wide else entered)
+    outputs = 0 if how.lora else 2 * reads if how.wide else how.each * model.norms
+    return f"{kept + outputs}*h"
+
+
+def _masks_of_dropout(model: Model | None) -> str:
+    """One byte per element and dropout of the residual stream."""
+    return f"{model.dropouts}*h" if model and model.dropouts else ""
+
+
+def _attention(job: Setup, how: Mode) -> str:
+    if job.model and job.model.latent:
+        return _latent(job, how)
+    query, key = (width * how.attended // 2 for width in _copies(job))
+    if job.model and job.model.disentangled:  # keys meet the positions as they are, and the queries divided
+        query += how.attended
+    if job.attention == "eager" and not _shares_output(job, how):  # a product of matrices keeps what it reads, not what it makes
+        query -= how.attended
+    elif job.attention != "eager" and broadcasts(job) and _shares_output(job, how):  # a product head by head, copied for o_proj
+        query += how.attended
+    parts = [f"{query}*q", f"{key}*k" if key else "", *_views(job, how)]
+    if job.model and job.model.qk_norm != "none":
+        norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
+        parts.append(f"{norm}*q + {norm}*k")
+    return _sum(parts)
+
+
+def _views(job: Setup, how: Mode) -> list[str]:
+    """What the layout of queries and values keeps alive beside them."""
+    model, release = job.model, job.book.version("version.transformers")
+    eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts(job)
+    own = job.framework in table()["views_of_qkv"]
+    recent = own or eager or (release is not None and release >= Version("4.56"))
+    if model is None or not recent or how.attended < how.each:  # attention casts what it reads: no view stays
+        return []
+    parts = []
+    if model.fused_qkv and model.rotary and (grouped or model.kv == model.a):  # values stay a view of the fused output
+        parts.append(f"{how.each}*q + {how.each}*k")
+    if (model.partial_rotary or model.head_major) and grouped and _shares_output(job, how):
+        # queries lie head by head, so the output is copied for o_proj
+        parts.append(f"{how.each}*q")
+    return parts
+
+
+def _shares_output(job: Setup, how: Mode) -> bool:
+    """Whether o_proj keeps the output of attention as it is: it is trained, or an adapter shares it."""
+    return not how.lora or (how.cast == 0 and not job.trainable.dropout and job.trainable.inputs[1] > 0)
+
+
+def _copies(job: Setup) -> tuple[int, int]:
+    """Bytes per query and key width in 16 bits by implementation and release: repeated keys, contiguous copies."""
+    release = job.book.version("version.transformers")
+    if job.attention in GROUPED:
+        return 4, 4
+    if broadcasts(job):
+        return 4, 4
+    single = job.model is not None and job.model.kv == 1 and not (upcast(job) and autocasts(job))  # repeated it is a view, until it is cast
+    if single and (job.attention == "eager" or (release is not None and release >= Version("4.53") and padded(job))):
+        return 4, 4
+    if job.attention == "eager" or release is None or release < Version("4.48"):
+        return 8, 0
+    if release < Version("4.53"):
+        return 10, 0
+    return (8, 0) if padded(job) else (6, 4) if release < Version("4.56") else (4, 4)
+
+
+def _latent(job: Setup, how: Mode) -> str:
+    """Compressed and expanded queries, keys and values of MLA; values stay a view of the whole expansion."""
+    low, each = job.model.latent if job.model else None, how.attended
+    norm = 4 if how.lora else 12 if each == 4 else 8
+    parts = [f"{norm}*r_q"] if low and low.q_rank else []
+    return _sum([*parts, f"{norm}*r_kv", f"{2 * each}*a*(d_n + d_r)", f"{each}*a*(d_n + d_v)", f"{each}*a*d_v"])
+
+
+def _mlp(job: Setup, how: Mode) -> str:
+    model = job.model
+    product = how.each if keeps_product(job, how) else 0
+    dropped = int(model is not None and model.inner_dropout)  # its mask
+    if model is None or model.gated:
+        written = model is not None and model.act == "written"
+        inside = (20 if how.own and how.each == 2 else 6 * how.each) if written else (2 if how.fused else 3) * how.each
+        return f"{inside + product + dropped}*f"
+    if model.act == "relu":  # keeps its own output, which is the product unless some of it is dropped
+        return f"{how.each + dropped * (product + 1)}*f"
+    if model.act == "written":  # GELU in python operators; its powers are fp32 under autocast
+        return f"{(14 if how.own and how.each == 2 else 4 * how.each) + product}*f"
+    return f"{how.each + product}*f"
+
+
+def _transient(job: Setup, how: Mode) -> str:
+    """The most that backward of a layer holds beside what the layer saved: gradients inside the MLP, fp32 temporaries of a norm that
+    stands behind it, or what is in hand when its forward has been computed again.
+    Where the product was saved for down_proj it is gone by then; where only its gradient was needed that comes on top."""
+    model = job.model
+    if model and model.experts:
+        return working(job, how)
+    mlp, gated = _backward_of_mlp(job, how), model is None or model.gated
+    scaled = how.lora and model is not None and model.scaled_residual  # the gradient of what is added, beside that of the sum
+    mlp = f"{mlp} + {how.each}*h" if scaled else mlp
+    found = [mlp]
+    if model and model.norms_after and not how.fused:
+        if how.lora:  # what the norm behind the MLP keeps is gone when the MLP is reached
+            found = [f"{mlp} - 4*h", "22*h"]
+        else:
+            found.append(f"{16 if model.norm_kind == 'rms_wide' else 20}*h")
+    if _casts_inputs(job, how):  # the product and its fp32 copy, the norm's output, the residual, and the layer's gradient
+        relu = model is not None and model.act == "relu"  # keeps its product, which counts already
+        found.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
+    found += dora.scaling(job, how)
+    before = model is None or model.norms > model.norms_after
+    if upcast(job) and before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
+        found = [f"{each} - 4*h" for each in found]
+    return f"max({', '.join(found)})" if len(found) > 1 else found[0]
+
+
+def recomputes(job: Setup) -> bool:
+    """Whether layers are computed again in backward. Where it is core attention alone, the layers keep all but its scores."""
+    if job.checkpointing == "selective" and job.framework in table()["recomputes_attention_alone"]:
+        return False
+    return job.checkpointing not in ("disabled", "none", "false") or bool(job.book.switch("train.activation_offload"))
+
+
+def _casts_inputs(job: Setup, how: Mode) -> bool:
+    """Whether the layer that is computed again ends with an fp32 copy of the MLP's product: PEFT casts what an adapter reads to the
+    adapter's precision (tuners/lora/layer.py Linear.forward), before autocast makes it 16 bits again."""
+    casts = how.cast == 2 and how.each == 2 and not job.sharding.scheme.startswith("fsdp")
+    left = job.framework in table()["adapter_inputs_uncast"] or quantised(job.book)  # bitsandbytes' layers have a forward of their own
+    return casts and not left and job.trainable.inputs[2] > 0 and recomputes(job)
+
+
+def _backward_of_mlp(job: Setup, how: Mode) -> str:
+    """Gradients of the product and of what it is made of, and of the layer's output. Where values are fp32 an adapter's gradient comes
+    beside that of its linear, and the 16-bit copy that it read is gone."""
+    model, each = job.model, how.each
+    adapted = how.lora and job.trainable.inputs[2] > 0
+    alone = each if how.lora and not adapted else 0
+    gated = model is None or model.gated
+    output = f" + {each}*h"
+    if upcast(job):
+        both = (10 if how.own else 8) if adapted else 12 if gated or (model and model.act == "written") else 8
+        return f"{both}*f{output}"
+    if not gated:
+        kind = model.act if model else ""
+        if kind == "relu":
+            return f"{2 * each}*f{output if how.lora else ''}"
+        return f"{2 * each + alone}*f{output}" if kind == "written" else f"{each + alone}*f"
+    return f"{2 * each + alone}*f{output}"

@@ -1,0 +1,66 @@
+"""What the experts of one layer keep for backward, with and without adapters on them."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.terms.layer_mode import Mode, keeps_product
+from diagnose.catalogue import Model
+from diagnose.units import Version
+
+
+def experts(job: Setup, how: Mode) -> str:
+    """The experts that a token meets, its permuted copies, the shared expert, and the router."""
+    moe = job.model.experts if job.model else None
+    each, product = how.each, how.each if keeps_product(job, how) else 0
+    adapted = adapts_experts(job)
+    routed = 4 * each if not how.lora or adapted else 3 * each
+    permuted = 2 * each if not how.lora or adapted else each
+    router = ["4*E", "32*k_e"]
+    if adapted and merged_experts(job):  # the router's adapter is part of its weight; the shared expert carries none
+        router, product = [*router, f"{4 if moe and moe.router_fp32 and not how.own else each}*h"], 0
+    if moe and moe.router_fp32 and not how.lora:
+        router.append("4*h")
+    shared = []
+    if moe and moe.shared:
+        shared.append(f"{3 * each + product}*f_s")
+        shared += [f"{each}*h"] if moe.shared_gate else []
+    return " + ".join([f"{routed}*k_e*f_e", f"{permuted}*k_e*h", *shared, *router])
+
+
+def working(job: Setup, how: Mode) -> str:
+    """The most that backward of a sparse layer holds beside what the layer saved: where the routing weights' gradient is computed from
+    the experts' outputs; where frozen experts are computed again, with the permuted tokens still in hand; or inside the experts'
+    products, when their outputs are gone."""
+    model = job.model
+    moe = model.experts if model else None
+    assert moe is not None
+    each, frozen = how.each, how.lora and not adapts_experts(job)
+    # A softmax makes fp32 weights; those of a sigmoid (with a bias for the choice) are what autocast's product of the router makes.
+    routed = 4 if moe.routed_fp32 and not (how.own and moe.router_bias) else each
+    if moe.shared and not moe.shared_gate:  # computed behind the experts, so its part is gone before theirs
+        product = each if keeps_product(job, how) else 0
+        outputs = f"{3 * routed}*h*k_e - {3 * each + product}*f_s"
+    else:
+        outputs = f"{3 * routed}*h*k_e"
+        if frozen:
+            outputs = f"max({outputs}, {each + 2 * routed}*h*k_e + {2 * each}*h)"
+    inside = f"{(3 if frozen else 2) * each}*k_e*f_e - {each}*h*k_e"
+    gate = each if moe.shared_gate else 0
+    return f"max({outputs}, {inside}, 0) + {each + gate}*h"
+
+
+def adapts_experts(job: Setup) -> bool:
+    """Whether adapters lie on the experts: named by the targets, in models whose experts are one tensor or many linears."""
+    return any(name in job.trainable.names for name in ("gate", "up", "down"))
+
+
+def merged_experts(job: Setup) -> bool:
+    """Whether a layer's experts are one tensor: from transformers 5. PEFT turns adapters of gate_proj, up_proj and down_proj into
+    adapters of that tensor (utils/transformers_weight_conversion.py), so the linears of a shared expert get none."""
+    release = job.book.version("version.transformers")
+    return release is not None and release >= Version("5")
+
+
+def shares(model: Model | None) -> bool:
+    """Whether a shared expert serves every token."""
+    return bool(model and model.experts and model.experts.shared)

@@ -1,0 +1,194 @@
+"""Models beside the trained one, the rollout engine, and its samples."""
+
+from __future__ import annotations
+
+from diagnose.budget.model import non_torch
+from diagnose.budget.model.formulas import Number, term
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import below, table, within
+from diagnose.budget.terms.training_states import ZERO, letter
+from diagnose.units import Size
+
+#: verl keeps the weights of models that only compute in host memory and gathers them unit by unit.
+FROZEN = "verl workers/fsdp_workers.py: CPUOffload(offload_params=True)"
+
+
+def reference(job: Setup) -> list[Term]:
+    """A frozen copy of the policy."""
+    held = job.reference
+    if held in ("none", "adapter", "precomputed") or not job.knows("P"):
+        return []
+    if held == "offload":
+        source = FROZEN if job.framework in table()["offloads_frozen"] else ZERO
+        return [job.term("reference_offloaded", "extra_models", "0", source=source)]
+    each = letter(job.precision.weight, "w")
+    per = "" if job.sharding.whole_weights else "/N"
+    if per and not job.knows("N"):
+        return []
+    low = "" if held == "copy" else "0"  # whether there is one is open
+    return [job.term("reference", "extra_models", f"{each}*P{per}", low=low, source="reference model, no gradients")]
+
+
+def reward(job: Setup, role: Role) -> list[Term]:
+    """A frozen reward model in the process of this policy; DeepSpeed shards it only as ZeRO-3 (trl models/utils.py prepare_deepspeed)."""
+    if role.model is None or (job.sharding.scheme == "zero3" and not job.knows("N")):
+        return []
+    if role.offloaded:
+        return [job.term("reward_offloaded", "extra_models", "0", source=FROZEN)]
+    values: dict[str, Number] = {**job.values, "P_r": role.model.headless_params}
+    per = "/N" if job.sharding.scheme == "zero3" else ""
+    return [term("reward", "extra_models", f"2*P_r{per}", values, source="reward model, no gradients")]
+
+
+def teacher(job: Setup) -> list[Term]:
+    """The model that a student learns from, whole on every card or sharded as the student is."""
+    other = job.book.shape("teacher.shape")
+    if job.stage != "gkd" or other is None or (not job.sharding.whole_weights and not job.knows("N")):
+        return []
+    values: dict[str, Number] = {**job.values, "P_t": other.params}
+    if job.sharding.whole_weights:
+        return [term("teacher", "extra_models", "2*P_t", values, source="teacher model, no gradients")]
+    return [term("teacher", "extra_models", "2*P_t/N", values, high="2*P_t", source="teacher model, no gradients")]
+
+
+def samples(job: Setup) -> list[Term]:
+    """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
+    limit = table()["samples_on_card"].get(job.framework)
+    version = job.book.version(f"version.{job.framework}") if job.framework else None
+    if job.stage not in table()["rollouts"] or limit is None or not below(limit, version):
+        return []
+    prompts, each = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
+    if prompts is None or not job.knows("s", "G") or job.sharding.ranks is None or not job.role.policy:
+        return []
+    leaders = max(1, job.sharding.ranks // job.sharding.context)
+    values: dict[str, Number] = {**job.values, "n": prompts * each // leaders}
+    low = "0" if version is None else ""
+    source = "OpenRLHF trainer/ppo_utils/experience_maker.py"
+    return [
+        term("sample_ids", "samples", "8*n*s", values, low=low, source=source),
+        term("sample_mask", "samples", "8*n*s", values, low=low, source=source),
+        term("sample_actions", "samples", "n*G", values, low=low, source=source),
+        *([term("sample_copy", "samples", "n*(16*s + G)", values, low=low, source=source)] if job.sharding.context > 1 else []),
+    ]
+
+
+def residue() -> Size:
+    """What a sleeping engine leaves on the card beside its context."""
+    low, likely, high = (figure * non_torch.MIB for figure in table()["outside"]["asleep"])
+    return Size.between(low, high, likely)
+
+
+def capacity(job: Setup) -> Size | None:
+    return job.book.size("log.capacity") or job.book.size("hardware.capacity")
+
+
+def engine(job: Setup, *, awake: bool) -> list[Term]:
+    """The rollout engine in the process of a trainer that shares its card; asleep it leaves a residue."""
+    book = job.book
+    shared = book.word("rollout.placement") == "colocated" and (book.word("rollout.engine") or "none") not in ("none", "hf")
+    share, whole = book.ratio("rollout.gpu_memory_utilization"), capacity(job)
+    if not job.role.hosts or not shared or share is None or whole is None:
+        return []
+    if not awake and book.switch("rollout.sleep"):
+        left = residue()
+        bounds = {"low": str(left.low), "high": str(left.high)}
+        made = term("engine_residue", "rollout_engine", str(left.bytes), {}, source="measured after sleep level 1", **bounds)
+        return [made, *_workspaces(job)]
+    values: dict[str, Number] = {"u": share, "C": whole.bytes}
+    high = f"u*C + {table()['outside']['graphs'] * 2**20}"
+    return [term("engine", "rollout_engine", "u*C", values, high=high, source="vLLM gpu_memory_utilization; CUDA graphs beside it")]
+
+
+def _workspaces(job: Setup) -> list[Term]:
+    """The buffers in which an engine computes experts, as large as the tokens that it schedules at once; sleep frees none of them."""
+    book = job.book
+    if (book.word("rollout.engine") or "none") != "vllm" or not job.knows("k_e", "f_e", "h"):
+        return []
+    rule = table()["engine_tokens"]
+    rows, length = book.count("rollout.max_num_seqs"), book.count("rollout.max_model_len") or job.values.get("s")
+    if rows is None:  # no more than a round has
+        rows = (book.count("rollout.num_generations") or 1) * (book.count("rollout.batch") or 1)
+    whole = job.framework in rule["whole_rows"] and isinstance(length, int)
+    tokens = rows * length if whole and isinstance(length, int) else rule["tokens"].get(job.framework, rule["tokens"]["other"])
+    values: dict[str, Number] = {**job.values, "n_b": tokens}
+    symbols = "2*n_b*k_e*(max(f_e, h) + max(2*f_e, h))"
+    settled = whole or job.framework in rule["tokens"]
+    return [term("engine_workspace", "rollout_engine", symbols, values, low="" if settled else "0", source=rule["source"])]
+
+
+def _beside(job: Setup) -> bool:
+    """Whether a rollout engine in a process of its own shares the card."""
+    book = job.book
+    apart = job.role.name == "actor" and job.role.apart and (book.word("rollout.engine") or "vllm") not in ("none", "hf")
+    return apart and (book.switch("colocate.all") is True or book.word("rollout.placement") == "colocated")
+
+
+def freed_by_sleep(job: Setup) -> Size | None:
+    """What an engine gives back when it sleeps, if the failure found it awake; None where it is not so."""
+    book, whole = job.book, capacity(job)
+    share = book.ratio("rollout.gpu_memory_utilization")
+    asleep_at_failure = (book.word("log.phase") or "") not in ("generation", "kv_cache", "weight_sync")
+    if not _beside(job) or not book.switch("rollout.sleep") or asleep_at_failure or whole is None or share is None:
+        return None
+    taken = book.size("log.engine_in_use") or whole.times(share)
+    left = residue()
+    return Size(max(0, taken.low - left.high), taken.high - left.low, max(0, taken.bytes - left.bytes))
+
+
+def moved_share(job: Setup) -> Size | None:
+    """What a changed share of the engine gives this process (below zero: takes from it)."""
+    book, whole = job.book, capacity(job)
+    said = [fact.value for fact in book.all("rollout.gpu_memory_utilization")]
+    now = book.ratio("rollout.gpu_memory_utilization")
+    if not _beside(job) or whole is None or now is None or not said or not isinstance(said[0], (int, float)):
+        return None
+    gained = round((said[0] - now) * whole.bytes)
+    return Size(gained, gained, gained) if gained else None
+
+
+def engine_weights(job: Setup) -> list[Term]:
+    """The engine's own copy of the weights, in 16 bits."""
+    if not job.knows("P"):
+        return []
+    per = "/t_e" if _divided(job) > 1 else ""
+    return [term("engine_weights", "weights", f"2*P{per}", {**job.values, "t_e": _divided(job)}, source="16-bit weights of the engine")]
+
+
+def engine_cache(job: Setup) -> list[Term]:
+    """What the weights leave of the engine's share: cache and workspaces together. CUDA graphs lie beside the share."""
+    share, whole = job.book.ratio("rollout.gpu_memory_utilization"), capacity(job)
+    if share is None or whole is None or not job.knows("P"):
+        return []
+    per = "/t_e" if _divided(job) > 1 else ""
+    values: dict[str, Number] = {**job.values, "t_e": _divided(job), "u": share, "C": whole.bytes}
+    return [term("engine_cache", "kv_cache", f"max(0, u*C - 2*P{per})", values, source="vLLM gpu_memory_utilization")]
+
+
+def _divided(job: Setup) -> int:
+    return job.book.count("rollout.tensor_parallel") or 1
+
+
+def own_generation(job: Setup) -> list[Term]:
+    """KV cache and prefill logits where the trainer itself generates."""
+    own = job.book.word("rollout.engine") in ("hf", "none")
+    if job.stage not in table()["rollouts"] or not own or not job.knows("L", "k", "b", "s"):
+        return []
+    return cache(job, job.book.count("rollout.micro_batch") or job.values["b"], job.values["s"])
+
+
+def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
+    """The cache of so many rows at their longest, what growing it takes, and the logits of the prompt."""
+    if not job.knows("L", "k"):
+        return []
+    values: dict[str, Number] = {**job.values, "b_r": rows, "s": length}
+    made = [
+        term("kv_cache", "kv_cache", "2*2*L*k*b_r*s", values, source="transformers DynamicCache"),
+        term("kv_copy", "kv_cache", "2*2*k*b_r*s", values, low="0", source="transformers cache_utils.py: torch.cat of one layer"),
+    ]
+    if job.knows("V"):
+        whole = within("<4.45", job.book.version("version.transformers"))  # all positions of the prompt, in 16 bits and fp32
+        high = "6*b_r*s*V" if whole else ""
+        made.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
+    return made

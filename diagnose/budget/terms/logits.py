@@ -1,0 +1,80 @@
+"""Logits and loss: tokens times vocabulary, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diagnose.budget.model.formulas import Span, formula
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.loss_table import Block
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.terms.chunked_loss import fused, kernel
+
+__all__ = ["at_backward", "at_call", "block_bytes", "exists", "fused", "in_evaluation", "kernel", "of", "terms"]
+
+#: A model that caps its logits keeps the tanh of them (16 bits) until backward.
+CAPPED = Block("soft_cap", 2, 2, 2)
+
+
+def of(job: Setup, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks of a loss that this job has."""
+    found = [block for block in blocks if exists(job, block)]
+    return [CAPPED, *found] if found and job.model is not None and job.model.softcap else found
+
+
+def shape(job: Setup, block: Block) -> str:
+    """Tokens times vocabulary in letters."""
+    if job.loss.completion and job.knows("G"):
+        return "B*G*V"
+    if block.shifted and job.sharding.context == 1 and _whole(job):
+        return "B*(s - 1)*V"
+    return "T_l*V" if job.knows("T_l") else "T*V"  # sequence parallel ranks gather the tokens before the head
+
+
+def _whole(job: Setup) -> bool:
+    """Whether T is B*s: no token budget cut it."""
+    rows, length, tokens = (job.values.get(name) for name in ("B", "s", "T"))
+    return isinstance(rows, int) and isinstance(length, int) and job.values.get("T_l", tokens) == rows * length
+
+
+def exists(job: Setup, block: Block) -> bool:
+    """A copy of a shifted slice is made only where more than one row is computed."""
+    rows = job.values.get("B")
+    return not block.many or not isinstance(rows, int) or rows > 1
+
+
+def block_bytes(job: Setup, block: Block) -> int:
+    """Bytes of one block; 0 where the batch is unknown."""
+    if not job.knows("T", "V", "B", "s"):
+        return 0
+    size = formula(f"{block.bytes}*{shape(job, block)}").evaluate(job.values)
+    return round(size.mid if isinstance(size, Span) else size)
+
+
+def terms(job: Setup, blocks: Sequence[Block]) -> list[Term]:
+    """A term for every block; as wide as the releases that the job may run on differ."""
+    if not job.knows("T", "V", "B", "s") or job.role.headless:
+        return []
+    return [_term(job, block) for block in of(job, blocks)]
+
+
+def _term(job: Setup, block: Block) -> Term:
+    tokens = shape(job, block)
+    low = f"{block.least}*{tokens}" if block.least != block.bytes else ""
+    high = f"{block.most}*{tokens}" if block.most != block.bytes else ""
+    return job.term(block.name, "logits", f"{block.bytes}*{tokens}", low=low, high=high, source=job.loss.source)
+
+
+def at_call(job: Setup) -> list[Term]:
+    """What is alive while the loss is computed."""
+    return kernel(job) if fused(job) else terms(job, job.loss.call)
+
+
+def in_evaluation(job: Setup) -> list[Term]:
+    """Fused kernels spare the logits in training only: evaluation returns them."""
+    return kernel(job) if fused(job) == "cut_cross_entropy" else terms(job, job.loss.call)
+
+
+def at_backward(job: Setup) -> list[Term]:
+    """What is alive at the start of backward."""
+    return kernel(job, backward=True) if fused(job) else terms(job, job.loss.backward)

@@ -1,0 +1,233 @@
+"""The optimizer: the states it keeps per trained parameter, and what its step takes on top of them."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span, term
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import Optimizer, below, optimizer, table
+from diagnose.budget.model.trainable_params import adapter_params, projected_sides
+from diagnose.budget.terms.weight_terms import ZERO, learnt, letter
+from diagnose.units import Version
+
+#: Tensors of fewer elements stay in ordinary memory under bitsandbytes' paged optimizers (optim/optimizer.py get_state_buffer).
+PAGED_FROM = 100_000
+
+FOREACH = "torch/optim/adam.py _multi_tensor_adam"
+FACTORED = "transformers optimization.py Adafactor.step: gradient and parameter in fp32, two temporaries"
+SHARES = "Megatron core/optimizer/distrib_optimizer.py: shard_main_param.grad"
+NORM = "DeepSpeed get_grad_norm_direct: one gradient in double precision"
+
+
+def word(job: Setup) -> str:
+    """The optimizer of this job."""
+    return job.book.word("train.optimizer") or "adamw"
+
+
+def in_backward(job: Setup) -> bool:
+    """Whether the step is taken inside the backward pass, so that only the gradient of the parameter in hand exists."""
+    used = optimizer(word(job))
+    if (used is not None and used.layered) or job.book.switch("train.optimizer_in_backward"):
+        return True
+    projected = used is not None and used.projected and job.book.switch("galore.layerwise") is True
+    return projected and job.framework not in table()["layerwise_after_backward"]
+
+
+def away(job: Setup) -> bool:
+    """Whether the states live in host memory."""
+    return job.sharding.offload_optimizer or job.book.word("train.optimizer_offload") in ("cpu", "nvme")
+
+
+def exist_from_start(job: Setup) -> bool:
+    """Whether the engine takes a step when it is made, so that the moments exist before training does."""
+    release = job.book.version("version.deepspeed")
+    limit = Version(table()["moments_at_first_step"]["deepspeed"])
+    return job.sharding.scheme in ("zero1", "zero2", "zero3") and release is not None and release < limit
+
+
+def moments(job: Setup, *, exist: bool = True) -> list[Term]:
+    """Optimizer state, which the first step creates; before it (`exist` False) the term stands there with 0 bytes."""
+    if not job.role.trained or not job.knows("Pt") or away(job):
+        return []
+    name = word(job)
+    used = optimizer(name)
+    if used is None:
+        return []
+    if not exist and not exist_from_start(job):
+        return [job.term("moments_not_yet", "optimizer_states", "0", source=used.source)]
+    per = "" if job.sharding.scheme in ("single", "ddp", "zero0") else "/N"
+    if per and not job.knows("N"):
+        return []
+    symbols, low, values = _states(job, used)
+    least = f"({low}){per}" if low else ""
+    whole = f"({symbols}){per}" if per and "+" in symbols else f"{symbols}{per}"
+    return [term("moments", "optimizer_states", whole, values, source=used.source, low=least, optimizer=name)]
+
+
+def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
+    """The formula of all states before sharding, that of the least they may be where that differs, and the letters of both."""
+    values = job.values
+    flattened = job.sharding.zero and job.sharding.scheme != "zero0"
+    if used.blocks and job.knows("P_layer"):
+        return "8*P_b", "", block_letters(job)
+    if used.factored:
+        return _factored(job, flattened)
+    if used.projected and not flattened and not job.trainable.lora and job.knows("V", "h") and job.model is not None:
+        return _projected(job, used)
+    slot = letter(job.precision.slot, "w")
+    if used.rest is not None and not flattened and not job.trainable.lora and job.model is not None:
+        lines = {**values, "P_lin": min(_linears(job), job.trainable.count or 0) // job.sharding.model_parallel}
+        return f"{slot}*({used.slots}*P_lin + {used.rest}*(Pt - P_lin))", "", lines
+    if used.slots is not None and job.trainable.lora and not job.precision.master and job.precision.states is None:
+        if job.trainable.kind == "adalora":  # PEFT tuners/adalora/layer.py RankAllocator: importance, its mean, its spread
+            return learnt(job, used.slots + 3), "" if job.framework in table()["ranks_parameters"] else learnt(job, used.slots), values
+        return learnt(job, used.slots), "", values
+    if used.slots is not None:
+        return (
+            (f"{used.slots}*{slot}" if isinstance(job.precision.slot, Span) else f"{_product(used.slots, job.precision.slot)}") + "*Pt",
+            "",
+            values,
+        )
+    if used.paged:
+        return _paged(job, used)
+    low = f"{used.least}*Pt" if used.least != used.flat else ""
+    exempt = None if flattened or not used.exempts else _exempt(job)
+    if exempt is None or not job.knows("V", "h") or job.trainable.lora:
+        return f"{used.flat:g}*Pt", low, values
+    return f"{used.flat:g}*(Pt - V*h) + 8*V*h", low if exempt == "open" else "", values
+
+
+def _product(slots: int, slot: Number) -> str:
+    return f"{slots * slot:g}" if not isinstance(slot, Span) else f"{slots}*w"
+
+
+def _linears(job: Setup) -> int:
+    model = job.model
+    return model.text_params - model.embedding_params - model.head_params if model is not None else 0
+
+
+def _exempt(job: Setup) -> str | None:
+    """Whether the integration keeps the embedding's states in 32 bits: "yes", "open" where the release is not known, None: no."""
+    entry = table()["exempt_embeddings"]
+    if job.framework not in entry["frameworks"]:
+        return None
+    release = job.book.version("version.transformers")
+    if release is None:
+        return "open"
+    return None if release < Version(entry["transformers"]) else "yes"
+
+
+def _paged(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
+    """Nothing that torch counts, but for matrices too small to be paged: adapters of a low rank."""
+    wide = job.values.get("h")
+    small = job.trainable.lora and isinstance(wide, int) and job.trainable.rank * wide < PAGED_FROM
+    return (f"{used.flat:g}*Pt", "0", job.values) if small else ("0", "", job.values)
+
+
+def _factored(job: Setup, flattened: bool) -> tuple[str, str, dict[str, Number]]:
+    """A row and a column per matrix. Engines that flatten parameters leave nothing to factor: a value per element."""
+    if flattened or (job.sharding.scheme.startswith("fsdp") and job.book.count("fsdp.version") != 2):
+        return "4*Pt", "", job.values
+    if job.model is None or job.trainable.lora or not job.knows("V", "h"):
+        return "0.01*Pt", "0", job.values
+    return "4*(M + 2*(V + h))", "4*M", {**job.values, "M": adapter_params(job.model, 1, "")}
+
+
+def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
+    """Per projected matrix a projector of its short side by the rank and moments of its long side by the rank; all else as AdamW."""
+    assert job.model is not None
+    short, long = projected_sides(job.model)
+    covered = _linears(job)
+    if job.book.switch("galore.embedding"):
+        short, long = short + min(job.model.V, job.model.h), long + max(job.model.V, job.model.h)
+        covered += job.model.V * job.model.h
+    ranks = table()["projection_rank"]
+    rank = job.book.count("galore.rank") or ranks.get(job.framework, ranks["other"])
+    parts = job.sharding.model_parallel
+    sides: dict[str, Number] = {"M_s": -(-short // parts), "M_l": -(-long // parts), "P_m": min(covered, job.trainable.count or 0) // parts}
+    values: dict[str, Number] = {**job.values, "r": rank, **sides}
+    width = letter(job.precision.slot, "w")
+    projector = f"{0.5 if job.book.switch('galore.quantized_projection') else width}"
+    if used.slots is None:
+        return f"{projector}*r*M_s + {used.flat:g}*(r*M_l + Pt - P_m)", "", values
+    return f"{projector}*r*M_s + {used.slots}*{width}*(r*M_l + Pt - P_m)", "", values
+
+
+def block_letters(job: Setup) -> dict[str, Number]:
+    """The letters of a job with P_b, the parameters of the block that is trained at a time: one layer unless said otherwise."""
+    each = job.values["P_layer"]
+    count = job.book.count("train.trainable_layers") or 1
+    return {**job.values, "P_b": each * count if not isinstance(each, Span) else each}
+
+
+def step_transient(job: Setup) -> list[Term]:
+    """What the optimizer step takes on top of the states."""
+    if not job.role.trained or not job.knows("Pt") or away(job):
+        return []
+    scheme = job.sharding.scheme
+    if scheme in ("zero1", "zero2", "zero3"):
+        return _of_zero(job) if job.knows("N") else []
+    used, name = optimizer(word(job)), word(job)
+    if scheme == "zero0" or used is None:
+        return []
+    if job.trainable.lora:
+        return _foreach(job, learnt(job)) if name == "adamw" else []
+    if name in ("adamw", "adamw_fused") and not in_backward(job):
+        return _foreach(job, f"{letter(job.precision.slot, 'w')}*Pt") if name == "adamw" else []
+    return _one_by_one(job, used, name) if scheme in ("single", "ddp") and job.knows("V", "h", "f") else []
+
+
+def _of_zero(job: Setup) -> list[Term]:
+    """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time.
+    Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
+    if job.framework in table()["main_weights"]:
+        return [] if job.precision.gradient == 4 else [job.term("step_flat", "optimizer_states", "4*Pt/N", source=SHARES)]
+    width = job.precision.master_width
+    each = 2 if width == 2 else 4 if job.precision.gradient == 4 else 6  # the flattened copy is the cast where both have one precision
+    if job.sharding.scheme == "zero3":
+        group = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
+        flat = job.term("step_group", "optimizer_states", f"{each}*min({group}, Pt/N)", source=ZERO)
+        piece = "V*h/N"
+    else:
+        flat = job.term("step_flat", "optimizer_states", f"{2 if width == 2 else 6}*Pt/N", source=ZERO)
+        piece = "min(V*h, Pt/N)"
+    if job.trainable.lora or not job.knows("V", "h"):
+        return [flat]
+    norm = job.term("step_norm", "optimizer_states", f"8*{piece}", source=NORM)
+    return [max(flat, norm, key=lambda made: made.size.bytes)]
+
+
+def _foreach(job: Setup, whole: str) -> list[Term]:
+    """One list of temporaries as large as the parameters; fused AdamW has none, which recipes ask for that a configuration may not show."""
+    per = "/N" if job.sharding.scheme in ("fsdp", "fsdp_grad") else ""
+    if per and not job.knows("N"):
+        return []
+    said = job.book.fact("train.optimizer")
+    since = table()["fused_recipes"].get(job.framework)
+    open_ = said is None or said.origin != "config"
+    if since is not None and open_ and not below(f"<{since}", job.book.version(f"version.{job.framework}") or Version(since)):
+        return [job.term("step_foreach", "optimizer_states", f"0*Pt{per}", high=f"{whole}{per}", source=FOREACH)]
+    return [job.term("step_foreach", "optimizer_states", f"{whole}{per}", source=FOREACH)]
+
+
+def _one_by_one(job: Setup, used: Optimizer, name: str) -> list[Term]:
+    """Optimizers that take one parameter after the other: temporaries of the largest."""
+    width = letter(job.precision.slot, "w")
+    if used.blocks and job.knows("P_layer"):
+        return [term("step_foreach", "optimizer_states", "4*P_b", block_letters(job), source=FOREACH)]
+    if used.factored:
+        half = job.precision.weight == 2
+        return [job.term("step_factored", "optimizer_states", f"{16 if half else 8}*max(V*h, h*f)", source=FACTORED)]
+    if used.projected:
+        svd = "4*(5*h*f + 2*h*h)"  # copies, factors and workspace of torch.linalg.svd: 4.9 (tall) to 5.9 (wide) of the matrix were measured
+        if used.random:
+            return [job.term("step_projection", "optimizer_states", f"2*{width}*V*h", source=used.source)]
+        whole = f"max(2*{width}*V*h, {svd})" if used.slots is not None else svd
+        return [job.term("step_projection", "optimizer_states", whole, source=used.source)]
+    if name == "muon":
+        return [
+            job.term("step_orthogonal", "optimizer_states", f"max(2*{width}*V*h, 2*(3*h*f + 3*h*h))", source="Newton-Schulz in 16 bits")
+        ]
+    if name == "adamw":
+        return [job.term("step_one", "optimizer_states", f"{width}*V*h", source=FOREACH)]
+    return []

@@ -1,0 +1,134 @@
+"""What training adds to the weights and keeps on the card: gradients and master copies. Weights, moments and what the step takes are in
+modules of their own, and reached from here."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import term
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import optimizer, table
+from diagnose.budget.terms.optimizer_step import block_letters, exist_from_start, in_backward, moments, step_transient, word
+from diagnose.budget.terms.weight_terms import ADAPTER, ZERO, adapters, learnt, letter, shardable, weights
+
+__all__ = [
+    "ADAPTER",
+    "GROUPS",
+    "ZERO",
+    "accumulates",
+    "accumulation",
+    "adapters",
+    "embedding_gradient",
+    "exist_from_start",
+    "gradients",
+    "learnt",
+    "letter",
+    "master",
+    "moments",
+    "shardable",
+    "step_transient",
+    "weights",
+]
+
+GROUPS = ("weights", "gradients", "optimizer_states")
+
+#: Which groups leave the card while other roles work, by what is said to be offloaded between phases.
+AWAY = {"optimizer": ("gradients", "optimizer_states"), "all": GROUPS, "params": ("weights",)}
+
+
+def away(job: Setup) -> tuple[str, ...]:
+    """The groups of a role's states that are on the host while other roles work."""
+    return AWAY.get(job.book.word("rollout.offload_between_phases") or "", ())
+
+
+def gradients(job: Setup, *, resident: bool) -> list[Term]:
+    """Gradient buffers; `resident`: those that also exist during a forward pass."""
+    scheme = job.sharding.scheme
+    if not job.role.trained or not job.knows("Pt"):
+        return []
+    if job.sharding.offload_optimizer and scheme in ("zero2", "zero3", "fsdp", "fsdp_grad"):
+        return [job.term("gradients_offloaded", "gradients", "0", source=ZERO)]
+    whole = _gradient(job)
+    used = optimizer(word(job))
+    one_block = used is not None and used.blocks and not job.trainable.lora and job.knows("P_layer", "N")
+    if scheme == "zero3" and used is not None and one_block:
+        block = f"{letter(job.precision.gradient, 'g')}*P_b/N"
+        return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
+    if scheme == "zero3":
+        return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
+    if resident and not accumulates(job) and job.framework not in table()["main_weights"]:
+        return _accumulated(job) if scheme == "zero0" else []
+    if in_backward(job):
+        one, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""
+        return [job.term("gradients_one", "gradients", one, source=source)] if job.knows("V", "h") and not resident else []
+    if used is not None and used.blocks and job.knows("P_layer"):
+        values = block_letters(job)
+        return [term("gradients", "gradients", f"{letter(job.precision.gradient, 'g') if resident else 4}*P_b", values, source=used.source)]
+    if scheme in ("zero2", "fsdp", "fsdp_grad"):
+        source = ZERO if job.sharding.zero else "torch FSDP: gradients after reduce-scatter"
+        return [job.term("gradients_sharded", "gradients", f"{whole}/N", source=source)] if job.knows("N") else []
+    return [job.term("gradients", "gradients", whole, source="parameter.grad")]
+
+
+def embedding_gradient(job: Setup, *, kept: bool) -> list[Term]:
+    """The embedding's gradient, which backward makes last: on top of all others where it is added to one that is there, of a tied head or
+    of earlier micro batches (`kept`), or is still whole while the others are sharded."""
+    model, sharded = job.model, job.sharding.scheme in ("zero2", "zero3")
+    if model is None or job.trainable.lora or job.trainable.count != job.trainable.params or in_backward(job) or not job.knows("V", "h"):
+        return []
+    if job.sharding.scheme in ("fsdp", "fsdp_grad") or not (model.tied or kept or sharded):
+        return []
+    each = "2" if sharded or job.precision.gradient == 6 else letter(job.precision.gradient, "g")
+    source = "torch embedding_dense_backward; torch/csrc/autograd/functions/accumulate_grad.h"
+    return [job.term("embedding_gradient", "gradients", f"{each}*V*h", source=source)]
+
+
+def _accumulated(job: Setup) -> list[Term]:
+    """The fp32 buffer that DeepSpeed's optimizer without ZeRO adds 16-bit gradients to; it is made at initialisation and stays."""
+    if job.book.word("train.precision") != "bf16" or job.precision.gradient != 6:
+        return []
+    return [job.term("gradients_accumulated", "gradients", "4*Pt", source="DeepSpeed runtime/bf16_optimizer.py fp32_groups_gradients_flat")]
+
+
+def _gradient(job: Setup) -> str:
+    """Bytes of every gradient, before sharding."""
+    if job.trainable.lora and not job.sharding.zero:
+        return learnt(job)
+    if job.trainable.lora:
+        return "4*Pt" if job.sharding.scheme == "zero0" else "2*Pt"
+    return f"{letter(job.precision.gradient, 'g')}*Pt"
+
+
+def accumulates(job: Setup) -> bool:
+    """Whether gradients of earlier micro batches may be there in a forward pass."""
+    return accumulation(job) > 1
+
+
+def accumulation(job: Setup) -> int:
+    """Micro batches per optimizer step: as set, or what the global batch needs on these ranks."""
+    given = job.book.count("train.gradient_accumulation")
+    if given:
+        return given
+    whole, rows, ranks = job.book.count("train.global_batch"), job.values.get("b"), job.sharding.ranks
+    if whole is None and job.stage in table()["rollouts"]:  # the completions of a round are trained on before the step
+        made, prompts = job.book.count("rollout.num_generations"), job.book.count("rollout.batch")
+        whole = made * (prompts or 1) if made else None
+    if whole and isinstance(rows, int) and rows and ranks:
+        return max(1, whole // (rows * max(1, ranks // job.sharding.context)))
+    return 1
+
+
+def master(job: Setup) -> list[Term]:
+    """The copy of higher precision that DeepSpeed makes of what it trains, and a block optimizer of its block."""
+    if not job.role.trained or not job.knows("Pt"):
+        return []
+    used = optimizer(word(job))
+    if not job.precision.master and used is not None and used.blocks and job.precision.weight != 4 and job.knows("P_layer"):
+        return [term("master_block", "optimizer_states", "4*P_b", block_letters(job), source=used.source)]
+    if not job.precision.master:
+        return []
+    if job.sharding.offload_optimizer:
+        return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
+    each = job.precision.master_width
+    if job.sharding.scheme == "zero0":
+        return [job.term("master", "optimizer_states", f"{each}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
+    return [job.term("master_partition", "optimizer_states", f"{each}*Pt/N", source=ZERO)] if job.knows("N") else []

@@ -1,0 +1,48 @@
+"""Layers that have embeddings of their own (Gemma 4): what they keep beside other layers."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.trainable_params import every_linear
+from diagnose.budget.terms.layer_mode import Mode, adapter_copies, double, upcast, wide
+
+EMBEDDED = "transformers modeling_gemma4.py project_per_layer_inputs"
+
+
+def embedded(job: Setup) -> list[Term]:
+    """The layers' own embeddings: all of them at once, and the fp32 copy that the norm of their projection keeps where that has a gradient;
+    where the norm learns, its product as well."""
+    if not job.knows("h_p", "L", "T"):
+        return []
+    kept = _each(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
+    return [job.term("layer_inputs", "activations", f"{kept}*h_p*L*T", source=EMBEDDED)]
+
+
+def embedded_backward(job: Setup) -> list[Term]:
+    """Their gradient: every layer's slice is padded to all layers and added to the sum."""
+    if not job.knows("h_p", "L", "T") or not _learns(job):
+        return []
+    return [job.term("layer_inputs_gradient", "activations", f"{2 * _each(job)}*h_p*L*T", source=EMBEDDED)]
+
+
+def of_layer(job: Setup, how: Mode) -> list[str]:
+    """The gate of a layer's own embedding: its input, its output, the activation, the product, which an adapter shares or copies; and the
+    fp32 copy of the values, which have a norm without weights."""
+    if not job.model or not job.model.uneven:
+        return []
+    each, values = how.each, "4*k"
+    if not how.lora:
+        return [f"{each}*h", f"{3 * each}*h_p", values]
+    if not _learns(job):
+        return [f"{each}*h_p", values]
+    return [f"{2 * each}*h_p", f"{adapter_copies(job, how) or each}*(h + h_p)", values]
+
+
+def _learns(job: Setup) -> bool:
+    """Whether the linears to and from these embeddings are trained, or carry adapters."""
+    return not job.trainable.lora or every_linear(job.book.word("lora.targets") or "")
+
+
+def _each(job: Setup) -> int:
+    return 4 if double(job) or wide(job) or upcast(job) else 2

@@ -1,0 +1,95 @@
+"""The vision tower: pixel values, what it keeps of the images, what one of its layers takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diagnose.budget.model.formulas import Number, term
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import below, table
+from diagnose.budget.model.trainable_params import tower_frozen
+from diagnose.budget.terms.decoder_layer import recomputes
+
+
+def _patches(job: Setup) -> dict[str, Number] | None:
+    """The letters of the vision tower with the patches of one row: those that the failed request implies, at most those that the settings
+    allow; None where there is none or the images are unknown."""
+    tower = job.model.vision if job.model else None
+    pixels, seen = job.book.count("data.image_pixels"), job.book.count("data.row_patches")
+    if tower is None or (pixels is None and seen is None) or not job.knows("B") or not job.role.policy:
+        return None
+    images = job.book.count("data.images_per_sample") or 1
+    allowed = None if pixels is None else pixels // tower.patch**2 * images
+    own: dict[str, Number] = {
+        "n_v": min([count for count in (seen, allowed) if count is not None]),
+        "h_v": tower.hidden,
+        "f_v": tower.width,
+        "L_v": tower.depth,
+    }
+    return {**job.values, **own, "a_v": tower.heads, "p": tower.patch, "i_v": images}
+
+
+def _flattened(job: Setup) -> bool:
+    """Whether the tower puts all patches of the batch in one row and tells images apart by a mask of patches by patches,
+    which SDPA turns from boolean into the computing precision."""
+    towers, limit = table()["flattened_towers"], table()["flattened_until"]
+    kind = job.model.vision.kind if job.model and job.model.vision else ""
+    release = job.book.version("version.transformers")
+    return kind in towers and job.attention == "sdpa" and release is not None and below(limit, release)
+
+
+def _tower(job: Setup) -> dict[str, Any]:
+    """What is known of this kind of tower: bytes per patch that a layer keeps, frames that one patch of pixels holds."""
+    kinds = table()["towers"]
+    kind = job.model.vision.kind if job.model and job.model.vision else ""
+    found: dict[str, Any] = {**kinds["other"], **kinds.get(kind, {})}
+    return found
+
+
+def pixels(job: Setup) -> list[Term]:
+    """Pixel values of the batch; how many images a row has is an upper bound."""
+    values = _patches(job)
+    if values is None:
+        return []
+    frames = _tower(job)["frames"]
+    return [term("pixels", "mm_inputs", f"B*n_v*3*{frames}*p*p*4", values, source="processor output in fp32")]
+
+
+def tower_kept(job: Setup) -> list[Term]:
+    """What a tower that learns keeps of the images until backward; a frozen one keeps nothing."""
+    values = _patches(job)
+    whole = job.trainable.count is not None and job.trainable.params == job.trainable.count and not job.trainable.lora
+    if values is None or not (whole or _adapted(job)):
+        return []
+    each, source = _tower(job)["kept"], _tower(job)["source"]
+    every = f"B*n_v*L_v*({each})"
+    if _adapted(job):  # whether the names also match linears of the tower is up to the model
+        return [term("vision_tower", "mm_inputs", f"0*{every}", values, high=every, source=source)]
+    if recomputes(job):  # some towers do not take part in checkpointing
+        return [term("vision_tower", "mm_inputs", "2*h_v*B*n_v*L_v", values, high=every, source=source)]
+    return [term("vision_tower", "mm_inputs", every, values, source=source)]
+
+
+def _adapted(job: Setup) -> bool:
+    """Whether adapters may lie on the tower's linears: all linears are asked for, and nothing says that the tower is frozen."""
+    targets = (job.book.word("lora.targets") or "").replace("-", "_")
+    named = targets in ("all", "all_linear")
+    return job.trainable.lora and named and not tower_frozen(job.book, job.framework)
+
+
+def tower_working(job: Setup) -> list[Term]:
+    """One layer of the tower at work, with its scores where attention is eager."""
+    values = _patches(job)
+    if values is None:
+        return []
+    made = [term("vision_layer", "mm_inputs", f"B*n_v*({_tower(job)['kept']})", values, source=_tower(job)["source"])]
+    if _flattened(job):
+        made.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower(job)["source"]))
+        made.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+    each = job.book.count("data.patch_score_bytes")
+    if each and job.attention in ("sdpa", "eager"):  # the request shows that no fused kernel takes this mask
+        made.append(term("vision_dense_scores", "mm_inputs", f"{each}*a_v*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+    elif job.attention == "eager":
+        made.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower(job)["source"]))
+    return made

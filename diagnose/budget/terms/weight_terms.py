@@ -1,0 +1,131 @@
+"""Weights as they lie on one card: the base model, quantised or not, and what is trained beside it."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.formulas import Number, Span, term
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
+from diagnose.facts import FactBook
+from diagnose.units import Version
+
+#: Bytes per adapter parameter: PEFT's default is fp32, whatever the base.
+ADAPTER = {"fp32": 4, "bf16": 2, "fp16": 2}
+
+#: The first PEFT that casts adapters to fp32; before it tuners/lora/layer.py update_layer moved them to the dtype of the weight.
+AUTOCASTS = Version("0.12.0")
+
+ZERO = "DeepSpeed runtime/zero/stage3.py, stage_1_and_2.py"
+CASTS = "PEFT autocast_adapter_dtype"
+
+
+def letter(number: Number, name: str) -> str:
+    """The figure itself where it is known, else its letter."""
+    return name if isinstance(number, Span) else f"{number:g}"
+
+
+def weights(job: Setup) -> list[Term]:
+    """The base model as it lies on one card."""
+    if not job.knows("P") or (not job.sharding.whole_weights and not job.knows("N")):
+        return []
+    if job.sharding.offload_param or job.role.offloaded:
+        return [job.term("weights_offloaded", "weights", "0", source=ZERO)]
+    if (job.trainable.lora or job.role.predicts) and quantised(job.book):
+        return _quantized(job)
+    each = letter(job.precision.weight, "w")
+    if not job.sharding.whole_weights:
+        return [job.term("weights_sharded", "weights", f"{each}*P/N", source=ZERO if job.sharding.zero else "torch FSDP: flat parameters")]
+    upcast = job.book.word("train.finetuning") == "freeze" and (job.precision.weight, job.precision.gradient) == (2, 4)
+    symbols = "2*P + 2*Pt" if upcast and job.knows("Pt") else f"{each}*P"
+    return [job.term("weights_whole", "weights", symbols, source="model.parameters()")]
+
+
+def quantised(book: FactBook) -> bool:
+    """Whether the base has fewer bits than it is computed with."""
+    return book.word("model.quantization") not in (None, "none", "other")
+
+
+def shardable(book: FactBook) -> bool:
+    """Whether ZeRO-3 and FSDP can shard the base: one that is quantised only where the framework stores it in a type that they take."""
+    if not quantised(book):
+        return True
+    release = book.version("version.bitsandbytes")
+    old = release is not None and release < Version("0.43")
+    return not old and book.word("model.quantization") != "int8" and book.word("train.framework") in table()["flattens_quantized"]
+
+
+def _entry(job: Setup) -> dict[str, object]:
+    found: dict[str, object] = table()["quantizations"].get(job.book.word("model.quantization") or "", {"each": 0.5625, "source": ""})
+    return found
+
+
+def prepared(job: Setup) -> bool:
+    """Whether the weights beside a quantised base were upcast to fp32 for training."""
+    kept = job.framework in table()["keeps_16_bit_beside_quantized"]
+    return quantised(job.book) and not kept and _entry(job).get("upcast") is not False
+
+
+def _quantized(job: Setup) -> list[Term]:
+    """Linears in few bits; embeddings, norms and (most often) the head as loaded, or in fp32 after prepare_model_for_kbit_training."""
+    entry, model = _entry(job), job.model
+    source = str(entry["source"])
+    if model is None:
+        return [job.term("weights_quantized", "weights", f"{entry['each']}*P", source=source)]
+    per = "" if job.sharding.whole_weights or not shardable(job.book) else "/N"
+    layers = model.text_params - model.embedding_params
+    if job.framework not in table()["quantizes_head"]:
+        layers -= model.head_params
+    here, every = -(-layers // job.sharding.model_parallel), job.values["P"]
+    values = {**job.values, "P_lin": here, "P_rest": max(0, every - here) if isinstance(every, int) else model.params - layers}
+    rest = "4" if prepared(job) and job.role.trained else "2"
+    return [
+        term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),
+        term("weights_unquantized", "weights", f"{rest}*P_rest{per}", values, source="PEFT utils/other.py prepare_model_for_kbit_training"),
+    ]
+
+
+def adapters(job: Setup) -> list[Term]:
+    """LoRA matrices: PEFT keeps them in fp32; DeepSpeed casts them like everything else."""
+    if not job.trainable.lora or not job.knows("Pt"):
+        return []
+    if job.sharding.scheme == "zero3":
+        return [job.term("adapters", "weights", "2*Pt/N", source=ZERO)] if job.knows("N") else []
+    if job.sharding.zero:
+        return [job.term("adapters", "weights", "2*Pt", source=ZERO)]
+    if job.sharding.scheme in ("fsdp", "fsdp_grad"):
+        return [job.term("adapters", "weights", f"{learnt(job)}/N", source=CASTS)] if job.knows("N") else []
+    resident = job.book.count("lora.resident") or 1  # beside the one that learns: a reference adapter, former ones
+    times = f"{resident}*" if resident > 1 else ""
+    return [job.term("adapters", "weights", f"{times}{learnt(job)}", source=CASTS)]
+
+
+def adapter_width(job: Setup) -> Number:
+    """Bytes per adapter parameter: as said; like the weights where the framework builds all in one precision, or PEFT before 0.12
+    moved adapters to the precision of the weight they belong to; else fp32."""
+    said = job.book.word("lora.dtype")
+    if said in ADAPTER:
+        return ADAPTER[said]
+    release = job.book.version("version.peft")
+    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and job.framework not in table()["casts_trained"]
+    return job.precision.weight if moved or job.framework in table()["adapters_like_weights"] else 4
+
+
+def learnt(job: Setup, copies: int = 1) -> str:
+    """Bytes of everything that is trained beside a frozen base: adapters, and modules trained whole in the precision they were
+    loaded in, or in fp32 where a framework casts what it trains or a quantised base was prepared for training."""
+    adapter, whole = adapter_width(job), whole_module(job)
+    if not job.trainable.saved or whole == adapter:
+        return f"{_times(copies, adapter)}*Pt"
+    return f"({_times(copies, adapter)}*(Pt - P_s) + {_times(copies, whole)}*P_s)"
+
+
+def _times(copies: int, width: Number) -> str:
+    """So many copies of a width; the letter w where that is open."""
+    if isinstance(width, Span):
+        return "w" if copies == 1 else f"{copies}*w"
+    return f"{copies * width:g}"
+
+
+def whole_module(job: Setup) -> Number:
+    """Bytes per parameter of a module that is trained whole beside adapters."""
+    return 4 if prepared(job) or job.framework in table()["casts_trained"] else job.precision.weight

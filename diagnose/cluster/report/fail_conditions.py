@@ -1,0 +1,98 @@
+"""What `triage --fail-on` and `--since` understand: conditions on a run's figures, and points in time."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from diagnose.cluster.cluster_errors import trouble
+from diagnose.record import record
+
+if TYPE_CHECKING:
+    from diagnose.cluster.store.result_store import Store
+
+#: The figures of a run, as SQL over the jobs that it found.
+FIGURES = {
+    "jobs": "count(*)",
+    "failed": "count(*) filter (status in ('oom', 'suspected'))",
+    "oom": "count(*) filter (status = 'oom')",
+    "suspected": "count(*) filter (status = 'suspected')",
+    "lookalike": "count(*) filter (status = 'lookalike')",
+    "unread": "count(*) filter (status = 'unread')",
+    "groups": "count(distinct fingerprint)",
+    "gpu-hours": "coalesce(sum(gpu_seconds) filter (status in ('oom', 'suspected')), 0) / 3600",
+}
+#: What is counted otherwise: failures as a share of all jobs in percent, and groups that no earlier run had.
+OTHERS = ("share", "new-groups")
+#: Figures that may be given as a share of all jobs (`oom>5%`).
+SHARES = ("failed", "oom", "suspected", "lookalike", "unread", "share")
+
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "==": operator.eq,
+}
+CONDITION = re.compile(r"\s*([A-Za-z_-]{1,20})\s*(>=|<=|==|>|<|=)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*")
+
+DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+@record
+class Condition:
+    """FIGURE SIGN NUMBER, as written; `of_all`: the number is a percentage of all jobs."""
+
+    text: str
+    figure: str
+    sign: str
+    number: float
+    of_all: bool = False
+
+    def holds(self, figures: Mapping[str, float]) -> bool:
+        """Whether it is true of a run's figures."""
+        value = figures[self.figure]
+        if self.of_all and self.figure != "share":
+            value = 100 * value / figures["jobs"] if figures["jobs"] else 0.0
+        return SIGNS[self.sign](value, self.number)
+
+
+def condition(text: str) -> Condition:
+    """The condition that a text means, such as `oom>10`, `share>=5%`, `new-groups>0`. Raises UserError for what is none."""
+    known = (*FIGURES, *OTHERS)
+    found = CONDITION.fullmatch(text)
+    if found is None:
+        raise trouble("bad_condition", hint="conditions", text=repr(text[:80]), known=", ".join(known))
+    name, sign, number, percent = found[1].lower().replace("_", "-"), found[2], float(found[3]), bool(found[4])
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        raise trouble("no_such_figure", hint="nearest_figure" if near else "figures", name=name, near="".join(near), known=", ".join(known))
+    if percent and name not in SHARES:
+        raise trouble("no_share", hint="shares", name=name, known=", ".join(SHARES))
+    return Condition(text.strip(), name, sign, number, percent)
+
+
+def figures(store: Store, run: int) -> dict[str, float]:
+    """The figures of a run: of the jobs that it found, those that were as before included."""
+    [row] = store.query(f"select {', '.join(FIGURES.values())} from jobs where last_run = ?", [run])
+    told = dict(zip(FIGURES, map(float, row), strict=True))
+    [(new,)] = store.query("select count(*) from groups where first_run = ?", [run])
+    return {**told, "share": 100 * told["failed"] / told["jobs"] if told["jobs"] else 0.0, "new-groups": float(new)}
+
+
+def since(text: str, now: float) -> float:
+    """The time that a text means, in seconds since 1970: a duration before now (90m, 12h, 7d, 2w) or a date (2026-11-20,
+    2026-11-20T08:00, with or without a zone; without one it is local time). Raises UserError for what is none."""
+    found = DURATION.fullmatch(text.strip().lower())
+    if found:
+        return now - float(found[1]) * SECONDS[found[2]]
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise trouble("bad_since", hint="sinces", text=repr(text[:80])) from error

@@ -1,0 +1,276 @@
+"""What a database of jobs says on Monday morning: the failures in groups, what each cost, and one plan per group.
+
+Everything is counted in the database; what comes back is bounded whatever the number of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from diagnose.cluster.store import fingerprints as fingerprint
+from diagnose.cluster.store.fingerprints import Parts
+from diagnose.phrases import Text
+from diagnose.plan.rules.remedy import Edit
+from diagnose.record import field, record
+
+#: What failures can be grouped by.
+BY = ("fingerprint", "cause", "phase", "family", "tensor", "frame", "framework", "user", "project", "gpu")
+
+
+class Store(Protocol):
+    """What is asked here of the database: SQL, on one connection."""
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]: ...
+
+
+@record
+class Cost:
+    """GPU time of some jobs in seconds, as far as it is `known` of how many of them."""
+
+    seconds: float = 0.0
+    known: int = 0
+    jobs: int = 0
+
+    @property
+    def hours(self) -> float | None:
+        """None where nothing says what any of the jobs cost."""
+        return self.seconds / 3600 if self.known else None
+
+
+@record
+class Period:
+    """From the first to the last failure, in seconds since 1970; known of `dated` jobs, `by_log` of them by the dates of their logs."""
+
+    first: float | None = None
+    last: float | None = None
+    dated: int = 0
+    by_log: int = 0
+
+
+@record
+class Named:
+    """A user, a project, a framework or a state, and in how many jobs."""
+
+    name: str
+    jobs: int
+
+
+@record
+class Step:
+    """A remedy of a plan, with what it costs: whether the trained model changes (`results`), and `speed`."""
+
+    remedy: str
+    title: Text
+    results: str
+    speed: str
+
+
+@record
+class Variant:
+    """Jobs of a group whose configs say the same in the keys that the plan edits. `edits` are those that most of them need: `alike` of
+    `jobs` get the same new values; in `fitting` the plan fits."""
+
+    framework: str
+    jobs: int
+    alike: int
+    fitting: int
+    steps: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    env: tuple[str, ...]
+
+
+@record
+class Plan:
+    """What to change in a group: the steps that most of its jobs need, and the edits for each variant of their configs."""
+
+    steps: tuple[Step, ...]
+    variants: tuple[Variant, ...]
+    more: int = 0  # jobs of variants that are not shown
+    fits: tuple[Named, ...] = ()  # jobs by the word for how well their plan fits; "none" without a plan
+
+
+@record
+class Example:
+    """The latest job of a group."""
+
+    job: str
+    name: str
+    headline: Text
+    diagnosis: str
+
+
+@record
+class Near:
+    """Another group that may be the same mistake: the parts in common, and those that differ."""
+
+    key: str
+    number: int
+    similarity: float
+    same: tuple[str, ...]
+    other: tuple[str, ...]
+
+
+@record
+class Group:
+    """Failures with one key. `key` is the fingerprint or the value that is grouped by; `number` counts from the largest group."""
+
+    key: str
+    number: int
+    title: Text
+    jobs: int
+    cost: Cost
+    period: Period
+    certain: int  # jobs whose leading cause is certain
+    fingerprints: int
+    users: tuple[Named, ...]
+    user_count: int
+    projects: tuple[Named, ...]
+    project_count: int
+    frameworks: tuple[Named, ...]
+    plan: Plan | None
+    example: Example
+    parts: Parts | None = None
+    short: int | None = None  # bytes that half of the jobs lacked at most
+    new: bool = False  # first seen in the latest run, and there was one before
+    near: tuple[Near, ...] = ()
+
+
+@record
+class Counts:
+    """Jobs by what became of them."""
+
+    jobs: int = 0
+    oom: int = 0
+    suspected: int = 0
+    lookalike: int = 0
+    none: int = 0
+    unread: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Jobs that failed of memory, or probably did."""
+        return self.oom + self.suspected
+
+
+@record
+class Cause:
+    """A leading cause over all failures; empty: none was found."""
+
+    cause: str
+    title: Text
+    jobs: int
+    cost: Cost
+
+
+@record
+class Times:
+    """Failures over time: `width` seconds per slot from `start`, for each slot the jobs of the first groups and of all others."""
+
+    start: float = 0.0
+    width: int = 86400
+    slots: tuple[tuple[int, ...], ...] = ()
+    groups: int = 0  # of so many groups each has its own figure in a slot; the last figure is that of all others
+
+
+@record
+class Lack:
+    """How much memory was missing: jobs by powers of two (bin n: up to 256 MiB << n; 0 or less first); known of `known` jobs."""
+
+    bins: tuple[int, ...] = ()
+    known: int = 0
+    median: int | None = None
+
+
+@record
+class Unread:
+    """A job of which nothing could be learned."""
+
+    job: str
+    fault: str
+    message: Text
+
+
+@record
+class Summary:
+    """All of it. `total` counts the groups, of which `groups` holds the largest; `states` are those in which the jobs ended that did
+    not fail of memory, as their scheduler spells them."""
+
+    by: str
+    since: float | None
+    counts: Counts
+    states: tuple[Named, ...]
+    cost: Cost
+    period: Period
+    groups: tuple[Group, ...]
+    total: int
+    causes: tuple[Cause, ...]
+    times: Times = field(default_factory=Times)
+    lack: Lack = field(default_factory=Lack)
+    unread: tuple[Unread, ...] = ()
+    root: str = ""  # the folder that all jobs lie in, with its last slash
+    tool: str = ""
+
+    @property
+    def left(self) -> int:
+        """Failures of groups that are not listed."""
+        return self.counts.failed - sum(group.jobs for group in self.groups)
+
+    @property
+    def costliest(self) -> Group | None:
+        """The group that cost most, where costs are known."""
+        return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)
+
+
+def summary(
+    store: Store, by: str = "fingerprint", since: float | None = None, most: int = 200, only: Sequence[str] | None = None
+) -> Summary:
+    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
+    groups and no others.
+
+    Raises KeyError where `by` is none of BY.
+    """
+    from diagnose.cluster.report import group_queries, report_queries
+
+    report_queries.prepare(store, by, since)
+    groups, total = group_queries.groups(store, by, most, only)
+    found = neighbours(groups) if by == "fingerprint" else groups
+    return Summary(
+        by=by,
+        since=since,
+        counts=report_queries.counts(store, since),
+        states=report_queries.states(store, since),
+        cost=report_queries.cost(store),
+        period=report_queries.period(store),
+        groups=found,
+        total=total,
+        causes=report_queries.causes(store),
+        times=report_queries.times(store, [group.key for group in found]),
+        lack=report_queries.lack(store),
+        unread=report_queries.unread(store),
+        root=report_queries.root(store),
+        tool=report_queries.tool(store),
+    )
+
+
+#: So many groups are compared with one another, and so many are suggested to each.
+COMPARED, SUGGESTED = 100, 3
+
+
+def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    """The groups, each with those that may be the same mistake, the most similar first."""
+    from diagnose.record import replace
+
+    compared = groups[:COMPARED]
+    return tuple(replace(group, near=_near(group, compared)) if group.number <= COMPARED else group for group in groups)
+
+
+def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
+    if group.parts is None:
+        return ()
+    found = []
+    for other in groups:
+        alike = fingerprint.near(group.parts, other.parts) if other.parts is not None and other.key != group.key else None
+        if alike is not None:
+            found.append(Near(other.key, other.number, alike.similarity, alike.same, alike.other))
+    return tuple(sorted(found, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

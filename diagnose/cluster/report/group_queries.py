@@ -1,0 +1,157 @@
+"""The questions that a summary asks of the database about its groups: what each is, who is in it, and one plan for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from diagnose.cluster.report.failure_groups import Cost, Example, Group, Named, Period, Plan, Step, Store, Variant
+from diagnose.cluster.report.report_queries import digests, one
+from diagnose.cluster.store import fingerprints
+from diagnose.phrases import Text, phrase
+from diagnose.plan.rules.remedy import Edit
+
+#: So many users, projects, frameworks and variants are listed per group.
+NAMES, VARIANTS = 5, 8
+
+
+#: A row per group; the last column counts them all.
+EACH_GROUP = """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
+  count(moment) filter (by_log),
+  count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
+  count(distinct nullif(f.project, '')), mode(t.title_en), mode(t.title_zh), any_value(t.parts),
+  median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
+from triage_failed f left join triage_told t using (diagnosis)
+where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1"""
+
+#: A row per variant: jobs with the same framework, and the same values in the keys that their plan edits.
+EACH_VARIANT = """with each_job as (
+  select key, t.*, t.fits in ('yes', 'likely') as fitting,
+    count(*) over (partition by key, framework, keys, olds, env, news) as alike
+  from triage_failed f join triage_told t using (diagnosis)
+  where key in (select unnest($1)) and t.steps is not null
+), variants as (
+  select key, coalesce(framework, '') as framework, keys, olds, env, count(*) as jobs, max(alike) as alike,
+    sum(fitting) as fitting, arg_max(steps, alike) as steps, arg_max(news, alike) as news,
+    arg_max(targets, alike) as targets, arg_max(renamed, alike) as renamed, arg_max(diagnosis, alike) as diagnosis
+  from each_job group by 1, 2, 3, 4, 5
+)
+select key, framework, jobs, alike, fitting, steps, keys, olds, news, targets, renamed, env, diagnosis,
+  sum(jobs) over (partition by key) as all_jobs
+from variants
+qualify row_number() over (partition by key order by jobs desc, framework, olds) <= $2
+order by key, jobs desc, framework, olds"""
+
+
+def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
+    """The largest groups (of `only` these keys), and how many there are."""
+    rows = list(store.query(EACH_GROUP, [most, None if only is None else list(only)]))
+    keys = [row[0] for row in rows]
+    runs, latest = one(store, "select count(*), max(run) from runs")
+    users, projects, frameworks = (_names(store, keys, what) for what in ('f."user"', "f.project", "t.framework"))
+    plans, examples = _plans(store, keys), _examples(store, keys)
+    made = []
+    for number, row in enumerate(rows, 1):
+        key, jobs, seconds, known, first, last, dated, by_log, certain, prints, user_count, project_count, en, zh, parts, short, born, _ = (
+            row
+        )
+        made.append(
+            Group(
+                key=key,
+                number=number,
+                title=Text(en or "", zh or ""),
+                jobs=jobs,
+                cost=Cost(seconds, known, jobs),
+                period=Period(first, last, dated, by_log),
+                certain=certain,
+                fingerprints=prints,
+                users=users.get(key, ()),
+                user_count=user_count,
+                projects=projects.get(key, ()),
+                project_count=project_count,
+                frameworks=frameworks.get(key, ()),
+                plan=plans.get(key),
+                example=examples[key],
+                parts=fingerprints.read(parts) if by == "fingerprint" and parts else None,
+                short=None if short is None else int(short),
+                new=runs > 1 and born is not None and born == latest,
+            )
+        )
+    return tuple(made), rows[0][-1] if rows else 0
+
+
+def _names(store: Store, keys: list[str], what: str) -> dict[str, tuple[Named, ...]]:
+    """The most frequent names of each group."""
+    rows = store.query(
+        f"""select key, {what} as who, count(*) as jobs from triage_failed f left join triage_told t using (diagnosis)
+        where key in (select unnest($1)) and coalesce({what}, '') <> '' group by 1, 2
+        qualify row_number() over (partition by key order by jobs desc, who) <= $2 order by key, jobs desc, who""",
+        [keys, NAMES],
+    )
+    found: dict[str, tuple[Named, ...]] = {}
+    for key, name, jobs in rows:
+        found[key] = (*found.get(key, ()), Named(name, jobs))
+    return found
+
+
+def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
+    """The latest job of each group."""
+    rows = store.query(
+        """select key, job, name, headline_en, headline_zh, diagnosis from triage_failed f left join triage_told t using (diagnosis)
+        where key in (select unnest($1)) qualify row_number() over (partition by key order by moment desc nulls last, job) = 1""",
+        [keys],
+    )
+    return {key: Example(job, name or job, Text(en or "", zh or ""), diagnosis or "") for key, job, name, en, zh, diagnosis in rows}
+
+
+def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
+    """The plan of each group: the steps that most of its jobs need, and the variants, most frequent first."""
+    fits: dict[str, tuple[Named, ...]] = {}
+    sql = """select key, coalesce(t.fits, 'none'), count(*) from triage_failed f left join triage_told t using (diagnosis)
+        where key in (select unnest($1)) group by 1, 2 order by 1, 3 desc, 2"""
+    for key, word, jobs in store.query(sql, [keys]):
+        fits[key] = (*fits.get(key, ()), Named(word, jobs))
+    rows = store.query(EACH_VARIANT, [keys, VARIANTS])
+    found: dict[str, list[tuple[Variant, str]]] = {}
+    planned: dict[str, int] = {}
+    for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:
+        edits = zip(*map(_listed, (targets, names, olds, news, renamed)), strict=True)
+        variant = Variant(
+            framework, jobs, alike, int(fitting or 0), tuple(_listed(steps)), tuple(Edit(*each) for each in edits), tuple(_listed(env))
+        )
+        found.setdefault(key, []).append((variant, diagnosis))
+        planned[key] = int(all_jobs)
+    usual = {key: _usual(variants) for key, variants in found.items()}
+    shown = digests(store, [one for _, one in usual.values()])
+    plans: dict[str, Plan] = {}
+    for key, pairs in found.items():
+        variants = tuple(variant for variant, _ in pairs)
+        steps, diagnosis = usual[key]
+        more = planned[key] - sum(each.jobs for each in variants)
+        plans[key] = Plan(_steps(steps, shown[diagnosis]), variants, more, fits.get(key, ()))
+    return plans
+
+
+def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:
+    """The steps of a plan, as a diagnosis that has them calls them."""
+    known = {each["remedy"]: each for each in json.loads(digest)["remedies"]}
+    return tuple(
+        Step(step, Text(**known[step]["title"]), known[step]["price"]["results"], known[step]["price"]["speed"])
+        if step in known
+        else Step(step, phrase(f"render.remedy_{step}"), "", "")
+        for step in steps
+    )
+
+
+def _listed(text: str | None) -> list[Any]:
+    return json.loads(text) if text else []
+
+
+def _usual(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
+    """The steps that most jobs need, and a diagnosis that has them."""
+    counted: dict[tuple[str, ...], int] = {}
+    for each, _ in variants:
+        counted[each.steps] = counted.get(each.steps, 0) + each.jobs
+    most = max(counted, key=lambda steps: counted[steps])
+    return most, next(diagnosis for each, diagnosis in variants if each.steps == most)

@@ -1,0 +1,101 @@
+"""The report as data, for scripts: every figure of it, with what is unknown as null. The jobs themselves are what `--export` writes."""
+
+from __future__ import annotations
+
+import json
+
+from diagnose.cluster.report.failure_groups import Cost, Group, Named, Plan, Summary
+from diagnose.diagnosis import Json
+from diagnose.phrases import Lang
+from diagnose.render.data.report_json import of_edit
+from diagnose.render.formats import PLAIN, View
+from diagnose.render.parts.strings import escaped
+
+#: The version of the fields.
+SCHEMA = "oomdoctor.triage/1"
+
+
+def data(summary: Summary, lang: Lang = "en", _: View = PLAIN) -> str:
+    """The summary as JSON. Times are seconds since 1970 in UTC, costs GPU-seconds with the number of jobs that they are known of."""
+    of = summary.counts
+    found: dict[str, Json] = {
+        "schema": SCHEMA,
+        "tool": {"name": "oomdoctor", "version": summary.tool},
+        "by": summary.by,
+        "since": summary.since,
+        "jobs": {
+            "read": of.jobs,
+            "oom": of.oom,
+            "suspected": of.suspected,
+            "lookalike": of.lookalike,
+            "none": of.none,
+            "unread": of.unread,
+            "states": _named(summary.states),
+        },
+        "cost": _cost(summary.cost),
+        "first": summary.period.first,
+        "last": summary.period.last,
+        "group_count": summary.total,
+        "groups": [_group(group, lang) for group in summary.groups],
+        "causes": [{"cause": each.cause or None, "jobs": each.jobs, "cost": _cost(each.cost)} for each in summary.causes],
+        "missing_memory": {"known": summary.lack.known, "median": summary.lack.median},
+        "unread": [{"job": lost.job, "fault": lost.fault, "message": lost.message.to(lang)} for lost in summary.unread],
+    }
+    return escaped(json.dumps(found, ensure_ascii=False, indent=2)) + "\n"
+
+
+def _cost(cost: Cost) -> Json:
+    return {"gpu_seconds": round(cost.seconds, 3) if cost.known else None, "known": cost.known, "jobs": cost.jobs}
+
+
+def _named(named: tuple[Named, ...]) -> Json:
+    return [{"name": each.name, "jobs": each.jobs} for each in named]
+
+
+def _group(group: Group, lang: Lang) -> Json:
+    return {
+        "key": group.key,
+        "parts": None if group.parts is None else dict(group.parts._asdict()),
+        "title": group.title.to(lang) or None,
+        "jobs": group.jobs,
+        "new": group.new,
+        "cost": _cost(group.cost),
+        "first": group.period.first,
+        "last": group.period.last,
+        "dated": group.period.dated,
+        "cause_certain": group.certain,
+        "user_count": group.user_count,
+        "users": _named(group.users),
+        "project_count": group.project_count,
+        "projects": _named(group.projects),
+        "frameworks": _named(group.frameworks),
+        "median_lack": group.short,
+        "plan": None if group.plan is None else _plan(group.plan, lang),
+        "example": {"job": group.example.job, "headline": group.example.headline.to(lang)},
+        "near": [
+            {"key": near.key, "similarity": round(near.similarity, 3), "same": [*near.same], "different": [*near.other]}
+            for near in group.near
+        ],
+    }
+
+
+def _plan(plan: Plan, lang: Lang) -> Json:
+    return {
+        "steps": [
+            {"remedy": step.remedy, "title": step.title.to(lang), "results": step.results, "speed": step.speed} for step in plan.steps
+        ],
+        "fits": {each.name: each.jobs for each in plan.fits},
+        "variants": [
+            {
+                "framework": each.framework or None,
+                "jobs": each.jobs,
+                "alike": each.alike,
+                "fitting": each.fitting,
+                "steps": [*each.steps],
+                "edits": [of_edit(edit) for edit in each.edits],
+                "env": [*each.env],
+            }
+            for each in plan.variants
+        ],
+        "more_jobs": plan.more,
+    }

@@ -1,0 +1,69 @@
+"""Masks what a report of many jobs says of people and machines: the secrets of rules/redactions.yaml, users and hosts by name, and the
+folders that all jobs share."""
+
+from __future__ import annotations
+
+import re
+
+from diagnose.cluster.report.failure_groups import Store, Summary
+from diagnose.record import replace
+from diagnose.render.parts.redaction import Masker
+from diagnose.render.parts.strings import changed
+
+#: A name as it stands in a path, an address or a sentence; shorter ones, and those that every machine has, say nothing.
+TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+SHORTEST, COMMON = 3, frozenset({"root", "localhost", "unknown", "none", "user"})
+
+#: Users and hosts that are looked for.
+MOST = 100_000
+
+#: Texts that are remembered: a report says most things many times, and one of a year says very many things.
+REMEMBERED = 50_000
+
+
+class Masks(Masker):
+    """A masker that knows the users and hosts of a cluster. Finding one takes as long with a hundred thousand as with one."""
+
+    def __init__(self, users: list[str], hosts: list[str], root: str = "") -> None:
+        super().__init__()
+        self._root = root if len(root) > 1 else ""
+        self._kinds = {name: "host" for name in hosts if _telling(name)} | {name: "user" for name in users if _telling(name)}
+
+    def __call__(self, text: str) -> str:
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+        return super().__call__(text)
+
+    def _without_secrets(self, text: str) -> str:
+        if self._root and self._root in text:
+            text = text.replace(self._root, f"{self._placeholder('path', self._root)}/")
+        if self._kinds:
+            text = TOKEN.sub(self._named, text)
+        return super()._without_secrets(text)
+
+    def _named(self, found: re.Match[str]) -> str:
+        """A name that is known, whole or by its first part: gpu17 of gpu17.cluster."""
+        word = found[0]
+        if word in self._kinds:
+            return self._placeholder(self._kinds[word], word)
+        first, dot, rest = word.partition(".")
+        if dot and first in self._kinds and not rest.isdigit():
+            return self._placeholder(self._kinds[first], first) + dot + rest
+        return word
+
+
+def _telling(name: str) -> bool:
+    return len(name) >= SHORTEST and name.casefold() not in COMMON
+
+
+def masks(store: Store, root: str) -> Masks:
+    """The masks of a database."""
+    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' limit $1""", [MOST])
+    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' limit $1", [MOST])
+    return Masks([name for (name,) in users], [name for (name,) in hosts], root)
+
+
+def summary(of: Summary, mask: Masks) -> Summary:
+    """The same summary with every text of a stranger masked. What rules and tables say, and the keys of fingerprints, stay."""
+    masked: Summary = changed(replace(of, by="", tool=""), mask)
+    return replace(masked, by=of.by, tool=of.tool)

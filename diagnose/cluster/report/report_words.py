@@ -1,0 +1,296 @@
+"""What every form of the report says alike: the answer of Monday morning, what a group is, what it cost, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from diagnose.cluster.report.failure_groups import Cost, Group, Named, Near, Period, Summary, Unread, Variant
+from diagnose.phrases import Lang, phrase
+from diagnose.render.parts import advice_text, failure_text, words
+from diagnose.render.parts.strings import one_line
+from diagnose.render.parts.words import bracketed, colon, comma, semicolon
+from diagnose.units import show
+
+#: Jobs and users named in a line.
+NAMED = 3
+
+#: Words of knobs that people say in their own language.
+SWITCHED = {"on": True, "enabled": True, "off": False, "disabled": False}
+
+
+def say(key: str, lang: Lang, /, **values: object) -> str:
+    """A phrase of rules/phrases/triage.yaml."""
+    return phrase(f"triage.{key}").fill(**values).to(lang)
+
+
+def number(count: float) -> str:
+    """1,203; of what is small and no whole number one decimal."""
+    return f"{count:,.1f}" if count < 100 and count != int(count) else f"{count:,.0f}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share without a fraction; what is little but not nothing is below one per cent."""
+    share = 100 * part / whole if whole else 0.0
+    return "< 1%" if 0 < share < 1 else f"{share:.0f}%"
+
+
+def date(moment: float) -> str:
+    """2026-11-16, in UTC."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
+
+
+def minute(moment: float | None) -> str:
+    """2026-11-16 06:00, in UTC; empty for what is not known."""
+    return "" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+# -- the answer
+
+
+def lead(summary: Summary, lang: Lang) -> str:
+    """The answer in one sentence: what the failures are for the most part."""
+    failed = summary.counts.failed
+    if not summary.counts.jobs:
+        return say("lead_empty", lang)
+    if not failed or not summary.groups:
+        return say("lead_none", lang)
+    first = summary.groups[0]
+    told = {"count": number(first.jobs), "failed": number(failed)}
+    if failed == 1:
+        return say("lead_single", lang)
+    if summary.by != "fingerprint" and first.jobs == 1:
+        return say("lead_by_apart", lang, failed=told["failed"], by=say(f"by_{summary.by}", lang))
+    if summary.by != "fingerprint":
+        return say("lead_by", lang, **told, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
+    if first.jobs == 1:
+        return say("lead_apart", lang, **told)
+    return say("lead_all" if first.jobs == failed else "lead_one", lang, **told)
+
+
+def costs(summary: Summary, lang: Lang) -> str:
+    """What the first group cost, and which one cost more; empty where nothing is known."""
+    first = summary.groups[0] if summary.groups else None
+    if first is None:
+        return ""
+    said = [say("cost_it" if first.jobs == 1 else "cost_them", lang, hours=hours(first.cost, lang))] if first.cost.known else []
+    most = summary.costliest
+    if most is not None and most.key != first.key and most.cost.seconds > first.cost.seconds:
+        told = {"hours": hours_alone(most.cost, lang), "jobs": number(most.jobs), "title": title(most, summary.by, lang)}
+        said.append(say("costlier", lang, **told))
+    return ("" if lang == "zh" else " ").join(said)
+
+
+def counted(summary: Summary, lang: Lang) -> str:
+    """How many jobs were read, and what became of them: of those that did not fail of memory what their scheduler says."""
+    of = summary.counts
+    unread = max(of.unread, len(summary.unread))
+    told = {"jobs": number(of.jobs), "failed": number(of.failed), "others": number(of.lookalike + of.none), "unread": number(unread)}
+    said = [say("read", lang, **told, states=bracketed(of_states, lang) if (of_states := states(summary, lang)) else "")]
+    if summary.since is not None:
+        said.append(say("since", lang, date=date(summary.since)))
+    return semicolon(lang).join(said)
+
+
+def states(summary: Summary, lang: Lang) -> str:
+    """How the jobs ended that did not fail of memory, as their scheduler says."""
+    others = summary.counts.lookalike + summary.counts.none
+    if others > 1 and [each.jobs for each in summary.states] == [others]:
+        return say("state_all", lang, state=one_line(summary.states[0].name))
+    return comma(lang).join(say("state", lang, count=number(each.jobs), state=one_line(each.name)) for each in summary.states)
+
+
+# -- a group
+
+
+def title(group: Group, by: str, lang: Lang) -> str:
+    """What a group is called: by its leading cause, or by what it is grouped by."""
+    if by == "fingerprint":
+        return one_line(group.title.to(lang)).rstrip(".。") or say("no_cause", lang)
+    return value(by, group.key, lang)
+
+
+def value(by: str, key: str, lang: Lang) -> str:
+    """A word that jobs are grouped by, as people call it."""
+    if not key:
+        return say("no_cause" if by == "cause" else "not_said", lang)
+    if by == "cause":
+        return failure_text.name_of_cause(key, lang)
+    if by == "phase":
+        return words.phase(key, lang)
+    if by == "framework":
+        return framework(key, lang)
+    return tensor(key, lang) if by == "tensor" else one_line(key)
+
+
+def framework(name: str, lang: Lang) -> str:
+    try:
+        return phrase(f"adapters.framework_{name}").to(lang)
+    except KeyError:
+        return one_line(name) or say("framework_unknown", lang)
+
+
+def tensor(key: str, lang: Lang) -> str:
+    """What people call a tensor, without its numbers."""
+    try:
+        return phrase(key).to(lang)
+    except KeyError:
+        return one_line(key)
+
+
+def where(group: Group, lang: Lang) -> str:
+    """Phase, place and tensor of a mistake, and the settings that it is made with; empty where nothing of it is known."""
+    of = group.parts
+    if of is None:
+        return ""
+    told = [
+        say("during", lang, phase=words.phase(of.phase, lang)) if of.phase else "",
+        say("at_frame", lang, frame=one_line(of.frame)) if of.frame else "",
+        tensor(of.tensor, lang) if of.tensor else "",
+    ]
+    settings = [setting(each, lang) for each in of.knobs.split(",") if each]
+    return semicolon(lang).join(filter(None, (comma(lang).join(filter(None, told)), comma(lang).join(settings))))
+
+
+def setting(knob: str, lang: Lang) -> str:
+    """A knob with its value, as people call it."""
+    name, _, held = knob.partition("=")
+    try:
+        called = say(f"fact_{name}", lang)
+    except KeyError:
+        called = words.meaning(name, lang)
+    shown = words.value_text(SWITCHED[held], lang) if held in SWITCHED else one_line(held)
+    return f"{called}{colon(lang)}{shown}"
+
+
+def hours_alone(cost: Cost, lang: Lang) -> str:
+    """GPU-hours, or that they are not known."""
+    return say("hours_unknown", lang) if cost.hours is None else say("hours", lang, count=number(cost.hours))
+
+
+def hours(cost: Cost, lang: Lang) -> str:
+    """The same, with of how many jobs it is known where that is not all."""
+    said = hours_alone(cost, lang)
+    if not cost.known or cost.known == cost.jobs:
+        return said
+    return say("hours_of", lang, hours=said, known=number(cost.known), jobs=number(cost.jobs))
+
+
+def seen(period: Period, lang: Lang) -> str:
+    """From when to when, and whether the dates are those of logs; empty where no job has a date."""
+    if period.first is None or period.last is None:
+        return ""
+    first, last = date(period.first), date(period.last)
+    said = first if first == last else say("days", lang, first=first, last=last)
+    return said + bracketed(say("by_log", lang), lang) if period.by_log else said
+
+
+def names(named: Iterable[Named], count: int, lang: Lang, most: int = NAMED) -> str:
+    """The most frequent names with their jobs, and how many more there are."""
+    shown = [
+        f"{one_line(each.name)} ({number(each.jobs)})" if lang == "en" else f"{one_line(each.name)}（{number(each.jobs)}）"
+        for each in named
+    ]
+    shown = shown[:most]
+    rest = count - len(shown)
+    said = comma(lang).join(shown)
+    return f"{said}{'' if lang == 'zh' else ' '}{say('more', lang, count=number(rest))}" if shown and rest > 0 else said
+
+
+def people(group: Group, lang: Lang) -> str:
+    """Users and projects of a group, as far as they are known."""
+    parts = []
+    for kind, count, named in (("users", group.user_count, group.users), ("projects", group.project_count, group.projects)):
+        if count:
+            parts.append(f"{say(kind, lang, count=number(count))}{colon(lang)}{names(named, count, lang)}")
+    return semicolon(lang).join(parts)
+
+
+def count(jobs: int, lang: Lang) -> str:
+    return say("count", lang, count=number(jobs))
+
+
+def sure(group: Group, lang: Lang) -> str:
+    """How many causes are certain, and in how many jobs the plan fits."""
+    key = "certain_all" if group.certain == group.jobs else "certain"
+    told = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
+    said = [told if group.jobs > 1 else say("certain_one" if group.certain else "likely_one", lang)]
+    if group.plan is not None:
+        said.append(fits(group, lang))
+    return semicolon(lang).join(said)
+
+
+def fitting(group: Group) -> int:
+    """In how many jobs the plan fits."""
+    return sum(each.jobs for each in group.plan.fits if each.name in advice_text.FITTING) if group.plan is not None else 0
+
+
+def estimated(group: Group) -> bool:
+    """Whether there is a plan of which it is known, in any job, whether it fits."""
+    return group.plan is not None and not {each.name for each in group.plan.fits} <= {"unknown", "none"}
+
+
+def fits_short(group: Group, lang: Lang) -> str:
+    """In how many jobs the plan fits, as two figures for a column."""
+    if group.plan is None:
+        return ""
+    return f"{number(fitting(group))} / {number(group.jobs)}" if estimated(group) else say("unknown", lang)
+
+
+def fits(group: Group, lang: Lang) -> str:
+    """In how many jobs the plan fits, as a sentence."""
+    jobs = fitting(group)
+    if not estimated(group):
+        return say("fits_unknown", lang)
+    if group.jobs == 1:
+        return say("fits_one" if jobs else "short_one", lang)
+    return say("fits_all" if jobs == group.jobs else "fits_some", lang, fits=number(jobs), jobs=number(group.jobs))
+
+
+def near(found: Near, lang: Lang, group: str) -> str:
+    """Why another group may be the same mistake."""
+    same, other = (comma(lang).join(say(f"part_{part}", lang) for part in parts) for parts in (found.same, found.other))
+    return say("near", lang, group=group) + bracketed(say("near_why", lang, same=same, other=other), lang)
+
+
+# -- what to change
+
+
+def steps(group: Group, lang: Lang) -> str:
+    """The plan's steps by their titles."""
+    return semicolon(lang).join(one_line(step.title.to(lang)).rstrip(".。") for step in group.plan.steps) if group.plan is not None else ""
+
+
+def of_variant(variant: Variant, lang: Lang) -> str:
+    """LLaMA-Factory, 72 jobs."""
+    return f"{framework(variant.framework, lang)}{comma(lang)}{count(variant.jobs, lang)}"
+
+
+def beside(group: Group, variant: Variant, lang: Lang) -> str:
+    """What is to be said of a variant: how its steps differ from the group's, and jobs that need other values; empty where nothing is."""
+    planned = {step.remedy for step in group.plan.steps} if group.plan is not None else set()
+    extra = [step for step in variant.steps if step not in planned]
+    lacking = not planned <= set(variant.steps)
+    needs = "needs_instead" if extra and lacking else "needs_only" if lacking else "also_needs"
+    named = [words.name_of("remedy", step, lang) for step in (variant.steps if lacking else extra)]
+    said = [say(needs, lang, steps=comma(lang).join(named))] if named else []
+    if variant.alike < variant.jobs:
+        said.append(say("other_values", lang, count=number(variant.jobs - variant.alike)))
+    return semicolon(lang).join(said)
+
+
+def edits(variant: Variant, lang: Lang) -> list[str]:
+    """The edits of a variant as lines: the file, and what changes in it."""
+    lines = [f"{one_line(each.target)}{colon(lang)}{one_line(advice_text.edit(each, lang))}" for each in variant.edits]
+    return [*lines, *map(one_line, variant.env)]
+
+
+def lost(found: Unread, lang: Lang) -> str:
+    """A job that could not be read, and why; its name once."""
+    said = one_line(found.message.to(lang))
+    name = one_line(found.job)
+    return said if name in said else f"{name}{colon(lang)}{said}"
+
+
+def lacked(group: Group, lang: Lang) -> str:
+    return "" if group.short is None else say("short", lang, size=show(group.short))

@@ -1,0 +1,175 @@
+"""Telling a webhook of new groups: one message each, in the form that its platform takes."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from http.client import HTTPException, HTTPResponse
+from time import monotonic, sleep
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from diagnose.errors import UserError
+from diagnose.phrases import Lang, phrase
+from diagnose.record import record
+from diagnose.version import __version__
+
+Platform = Literal["slack", "discord", "feishu", ""]
+
+#: The hosts of platforms; any other gets a JSON object with `text`, which Slack's imitators take as well.
+HOSTS: dict[str, Platform] = {
+    "hooks.slack.com": "slack",
+    "hooks.slack-gov.com": "slack",
+    "discord.com": "discord",
+    "discordapp.com": "discord",
+    "open.feishu.cn": "feishu",
+    "open.larksuite.com": "feishu",
+}
+
+#: Seconds that one answer may take, and all attempts together; seconds before the second attempt, twice as many before each further one.
+ANSWER, WITHIN, FIRST = 15.0, 60.0, 1.0
+#: Bytes of an answer that are looked at.
+LARGEST = 64 << 10
+#: Messages of one run; of more new groups the last message says how many.
+MOST = 10
+#: Codes with which Feishu says, with status 200, that it is asked too often.
+TOO_OFTEN = frozenset({11232, 9499, 99991400})
+
+
+@record
+class News:
+    """A new group: `text` as its platform writes (render/chat.py), `data` for programs."""
+
+    group: str
+    text: str
+    data: dict[str, Any]
+
+
+def platform_of(url: str) -> Platform:
+    """The platform that a webhook belongs to, empty for none that is known. Raises UserError for what is no http(s) address."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in ("http", "https"):
+        raise trouble("bad_url", "", "write_url")
+    return HOSTS.get(host, "")
+
+
+def shown(url: str) -> str:
+    """A webhook without its path, which is as good as a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}/…"
+
+
+def trouble(key: str, where: str, hint: str, **values: object) -> UserError:
+    """A complaint whose sentences are in rules/phrases/notify.yaml."""
+    return UserError(phrase(f"notify.{key}", **values), where, phrase(f"notify.{hint}", **values), key)
+
+
+def announce(
+    news: Iterable[News],
+    url: str,
+    told: Callable[[str], None],
+    failed: Callable[[str, UserError], None],
+    lang: Lang = "en",
+    wait: Callable[[float], object] = sleep,
+) -> int:
+    """Tell a webhook of each group; how many it was told of. `told` is called with each that arrived, `failed` with the first that did
+    not: the others wait for the next run as well, since they would fail likewise. Of more than MOST the rest is one message."""
+    platform = platform_of(url)
+    listed = list(news)
+    done = 0
+    for one in listed[:MOST]:
+        try:
+            post(url, body(platform, one.text, {"event": "new_group", "group": one.group, **one.data}), wait)
+        except UserError as refusal:
+            failed(one.group, refusal)
+            return done
+        told(one.group)
+        done += 1
+    rest = listed[MOST:]
+    if rest:
+        try:
+            text = phrase("notify.more", count=len(rest)).to(lang)
+            post(url, body(platform, text, {"event": "new_groups", "groups": [one.group for one in rest]}), wait)
+        except UserError as refusal:
+            failed(rest[0].group, refusal)
+            return done
+        for one in rest:
+            told(one.group)
+    return done + len(rest)
+
+
+def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
+    """What a platform's webhook takes."""
+    if platform == "slack":
+        return {"text": text, "unfurl_links": False, "unfurl_media": False}
+    if platform == "discord":
+        return {"content": text, "allowed_mentions": {"parse": []}}
+    if platform == "feishu":
+        card = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": text}]}}
+        return {"msg_type": "interactive", "card": card}
+    return {"schema": "oomdoctor.notify/1", "text": text, **data}
+
+
+class _NoWay(urllib.request.HTTPRedirectHandler):
+    """A webhook that sends its callers elsewhere is not followed: the message was not meant for anyone else."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sleep, clock: Callable[[], float] = monotonic) -> None:
+    """Send a message. Where there is no answer, or one that says later (429, 5xx), it is sent again after a while, longer each time or as
+    long as the answer says, for at most WITHIN seconds. Raises UserError where it did not arrive."""
+    platform_of(url)
+    data = json.dumps(message, ensure_ascii=False).encode(errors="replace")
+    until, pause = clock() + WITHIN, FIRST
+    while True:
+        why, later = _once(url, data)
+        if not why:
+            return
+        pause = max(pause, later or 0.0)
+        if later is None or clock() + pause > until:
+            raise trouble("not_told", shown(url), "check_hook", why=why)
+        wait(pause)
+        pause *= 2
+
+
+def _once(url: str, data: bytes) -> tuple[str, float | None]:
+    """Why a message did not arrive, empty where it did; and the seconds to wait before it is sent again, None where that is of no use."""
+    headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"oomdoctor/{__version__}"}
+    request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 - http and https only: platform_of
+    try:
+        with urllib.request.build_opener(_NoWay).open(request, timeout=ANSWER) as answer:
+            return _judged(answer)
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            why = f"HTTP {refusal.code}"
+            return why, _later(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
+    except (OSError, HTTPException, ValueError) as error:
+        return str(getattr(error, "reason", "") or error)[:200] or type(error).__name__, 0.0
+
+
+def _judged(answer: HTTPResponse) -> tuple[str, float | None]:
+    """Feishu says with status 200 that it took nothing."""
+    try:
+        told = json.loads(answer.read(LARGEST))
+    except ValueError:
+        return "", None
+    code = told.get("code", told.get("StatusCode", 0)) if isinstance(told, dict) else 0
+    if not isinstance(code, int) or not code or "msg" not in told:
+        return "", None
+    return f"code {code}: {str(told['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
+
+
+def _later(said: str | None) -> float:
+    """The seconds of a Retry-After; a date is not looked at: clocks differ, and jump."""
+    try:
+        return min(max(float(said or 0), 0.0), 1e6)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,78 @@
+"""What triage keeps of one job: flat values that travel between processes and into a database."""
+
+from __future__ import annotations
+
+from diagnose.cluster.find.job import Job
+from diagnose.phrases import Text
+from diagnose.record import record
+
+
+@record
+class Happened:
+    """One event of a job, as a row."""
+
+    family: str
+    status: str
+    exception: str
+    fatal: bool
+    attempt: int
+    rank: int | None
+    host: str
+    gpu: int | None
+    phase: str
+    requested: int | None  # bytes
+    capacity: int | None
+    free: int | None
+    allocated: int | None
+    reserved_unallocated: int | None
+    source: str
+    line: int | None
+    root: bool
+
+
+@record
+class Trouble:
+    """What could not be used of a job that could be read otherwise. `fault`: one word, as `Result.fault`."""
+
+    fault: str
+    message: Text
+
+
+@record
+class Result:
+    """One job, read and diagnosed.
+
+    `content` is a digest of the bytes that were read, `stamp` of sizes and times before they were; `same` of the facts and configs, equal
+    for jobs that one diagnosis answers. `digest` is the diagnosis as JSON (cluster/digest.py), empty where another job of the same
+    `same` brings it, and for what did not fail. `error` says why nothing could be read or diagnosed.
+    """
+
+    job: Job
+    status: str = "unread"  # oom, suspected, lookalike, none, unread
+    family: str = ""
+    phase: str = ""
+    headline: Text = Text("", "")
+    events: tuple[Happened, ...] = ()
+    fingerprint: str = ""  # of the group (cluster/fingerprint.py); empty for what did not fail of memory
+    digest: str = ""
+    same: str = ""
+    stamp: str = ""
+    content: str = ""
+    bytes: int = 0
+    modified: float | None = None  # when the newest of the logs was written last, in seconds since 1970
+    seconds: float = 0.0  # of processor time
+    error: Text | None = None
+    fault: str = ""  # unreadable, broken_archive, vanished, crashed, worker_died ...: the kind of error, one word
+    troubles: tuple[Trouble, ...] = ()  # what could not be used beside the rest
+    report: str = ""  # the whole report as a line of JSON, where reports were asked for
+    reused: bool = False  # nothing has changed since it was read last: only `stamp`, `content` and `modified` are filled
+
+    @property
+    def failed(self) -> bool:
+        """Whether memory failed, or probably did."""
+        return self.status in ("oom", "suspected")
+
+
+def unread(job: Job, fault: str, error: Text) -> Result:
+    """The result of a job that nothing could be learned of."""
+    return Result(job, error=error, fault=fault)

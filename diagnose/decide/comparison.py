@@ -1,0 +1,236 @@
+"""What a comparison says about a book of facts: yes, no, or unknown; and which kinds may meet at all."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, reduce
+from typing import TypeAlias
+
+from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share
+from diagnose.errors import user_error
+from diagnose.facts import Value, declared, typed
+from diagnose.ternary import Truth, not_
+from diagnose.units import Size, Version, size_of
+
+#: What an expression yields. Switches are bool; counts and ratios are both Fraction.
+Operand: TypeAlias = "Size | Fraction | str | bool | Version"
+#: How a name is looked up; None is unknown.
+Lookup: TypeAlias = Callable[[str], Value]
+
+
+def holds(comparison: Comparison, lookup: Lookup) -> Truth:
+    """Whether the comparison is true of these facts; None where a fact is missing or two ranges overlap."""
+    asked: Callable[[Lookup], Truth] | None = comparison.__dict__.get("asked")  # every job asks all rules
+    if asked is None:
+        asked = comparison.__dict__["asked"] = _asked(comparison)
+    return asked(lookup)
+
+
+def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
+    """A comparison as a function of what is known. Most hold one fact against a figure or a word, which is worked out once."""
+    kind, sign = kind_of(comparison), comparison.operator
+    left, right = comparison.left, comparison.right
+    constant = _constant(right, kind) if isinstance(right, Figure) else None
+    if not isinstance(left, Name) or constant is None:
+        return lambda lookup: None if (held := value(left, lookup, kind)) is None else _compared(held, sign, value(right, lookup, kind))
+    if isinstance(constant, (str, bool)) and sign in ("==", "!="):
+        return _is(left.name, constant, sign == "==")
+    if isinstance(constant, Fraction) and constant.denominator == 1:
+        return _counted(left.name, sign, constant.numerator)
+    return lambda lookup: _compared(_known(lookup(left.name)), sign, constant)
+
+
+def _is(name: str, constant: str | bool, wanted: bool) -> Callable[[Lookup], Truth]:
+    def asked(lookup: Lookup) -> Truth:
+        found = lookup(name)
+        if found is None or found == "unknown":
+            return None
+        known = _known(found)
+        return None if known is None else (known == constant) is wanted
+
+    return asked
+
+
+#: Orders of two numbers.
+_ORDERS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def _counted(name: str, sign: str, constant: int) -> Callable[[Lookup], Truth]:
+    order, exact = _ORDERS[sign], Fraction(constant)
+
+    def asked(lookup: Lookup) -> Truth:
+        found = lookup(name)
+        if found is None:
+            return None
+        return bool(order(found, constant)) if found.__class__ is int else _compared(_known(found), sign, exact)
+
+    return asked
+
+
+def _compared(left: Operand | None, sign: str, right: Operand | None) -> Truth:
+    if left is None or right is None:
+        return None
+    if isinstance(left, Size) and isinstance(right, Size):
+        return _sizes(left, sign, right)
+    return _exactly(left, sign, right)
+
+
+def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
+    """Two values without a range. Words and switches have no order: kinds that do are the same on both sides."""
+    if sign in ("==", "!="):
+        return (left == right) is (sign == "==")
+    if (isinstance(left, Fraction) and isinstance(right, Fraction)) or (isinstance(left, Version) and isinstance(right, Version)):
+        less = left < right  # type: ignore[operator]  # both are of the one class or of the other
+        return {"<": less, "<=": less or left == right, ">": not less and left != right, ">=": not less}[sign]
+    return None
+
+
+def _sizes(left: Size, sign: str, right: Size) -> Truth:
+    """Two ranges: an overlap that leaves the answer open is an honest "do not know"."""
+    if sign in ("==", "!="):
+        same: Truth = False if left.high < right.low or right.high < left.low else None
+        if left.exact and right.exact and left.low == right.low:
+            same = True
+        return same if sign == "==" else not_(same)
+    if sign in ("<", "<="):
+        return _sizes(right, ">" if sign == "<" else ">=", left)
+    if sign == ">=":
+        return True if left.low >= right.high else False if left.high < right.low else None
+    return True if left.low > right.high else False if left.high <= right.low else None
+
+
+def value(node: Node, lookup: Lookup, kind: str = "size") -> Operand | None:
+    """What the expression yields, None where a fact in it is unknown. `kind` says what a bare figure or word means."""
+    if isinstance(node, Name):
+        return _known(lookup(node.name))
+    if isinstance(node, Figure):
+        return _constant(node, kind)
+    if isinstance(node, Share):
+        return _times(value(node.whole, lookup, kind), _share(node.percent))
+    if isinstance(node, Product):
+        return reduce(_times, (value(part, lookup, kind) for part in node.parts))
+    held = value(node.first, lookup, kind)
+    for sign, part in node.rest:
+        held = _plus(held, value(part, lookup, kind), sign)
+    return held
+
+
+def _known(found: Value) -> Operand | None:
+    """A fact as an operand. The word `unknown` is how some readers write that they do not know."""
+    if isinstance(found, (bool, Size, Version)):
+        return found
+    if isinstance(found, str):
+        return None if found == "unknown" else found
+    return Fraction(found) if isinstance(found, (int, float)) else None
+
+
+@lru_cache(maxsize=256)
+def _share(percent: str) -> Fraction:
+    return Fraction(percent) / 100
+
+
+@lru_cache(maxsize=4096)
+def _constant(figure: Figure, kind: str) -> Operand | None:
+    if kind == "version":
+        return Version(figure.text)
+    if figure.kind == "size":
+        return size_exactly(figure.text)
+    if kind == "switch" and figure.kind == "word":
+        return figure.text == "enabled"
+    return figure.text if figure.kind == "word" else Fraction(figure.text)
+
+
+def size_exactly(text: str) -> Size | None:
+    """A size written in a rule is meant exactly; only printed figures are rounded."""
+    size = size_of(text)
+    return None if size is None else Size.exactly(size.bytes)
+
+
+def _times(left: Operand | None, right: Operand | None) -> Operand | None:
+    if left is None or right is None:
+        return None
+    if isinstance(left, Fraction) and isinstance(right, Size):
+        left, right = right, left
+    if isinstance(left, Size) and isinstance(right, Fraction):
+        return left.times(right)
+    return left * right if isinstance(left, Fraction) and isinstance(right, Fraction) else None
+
+
+def _plus(left: Operand | None, right: Operand | None, sign: str) -> Operand | None:
+    if isinstance(left, Size) and isinstance(right, Size):
+        return left + right if sign == "+" else left - right
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return left + right if sign == "+" else left - right
+    return None
+
+
+# -- kinds: what may be compared with what; a rule that mixes them is refused before it runs
+
+_FAMILY = {"size": "size", "count": "number", "ratio": "number", "word": "word", "text": "word", "switch": "switch", "version": "version"}
+
+
+def kind_of(comparison: Comparison) -> str:
+    """The kind both sides share: size, number, word, switch or version. Raises UserError where they do not agree."""
+    held: str | None = comparison.__dict__.get("kind")  # every job asks all rules
+    if held is None:
+        held = comparison.__dict__["kind"] = _shared(comparison)
+    return held
+
+
+def _shared(comparison: Comparison) -> str:
+    left, right = _kind(comparison.left), _kind(comparison.right)
+    for one, other in ((left, right), (right, left)):
+        if one == other:
+            return one
+        if (one == "version" and other == "number") or (one == "switch" and other == "word"):
+            return one
+    raise user_error("kinds_differ", left=left, right=right, text=str(comparison))
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, Name):
+        entry = declared(node.name)
+        if entry is None:
+            typed(node.name, "")  # raises, with the nearest name
+        return _FAMILY.get(entry.kind, entry.kind) if entry else ""
+    if isinstance(node, Figure):
+        return node.kind
+    if isinstance(node, Share):
+        return _numeric(_kind(node.whole), "number", node)
+    if isinstance(node, Product):
+        return reduce(lambda a, b: _numeric(a, b, node), (_kind(part) for part in node.parts), "number")
+    kinds = [_kind(node.first), *(_kind(part) for _, part in node.rest)]
+    return reduce(lambda a, b: _same(a, b, node), kinds)
+
+
+def _numeric(left: str, right: str, node: Node) -> str:
+    if {left, right} <= {"size", "number"} and "number" in (left, right):
+        return left if right == "number" else right
+    raise user_error("kinds_mixed", left=left, right=right, text=str(node))
+
+
+def _same(left: str, right: str, node: Node) -> str:
+    if left == right and left in ("size", "number"):
+        return left
+    raise user_error("kinds_mixed", left=left, right=right, text=str(node))
+
+
+def check_words(comparison: Comparison) -> None:
+    """Raises UserError where a fact is compared with a word that it can never be."""
+    for one, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+        if not isinstance(one, Name) or not isinstance(other, Figure) or other.kind != "word":
+            continue
+        entry = declared(one.name)
+        words = ("enabled", "disabled") if entry and entry.kind == "switch" else entry.words if entry else ()
+        if words and other.text not in words:
+            raise user_error("no_such_word", hint="known_words", word=other.text, name=one.name, words=", ".join(words))
+
+
+def unknown_in(comparison: Comparison, lookup: Lookup) -> str | None:
+    """The first fact of a comparison that is not known; where all are, the first one (its range is too wide)."""
+    found = comparison.names
+    if len(found) == 1:
+        return found[0]
+    return next((name for name in found if _known(lookup(name)) is None), found[0] if found else None)

@@ -1,0 +1,98 @@
+"""Several causes at once: which yields, which comes first, and one verdict for each word of the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from diagnose.decide.verdict import Verdict
+from diagnose.record import replace
+from diagnose.units import Size
+
+_CERTAINTY = {"fires": 0, "likely": 1}
+
+#: Two sums of a ledger that are this close are equals: its formulas are no better.
+ALIKE = 0.95
+
+#: In `yields_to`: true as it may be, this is not what filled the memory this time.
+EVERYTHING = "everything"
+
+#: In `yields_to`: what is left to say where no other cause leads.
+ANYTHING = "anything"
+
+
+def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]], shortage: Size | None) -> list[Verdict]:
+    """The causes that speak, best first: yielding ones last, then certainty, then bytes; at the end what is only said for want of others.
+
+    `yields_to` names, by rule, the rules or causes that set it aside. `shortage` is the request less the free memory;
+    without it (no figures, or a host kill) the bytes alone rank. No weights: every step is one comparison.
+    """
+    speaking = [_hedged(verdict) for verdict in verdicts if verdict.outcome in _CERTAINTY]
+    standing = [replace(verdict, also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
+    last = {verdict.rule for verdict in standing if ANYTHING in yields_to.get(verdict.rule, ())}
+    if any(not verdict.also_true and verdict.rule not in last for verdict in standing):
+        standing = [verdict for verdict in standing if verdict.rule not in last]
+    ordered = sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), *_alike(verdict)))
+    return _merged(sorted(_settled(ordered, shortage), key=lambda verdict: verdict.rule in last))
+
+
+def _hedged(verdict: Verdict) -> Verdict:
+    """A cause without a name is never certain: what is known is only what filled the memory, not why."""
+    return replace(verdict, outcome="likely") if verdict.cause == "unknown" else verdict
+
+
+def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:
+    """Whether a cause it yields to speaks at least as surely: a probable cause never sets a certain one aside."""
+    return EVERYTHING in to or any(
+        (other.rule in to or other.cause in to) and other.rule != verdict.rule and _CERTAINTY[other.outcome] <= _CERTAINTY[verdict.outcome]
+        for other in speaking
+    )
+
+
+def _rank(verdict: Verdict, shortage: Size | None) -> tuple[bool, int, bool, bool]:
+    """What comes before bytes: whether it yields, how sure it is, whether it covers the shortage, whether it names the tensor."""
+    # One tensor that prints as the request accounts for it, whatever the rest of its pool holds.
+    covers = verdict.exact or shortage is None or (verdict.accounts_for is not None and verdict.accounts_for.high >= shortage.low)
+    return verdict.also_true, _CERTAINTY[verdict.outcome], not covers, not verdict.exact
+
+
+def _bytes(verdict: Verdict) -> int:
+    return verdict.accounts_for.bytes if verdict.accounts_for else 0
+
+
+def _settled(verdicts: Sequence[Verdict], shortage: Size | None) -> list[Verdict]:
+    """Neighbours in rank whose bytes are alike stand in the order of how many facts speak for them."""
+    settled: list[Verdict] = []
+    alike: list[Verdict] = []
+    for verdict in verdicts:
+        first = alike[0] if alike else verdict
+        if _rank(verdict, shortage) != _rank(first, shortage) or _bytes(verdict) < _bytes(first) * ALIKE:
+            settled += sorted(alike, key=lambda held: (-held.told, *_alike(held)))
+            alike = []
+        alike.append(verdict)
+    return settled + sorted(alike, key=lambda held: (-held.told, *_alike(held)))
+
+
+def _alike(verdict: Verdict) -> tuple[int, int, str, str]:
+    """What is left between equals: bytes, then how many places speak for it, then what it rests on; never the name of its file."""
+    return -_bytes(verdict), -len(verdict.evidence), verdict.deciding, verdict.title.en
+
+
+def _merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """One verdict for each cause: the best placed speaks, the others lend their witnesses and remedies."""
+    merged: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        held = merged.get(verdict.cause)
+        merged[verdict.cause] = verdict if held is None else _joined(held, verdict)
+    return list(merged.values())
+
+
+def _joined(best: Verdict, other: Verdict) -> Verdict:
+    return replace(
+        best,
+        accounts_for=best.accounts_for or other.accounts_for,
+        share=best.share if best.accounts_for else other.share,
+        evidence=tuple(dict.fromkeys(best.evidence + other.evidence)),
+        put_right=best.put_right or other.put_right,
+        # what was set aside lends no advice to what stands
+        remedies=best.remedies if other.also_true and not best.also_true else tuple(dict.fromkeys(best.remedies + other.remedies)),
+    )

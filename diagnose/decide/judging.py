@@ -1,0 +1,31 @@
+"""Rules and facts to verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from diagnose.decide import competition, rule_loader
+from diagnose.decide.rule_outcome import decide
+from diagnose.decide.verdict import Judgement, Verdict
+from diagnose.facts import FactBook
+from diagnose.phrases import same
+
+
+def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> Judgement:
+    """What every rule says of these facts, and which causes that leaves, best first.
+
+    `folders` hold the user's own rules, which add to ours or replace them by id. A rule that crashes is a note
+    about the rule, never about the patient.
+    """
+    rules, faults = rule_loader.rules(folders, trial=trial)
+    verdicts: list[Verdict] = []
+    for rule in rules:
+        try:
+            verdicts.append(decide(rule, book))
+        except Exception as error:
+            faults.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
+    shortage = book.size("log.shortage") if book.switch("log.on_card") is not False else None
+    causes = competition.ranked(verdicts, {rule.id: rule.yields_to for rule in rules}, shortage)
+    undecided = sorted((verdict for verdict in verdicts if verdict.outcome == "unknown"), key=lambda verdict: (verdict.open, verdict.rule))
+    return Judgement(tuple(causes), tuple(undecided), tuple(verdicts), tuple(faults))

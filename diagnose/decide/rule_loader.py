@@ -1,0 +1,150 @@
+"""Rule files to rules: the shipped ones, then those of the user's folders, which override by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from diagnose import rule_files
+from diagnose.decide.expression import Comparison, Node, comparison_of, names, node_of, parse, parse_sum, to_data
+from diagnose.errors import UserError, user_error
+from diagnose.facts import must_exist
+from diagnose.phrases import Text, same
+from diagnose.record import record
+
+#: A rule as its file writes it: every scalar is text.
+Raw: TypeAlias = "Mapping[str, Any]"
+
+#: What a rule needs to speak; the examples stay behind.
+_SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
+
+
+@record
+class Rule:
+    """A cause: when it speaks, what it says, and what it makes beside the point."""
+
+    id: str
+    cause: str
+    status: str
+    title: Text
+    all: tuple[Comparison, ...]
+    any: tuple[Comparison, ...]
+    none: tuple[Comparison, ...]
+    presume: Mapping[str, str]
+    assuming: Text | None  # how the presumption is said aloud; None: in general words
+    accounts_for: Node | None
+    yields_to: tuple[str, ...]  # rules, or causes of the vocabulary, that set this one aside
+    evidence: Text
+    put_right: Text | None  # which setting to put right, where a configuration is not in effect
+    remedies: tuple[str, ...]
+    references: tuple[str, ...]
+    ours: bool = False  # shipped with the manual; a user's own rule has no page
+
+    @property
+    def lines(self) -> tuple[Comparison, ...]:
+        return self.all + self.any + self.none
+
+    @property
+    def url(self) -> str:
+        """Where the manual (diagnose/manual) explains it; empty for a rule of the user's."""
+        return f"docs/generated/causes/{self.cause}.md#{self.id}" if self.ours else ""
+
+
+def compile_rule(raw: Raw) -> dict[str, Any]:
+    """The rule as JSON can hold it, its conditions parsed, so that speaking needs no grammar. Raises UserError."""
+    rule = rule_of(raw)
+    compiled = {key: raw[key] for key in _SPOKEN if key in raw}
+    compiled["when"] = {name: [to_data(line) for line in getattr(rule, name)] for name in ("all", "any", "none")}
+    if rule.accounts_for is not None:
+        compiled["accounts_for"] = to_data(rule.accounts_for)
+    return compiled
+
+
+def rule_of(raw: Raw, *, ours: bool = False) -> Rule:
+    """The rule that a file holds, compiled or not. Raises UserError where it has no usable shape."""
+    where = str(raw.get("id", "?")) if isinstance(raw, Mapping) else "?"
+    try:
+        when = raw["when"]
+        accounts = raw.get("accounts_for")
+        return Rule(
+            id=raw["id"],
+            cause=raw["cause"],
+            status=raw.get("status", "stable"),
+            title=_text(raw["title"]),
+            all=_lines(when.get("all", ())),
+            any=_lines(when.get("any", ())),
+            none=_lines(when.get("none", ())),
+            presume=dict(raw.get("presume", {})),
+            assuming=_text(raw["assuming"]) if "assuming" in raw else None,
+            accounts_for=None if accounts is None else parse_sum(accounts) if isinstance(accounts, str) else node_of(accounts),
+            yields_to=tuple(raw.get("yields_to", ())),
+            evidence=_text(raw["evidence"]),
+            put_right=_text(raw["put_right"]) if "put_right" in raw else None,
+            remedies=tuple(raw.get("remedies", ())),
+            references=tuple(raw.get("references", ())),
+            ours=ours,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        field = str(error).strip("'") if isinstance(error, KeyError) else "form"
+        raise user_error("rule_shape", where, field=field) from error
+
+
+def _text(entry: Mapping[str, str]) -> Text:
+    return Text(entry["en"], entry["zh"])
+
+
+def _lines(entries: Sequence[Any]) -> tuple[Comparison, ...]:
+    return tuple(parse(entry) if isinstance(entry, str) else comparison_of(entry) for entry in entries)
+
+
+def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Rule], list[Text]]:
+    """Every rule that may speak, by id, and the faults of those that cannot be read."""
+    ours, unread = _shipped()
+    found, faults = {rule.id: rule for rule in ours}, [same(fault) for fault in unread]
+    for folder in folders:
+        for where, raw in documents(folder):
+            try:
+                rule = rule_of(raw)
+                for name in (name for line in rule.lines for name in names(line)):
+                    must_exist(name)  # a rule about a fact that nobody makes would stay silent for ever
+                found[rule.id] = rule
+            except UserError as error:
+                faults.append(error.at(where))
+    speaking = ("stable", "trial") if trial else ("stable",)
+    return [found[name] for name in sorted(found) if found[name].status in speaking], faults
+
+
+@cache
+def _shipped() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    held = rule_files.kept("judge.rules", _compiled, "causes", "versions")
+    return tuple(rule_of(compiled, ours=True) for compiled in held["rules"]), tuple(held["faults"])
+
+
+def _compiled() -> dict[str, list[Any]]:
+    """Our own rules with their conditions parsed, and what is wrong with the others."""
+    from diagnose.decide.known_bad_releases import rules_of
+
+    good: list[dict[str, Any]] = []
+    bad: list[str] = []
+    for raw in (*rule_files.table("causes").values(), *rules_of(rule_files.table("versions"))):
+        try:
+            good.append(compile_rule(raw))
+        except UserError as error:
+            bad.append(str(error))
+    return {"rules": good, "faults": bad}
+
+
+def documents(folder: Path, room: str = "causes") -> Iterator[tuple[str, Raw]]:
+    """The rule documents of a user's folder (DIR/causes/*.yaml or DIR/*.yaml) with their place, scalars as text."""
+    import yaml
+
+    key = {"causes": "cause", "remedies": "remedy"}[room]
+    for file in sorted([*folder.glob("*.yaml"), *(folder / room).glob("*.yaml")]):
+        try:
+            for raw in yaml.load_all(file.read_bytes(), yaml.CBaseLoader):
+                if isinstance(raw, Mapping) and key in raw:
+                    yield str(file), raw
+        except (yaml.YAMLError, OSError, UnicodeDecodeError):
+            continue  # `rules check` says what is wrong with the file

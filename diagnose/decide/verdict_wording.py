@@ -1,0 +1,75 @@
+"""The sentence of a verdict: its figures filled in, its presumption said aloud."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from diagnose.decide.comparison import Lookup
+from diagnose.facts import Value, declared
+from diagnose.phrases import Lang, Text, close, phrase
+from diagnose.units import Size, told
+
+if TYPE_CHECKING:
+    from diagnose.decide.rule_loader import Rule
+
+#: A fact in braces. str.format would read the dots as attributes.
+PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
+
+
+def explanation(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text:
+    """The evidence sentence with its figures, then what was assumed."""
+    said = filled(rule.evidence, lookup)
+    if not presumed:
+        return said
+    aloud = rule.assuming or _assumptions(presumed)
+    return phrase("judge.with_presumption", said=said, assuming=filled(aloud, lookup))
+
+
+def _assumptions(presumed: Mapping[str, Value]) -> Text:
+    clauses = []
+    for name, value in presumed.items():
+        entry = declared(name)
+        what = Text(entry.en, entry.zh) if entry else Text(name, name)
+        clauses.append(phrase("judge.assumption", what=what, value=Text(shown(value, "en"), shown(value, "zh"))))
+    english, chinese = phrase("judge.comma")
+    return Text(english.join(clause.en for clause in clauses), chinese.join(clause.zh for clause in clauses))
+
+
+def filled(text: Text, lookup: Lookup) -> Text:
+    """Both languages of a sentence with every {fact} as a person writes it."""
+    return Text(fill(text.en, lookup, "en"), fill(text.zh, lookup, "zh"))
+
+
+def fill(sentence: str, lookup: Lookup, lang: Lang) -> str:
+    """The sentence with every {fact} as a person writes it."""
+    if lang == "zh":
+        for name in PLACEHOLDER.findall(sentence):
+            sentence = close(sentence, f"{{{name}}}", _worded(name, lookup(name), lang))
+    return PLACEHOLDER.sub(lambda match: _worded(match[1], lookup(match[1]), lang), sentence)
+
+
+def _worded(name: str, value: Value, lang: Lang) -> str:
+    """A phase and a setting as people call them, a card without a name as the card, anything else as it is."""
+    if name == "log.phase" and value is not None:
+        return phrase(f"phase.{value}").to(lang)
+    if name == "hardware.gpu" and value is None:
+        return phrase("judge.card").to(lang)
+    named = declared(value) if isinstance(value, str) and "." in value else None
+    if named is not None:  # a fact whose value is the name of a setting
+        return Text(named.en, named.zh).to(lang)
+    return shown(value, lang)
+
+
+def shown(value: Value, lang: Lang) -> str:
+    """A fact's value in a sentence: sizes as printed, switches as words, large counts grouped."""
+    if value is None:
+        return phrase("judge.unknown").to(lang)
+    if isinstance(value, bool):
+        value = "enabled" if value else "disabled"
+    if value in ("enabled", "disabled", "unset"):
+        return phrase(f"judge.{value}").to(lang)
+    if isinstance(value, Size):
+        return told(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,75 @@
+"""What collectives, launchers and engines print because another process has failed: one event per kind, linked to that failure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diagnose.parse.model.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from diagnose.parse.events.nearby_marks import Mark
+    from diagnose.parse.text.lines import Page
+
+COUNTED = 1024  # lines of one kind whose processes are told apart; more are only counted
+
+#: Kinds of rules/messages.yaml, under `near`, and the family that each is of.
+KINDS = {
+    "collective_timeout": "nccl",
+    "collective_error": "nccl",
+    "gloo": "other",
+    "store": "other",
+    "connection": "other",
+    "sigterm": "other",
+    "abort": "other",
+    "engine": "other",
+    "actor": "other",
+    "exit": "other",
+}
+
+
+def after(
+    events: Sequence[Event], marks: Iterable[Mark], attempt_at: Callable[[str, int], int], place_of: Callable[[Event], tuple[str, int]]
+) -> list[Event]:
+    """What follows from failures, in order of its first line, with the ranks that print it and how often it stands in what was read.
+
+    It follows from the first fatal failure of its attempt, and what its own log printed before that does not. `attempt_at`: the
+    attempt of a place; `place_of`: source and offset of an event.
+    """
+    causes: dict[int, int] = {}
+    for index, event in enumerate(events):
+        if event.fatal and event.consequence_of is None and event.status != "lookalike":
+            causes.setdefault(event.attempt, index)
+    places = {attempt: place_of(events[index]) for attempt, index in causes.items()}
+    found: dict[tuple[int, str], list[Mark]] = {}
+    last: tuple[Page | None, int] = (None, -1)
+    for mark in marks:
+        if mark.kind not in KINDS or (mark.page is last[0] and mark.offset < last[1]):
+            continue
+        attempt = attempt_at(mark.source, mark.offset)
+        if attempt not in causes or (mark.source == places[attempt][0] and mark.offset < places[attempt][1]):
+            continue
+        last = (mark.page, mark.page.line_end(mark.offset))  # a line is one thing, whatever else it names
+        found.setdefault((attempt, mark.kind), []).append(mark)
+    return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in found.items()]
+
+
+def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
+    """The event of lines that say one thing."""
+    prefixes = [mark.page.writer_at(mark.offset) for mark in marks[:COUNTED]]
+    first, prefix = marks[0], prefixes[0]
+    return Event(
+        family=KINDS[first.kind],
+        status="none",
+        exception=first.words,
+        attempt=attempt,
+        rank=prefix.rank,
+        local_rank=prefix.local_rank,
+        ranks=tuple(dict.fromkeys(one.rank for one in prefixes if one.rank is not None)),
+        host=prefix.host or None,
+        pid=prefix.pid,
+        consequence_of=cause,
+        count=len(marks),
+        evidence=(first.page.witness(first.offset),),
+    )

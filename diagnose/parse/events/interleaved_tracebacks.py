@@ -1,0 +1,140 @@
+"""Tracebacks of processes that wrote into one log without a label, line by line into each other: what each of them printed.
+
+Such processes run one program and fail in one place: their tracebacks are the same lines. Where tracebacks overlap, the lines between
+the first head and the last message are a shuffle of several copies of one, and that one is found again by dealing them out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from diagnose.parse.frames import tracebacks
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lines import Prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.text.lines import Page
+
+LONGEST = 20_000  # lines of overlapping tracebacks that are looked at
+_HEAD = later(r"Traceback \(most recent call last\)")
+_INDENTED = later(r"\s+\S")
+_FRAME = later(r'\s+File "')
+
+
+def untangle(messages: Sequence[Seen]) -> None:
+    """Give the messages whose tracebacks overlap the one that each of them ends."""
+    by_page: dict[Page, list[Seen]] = defaultdict(list)
+    for one in messages:
+        if one.prefix == Prefix() and one.trace.frames and not one.same_line:
+            by_page[one.page].append(one)
+    for page, ends in by_page.items():
+        if len(ends) > 1:
+            _untangle_page(page, ends)
+
+
+def _untangle_page(page: Page, ends: Sequence[Seen]) -> None:
+    by_line = {one.index: one for one in ends}
+    heads = {index for index in _heads(page) if index < max(by_line)}
+    first, open_heads, most = -1, 0, 0
+    inside: list[Seen] = []
+    for index in sorted(heads | set(by_line)):
+        if open_heads and index - first > LONGEST:
+            open_heads = 0
+        if index in heads:
+            if not open_heads:
+                first, most, inside = index, 0, []
+            open_heads += 1
+            most = max(most, open_heads)
+        elif open_heads:
+            open_heads -= 1
+            inside.append(by_line[index])
+            if not open_heads and most > 1:
+                _deal(page, first, index, most, inside, heads)
+
+
+def _heads(page: Page) -> set[int]:
+    found = set()
+    raw, at = page.excerpt.raw, page.excerpt.raw.find(b"Traceback (most recent call last)")
+    while at >= 0:
+        index = page.index(page.excerpt.offset + at)
+        if page.line(index).prefix == Prefix():
+            found.add(index)
+        at = raw.find(b"Traceback (most recent call last)", page.bounds(index)[1])
+    return found
+
+
+def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[Seen], heads: set[int]) -> None:
+    """Give the failures between two lines the one traceback that the lines there are copies of, if they are."""
+    skipped = heads | {one.index for one in ends}
+    lines = [(index, page.line(index)) for index in range(first + 1, last) if index not in skipped]
+    own = [(index, line.text) for index, line in lines if line.prefix == Prefix() and _INDENTED.match(line.text)]
+    frames = [(index, text) for index, text in own if _FRAME.match(text)]
+    copies = max(lanes, len(ends))
+    dealt = _dealt(frames, copies, min) or _dealt(frames, copies, max)
+    if dealt is None:
+        return
+    below = _statements(own)
+    for one in ends:
+        mine: list[tuple[int, str]] = []
+        for text, places in dealt:
+            at = max((place for place in places if place < one.index), default=places[0])
+            mine += [(at, text), (at, below[text])] if below[text] else [(at, text)]
+        found = tracebacks.of_lines(mine)
+        if found.frames:
+            _replace(one, found)
+
+
+def _dealt(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
+    """The lines of one copy, each with its places; None where they are not that many copies of the same lines.
+
+    Where a line could be the next of several copies, the shortest or the longest of them takes it, as `prefer` says.
+    """
+    whole: list[tuple[str, list[int]]] = []
+    done = [0] * copies
+    for index, text in lines:
+        waiting = [lane for lane, at in enumerate(done) if at < len(whole) and whole[at][0] == text]
+        if not waiting:
+            waiting = [lane for lane, at in enumerate(done) if at == len(whole)]
+            if not waiting:
+                return None
+            whole.append((text, []))
+        lane = prefer(waiting, key=lambda lane: done[lane])
+        whole[done[lane]][1].append(index)
+        done[lane] += 1
+    return whole if whole and set(done) == {len(whole)} else None
+
+
+def _statements(own: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """The source line of each frame: of those that stand below every print of the frame the one that stands nearest."""
+    frames: dict[str, list[int]] = defaultdict(list)
+    below: dict[str, list[int]] = defaultdict(list)
+    for at, (_, text) in enumerate(own):
+        (frames if _FRAME.match(text) else below)[text].append(at)
+    found: dict[str, str] = {}
+    for frame, places in frames.items():
+        distances = [(_distance(places, of_text), text) for text, of_text in below.items() if len(of_text) >= len(places)]
+        found[frame] = min(((distance, text) for distance, text in distances if distance is not None), default=(0, ""))[1]
+    return found
+
+
+def _distance(frames: Sequence[int], lines: Sequence[int]) -> int | None:
+    """How far below a frame's prints a line stands, one print for one; None where it stands above one.
+
+    A line that is printed more often is that of several frames: then the next one below each print is its own.
+    """
+    if len(frames) == len(lines):
+        return None if any(line < frame for frame, line in zip(frames, lines, strict=True)) else sum(lines) - sum(frames)
+    nexts = [bisect_right(lines, frame) for frame in frames]
+    return None if nexts[-1] == len(lines) else sum(lines[at] - frame for at, frame in zip(nexts, frames, strict=True))
+
+
+def _replace(one: Seen, found: tracebacks.Traceback) -> None:
+    old = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.places[-1]])
+    new = one.page.witness(one.page.excerpt.offset + one.page.starts[found.places[-1]])
+    one.evidence[:] = [new if place == old else place for place in one.evidence]
+    one.trace = found

@@ -1,0 +1,288 @@
+"""Messages in their place: which process printed them, with which traceback, in which phase."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.parse.events.attempts import ONLY, Attempt
+from diagnose.parse.frames import partial_traceback, phases, tracebacks
+from diagnose.parse.messages import host_oom
+from diagnose.parse.model.event import Event
+from diagnose.parse.model.message import Message
+from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrapped_messages
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.line_cleaning import clean
+from diagnose.parse.text.lines import Prefix, same_stream
+from diagnose.record import field, fields, record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from diagnose.facts import Witness
+    from diagnose.parse.frames.tracebacks import Traceback
+    from diagnose.parse.model.event import Frame
+    from diagnose.parse.text.lines import Page
+    from diagnose.scan.excerpts import Hit
+
+#: The grammars whose messages are failures; each has a module of its name here, loaded where a log has such a message.
+READERS = frozenset(f"{kind}_oom" for kind in ("device", "runtime", "xla", "host", "scheduler", "launcher", "ray", "serving")) | {
+    "lookalike"
+}
+ABOVE = 3  # lines before one in which its sentence may have begun
+CONTEXT = 400  # characters of its line before it
+
+#: A line of source or a sentence about memory that only quotes a message.
+_QUOTED = (
+    r"(?i)\b(?:raise\s+\w+|print|warn|log\w*\.\w+|in str|in e)\b[^:]*\($|[\"'`]$.*"
+    r"|\b(?:if|when|avoid|prevent|get|got|cause[sd]?|an?|your)\s+$"
+)
+#: What a line of source has before the words of a message that it raises, prints or asks for.
+_SOURCE = later(
+    r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
+)
+_OF_LIBRARIES = later(r"/(?:torch|transformers|flash_attn|flashinfer|xformers|triton)/")  # run by trainers and engines alike
+_WARNING = later(r"Warning|\bWARN|\bretry|reduc(?:e|ing) batch", re.IGNORECASE)
+#: Where an allocator prints a size with its unit and the number of a device, something else stands: words put together, not a message.
+_BROKEN = later(
+    r"Tried to allocate \d{1,80}(?!\d)(?:\.\d{1,80}(?!\d)|(?!\.\d))"
+    r"(?:(?! ?(?:[KMGT]i?B|bytes)\b)\.?\s{0,8}[^\s.]| ?[KMGT]iB\. GPU [A-Za-z])"
+)
+#: How Ray's driver says that other workers printed the same line; the numbers in it are those of one of them.
+_REPEATED = later(r"\[repeated (\d{1,6})x across cluster\]")
+_GAVE_UP = "No executable batch size found"
+
+
+@record(frozen=False)
+class Seen:
+    """A message and its place. `order` puts it among the others of the job."""
+
+    message: Message
+    page: Page
+    offset: int
+    order: tuple[int, int]
+    prefix: Prefix = field(default_factory=Prefix)
+    exception: str = ""
+    words: str = ""
+    warned: bool = False
+    same_line: str = ""  # what stands before it in its own line, where that holds a traceback
+    trace: Traceback = field(default_factory=lambda: tracebacks.Traceback())
+    evidence: list[Witness] = field(default_factory=list)
+    torn: bool = False  # another process wrote into it: what is left of it has no figures
+    attempt: Attempt = ONLY
+    survived: bool = False  # the job went on after it
+    repeated: int = 0  # as how many other lines of other processes this line stands
+    by_launcher: bool = False  # a launcher, too, saw its process die
+
+    @property
+    def index(self) -> int:
+        return self.page.index(self.offset)
+
+    @property
+    def fatal(self) -> bool:
+        return self.message.fatal and not self.warned and not self.survived
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether this is the last word of a search for a batch that fits: it names a failure that was caught before."""
+        return _GAVE_UP in self.words
+
+    @property
+    def pid(self) -> int | None:
+        """The process that failed: the message's own, Ray's task that the driver reports, else the one that printed it."""
+        return self.message.pid or self.trace.pid or (None if "RayTaskError" in self.exception else self.prefix.pid)
+
+    @property
+    def line_start(self) -> str:
+        """What its line begins with, before every prefix is taken off."""
+        start, end = self.page.bounds(self.index)
+        raw, at = self.page.excerpt.raw, self.offset - self.page.excerpt.offset
+        start = max(start, raw.rfind(b"\r", start, at) + 1)
+        return raw[start : min(end, start + CONTEXT)].decode("utf-8", "replace")
+
+    def bytes_before(self, reach: int = 64 << 10) -> bytes:
+        """What this run of the job says before the message, as far as the page reaches back."""
+        first = self.page.excerpt.offset
+        at = self.offset - first
+        return self.page.excerpt.raw[max(0, at - reach, self.attempt.start - first) : at]
+
+
+def seen(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> Iterator[Seen]:
+    """The messages at the hits of one input, in order."""
+    at, last_line, last = 0, (-1, ""), -1
+    torn: list[Seen] = []
+    whole: set[str] = set()
+    for hit in hits:
+        while at < len(pages) - 1 and hit.offset not in pages[at].excerpt:
+            at += 1
+        if hit.offset not in pages[at].excerpt:
+            continue
+        if hit.grammar != "device_oom" and last_line == (hit.line, hit.grammar):
+            continue  # two words of one sentence
+        found = _read(hit.grammar, pages[at], hit.offset, source)
+        if found is None or found.offset == last:
+            continue  # the second is what a literal inside a message leads to
+        last_line, last = (hit.line, hit.grammar), found.offset
+        if found.torn:
+            torn.append(found)
+        else:
+            whole.add(found.message.family)
+            yield found
+    yield from (one for one in torn if one.message.family not in whole)
+
+
+def _read(grammar: str, page: Page, offset: int, source: int) -> Seen | None:
+    place = wrapped_messages.place(page, offset)
+    if place is not None and grammar == "host_oom" and place.before.endswith("OutOf"):
+        place = wrapped_messages.behind_class(page, offset)  # the MemoryError of torch.OutOfMemoryError
+        grammar = "device_oom"
+    if place is None:
+        return None
+    reader = import_module(f"diagnose.parse.messages.{grammar}")
+    offset, index, prefix, before, after = place
+    text = after if grammar == "device_oom" else clean(before[-CONTEXT:] + after)[1]
+    text = wrapped_messages.joined(text, page, index, prefix, reader)
+    if hasattr(reader, "begun"):
+        text = reader.begun(text, _above(page, page.index(offset), prefix))
+    own = mixed_lines.apart(before, text) if grammar == "device_oom" else text
+    message: Message | None = reader.read(text.partition(".")[0] if own is None else own)
+    exception = mixed_lines.single(grammar_statements.exception_before(before)) or (
+        grammar_statements.exception_leading(before) if grammar == "serving_oom" else ""
+    )
+    if grammar == "device_oom":
+        if message is None and exception and not reader.speaks_for_an_engine(after):
+            message = Message(reader.family_of(after), unread=True)
+        if (
+            message is None
+            or not _meant(before, exception, message)
+            or (not exception and len(message.figures) < 2 and _BROKEN.search(after))
+        ):
+            return None
+    if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(before[-CONTEXT:])):
+        return None
+    words = (before + after).strip()
+    warned = grammar == "device_oom" and _WARNING.search(before) is not None
+    seen = Seen(message, page, offset, (source, offset), prefix, exception, words, warned, before if "\n" in before else "")
+    seen.torn = own is None
+    seen.evidence.append(page.witness(offset - _width(page, offset, exception)))
+    if hasattr(reader, "complete"):  # what other lines of the same report say, None: that it is no message
+        lines = reader.complete(message, page, seen.index)
+        if lines is None:
+            return None
+        seen.evidence += [page.witness(page.excerpt.offset + page.starts[at]) for at in lines]
+    repeated = _REPEATED.search(after)
+    seen.repeated = int(repeated[1]) if repeated else 0
+    seen.by_launcher = message.family in host_oom.KILLS and message.status == "suspected"
+    return seen
+
+
+def _above(page: Page, index: int, prefix: Prefix) -> list[str]:
+    """The few lines before a line that the same process wrote."""
+    lines = (page.line(before) for before in range(max(0, index - ABOVE), index))
+    return [line.text for line in lines if same_stream(line.prefix, prefix)]
+
+
+def _meant(before: str, exception: str, message: Message) -> bool:
+    """Whether the words are a message and not talk about one."""
+    if exception or message.figures:
+        return not re.search(r"\braise\s+\w+\($", before.rstrip("\"'f"))
+    opening = before.strip()
+    return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
+
+
+def _width(page: Page, offset: int, exception: str) -> int:
+    """How many bytes before the message its exception class begins, where that stands in the same line."""
+    at = offset - page.excerpt.offset
+    start = page.excerpt.raw.rfind(exception.encode(), page.bounds(page.index(offset))[0], at) if exception else -1
+    return at - start if start >= 0 else 0
+
+
+# -- from a message in its place to an event
+
+
+def placed(one: Seen) -> Seen:
+    """The message with its traceback; a shortage below a pin_memory frame is one of pinned host memory."""
+    if one.message.family in host_oom.KILLS and not one.message.raised:
+        return one  # written by a kernel or a launcher: the traceback above belongs to something else
+    one.trace = tracebacks.above(one.page, one.index, one.prefix, one.same_line)
+    if not one.trace.frames:
+        one.trace = partial_traceback.below(one.page, one.index, one.prefix)
+    if not one.trace.frames and one.message.family.startswith("torch_"):
+        one.trace = partial_traceback.cut_off(one.page, one.index)
+    if one.trace.places:
+        inner = one.page.starts[one.trace.places[-1]] + one.page.excerpt.offset
+        one.evidence.append(one.page.witness(inner))
+    if one.message.family == "cuda_driver" and any(
+        re.search("pin_memory|cudaHost|CachingHostAllocator", f"{frame.file} {frame.function} {frame.statement}")
+        for frame in one.trace.frames
+    ):
+        one.message.family = "pinned_host"
+    return one
+
+
+FIGURES = frozenset(each.name for each in fields(Event))
+
+
+def event(one: Seen) -> Event:
+    """The event that a message is."""
+    message, prefix, trace = one.message, one.prefix, one.trace
+    figures = {name: size for name, size in message.figures.items() if name in FIGURES}
+    rank = prefix.rank if message.rank is None else message.rank
+    if rank is None and message.tasks:
+        rank = message.tasks[0]
+    made = Event(
+        family=message.family,
+        status=message.status,
+        exception=one.exception or one.words[:120],
+        reason=message.reason,
+        fatal=one.fatal,
+        attempt=one.attempt.number,
+        rank=rank,
+        local_rank=prefix.local_rank if message.local_rank is None else message.local_rank,
+        ranks=(rank,) if rank is not None else (),
+        host=message.host or prefix.host or trace.host or None,
+        pid=one.pid or prefix.pid,
+        gpu=message.gpu,
+        role=role(f"{prefix.actor} {trace.actor} {trace.method} {message.said}") or _role_of_frames(trace.frames),
+        phase=_phase(one),
+        other_processes=message.processes,
+        frames=trace.frames,
+        evidence=tuple(one.evidence),
+        **figures,  # type: ignore[arg-type]
+    )
+    if message.rank is not None or len(message.tasks) < 2:
+        return made
+    others = tuple(replace(made, rank=task, ranks=(task,)) for task in message.tasks[1:])  # a scheduler names them in one line
+    return replace(made, ranks=message.tasks, count=len(message.tasks), members=others)
+
+
+def _role_of_frames(frames: Sequence[Frame]) -> str | None:
+    """The rollout engine, where the innermost frame outside libraries is the engine's own code, else the role whose code runs."""
+    own = next((frame.file for frame in reversed(frames) if not _OF_LIBRARIES.search(frame.file)), "")
+    if re.search(r"(?:^|/)(?:vllm|vllm_ascend|sglang|lmdeploy|text_generation_server)/", own):
+        return "engine"
+    for rule in rule_files.table("roles"):
+        parts = [(rule[part], part) for part in ("file", "function") if part in rule]
+        if parts and any(all(lazy_re.found(wanted, getattr(frame, part)) for wanted, part in parts) for frame in frames):
+            return str(rule["role"])
+    return None
+
+
+def _phase(one: Seen) -> str:
+    shown = phases.of_frames(one.trace.frames) or one.message.phase or phases.of_words(one.message.said)
+    if not shown and not one.trace.frames and one.message.family not in host_oom.KILLS:
+        shown = phases.of_source(partial_traceback.source(one.page, one.index, one.prefix))
+    return shown or phases.of_lines(one.bytes_before()) or "unknown"
+
+
+def role(name: str) -> str | None:
+    """The role that a process's name shows."""
+    return next((role for role, says in _roles() if says.search(name)), None) if name.strip() else None
+
+
+@cache
+def _roles() -> list[tuple[str, re.Pattern[str]]]:
+    return [(entry["role"], re.compile(entry["says"])) for entry in rule_files.table("roles") if "says" in entry]

@@ -1,0 +1,86 @@
+"""What stands near failures and means something only beside one: marks of rules/messages.yaml, under `near`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diagnose.record import NamedTuple
+from diagnose.scan import memory_words
+from diagnose.scan.excerpts import Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from diagnose.parse.text.lines import Page
+
+
+FEW = 128  # marks of one wording that are read as messages, from the front and from the end
+
+
+class Mark(NamedTuple):
+    """One such text: its kind, the words themselves, and where they stand."""
+
+    kind: str
+    words: str
+    page: Page
+    offset: int
+
+    @property
+    def source(self) -> str:
+        return self.page.source
+
+
+def marks(pages: Sequence[Page]) -> list[Mark]:
+    """All marks in these pages, by input and in order; of several of one kind in one line the first."""
+    found = []
+    for page in pages:
+        ends: dict[str, int] = {}
+        raw = page.excerpt.raw
+        for start, word in _apart(page):
+            kind, end = memory_words.nearby()[word], start + len(word)
+            if start < ends.get(kind, 0):
+                continue
+            line_end = raw.find(b"\n", end)
+            ends[kind] = line_end if line_end >= 0 else len(raw)
+            found.append(Mark(kind, word.decode(), page, page.excerpt.offset + start))
+    return found
+
+
+def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
+    """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
+    spots, end = page.excerpt.spots, 0
+    said = spots.among(memory_words.nearby().keys())
+    for start, size, word in sorted((at, -len(words), words) for words in said for at in spots.places(words)):
+        if start >= end:
+            end = start - size
+            yield start, word
+
+
+def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
+    """The hits of one input, and in order among them the messages that are looked for only in what was kept of it: how jobs end."""
+    if not any(_may_end(page, grammars, bool(hits)) for page in pages):
+        return sorted(hits, key=lambda hit: hit.offset)
+    places = {(hit.grammar, hit.line) for hit in hits}
+    found = [_hit(mark) for mark in _few([mark for mark in marks(pages) if mark.kind in grammars])]
+    return sorted([*hits, *(hit for hit in found if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)
+
+
+def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
+    """Whether a page says how a job ended. In one that failed all words are looked for anyway."""
+    if failed:
+        return page.excerpt.spots.any(word for word, kind in memory_words.nearby().items() if kind in grammars)
+    return any(True for _ in memory_words.endings(grammars).find(memoryview(page.excerpt.raw)))
+
+
+def _few(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Of each wording the first and the last: a kernel complains once per thread."""
+    alike: dict[tuple[str, str], list[Mark]] = {}
+    for mark in marks:
+        alike.setdefault((mark.kind, mark.words), []).append(mark)
+    for same in alike.values():
+        yield from same[:FEW] + same[FEW:][-FEW:]
+
+
+def _hit(mark: Mark) -> Hit:
+    index = mark.page.index(mark.offset)
+    return Hit(mark.kind, mark.offset, mark.page.number(index), mark.page.excerpt.offset + mark.page.starts[index])

@@ -1,0 +1,164 @@
+"""Launch commands that the log echoes, and how many processes they start."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.facts import Fact
+from diagnose.parse.model.reading import Command
+from diagnose.parse.text.lazy_re import later
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from diagnose.facts import Value
+    from diagnose.parse.text.lines import Page
+
+REACH = 256 << 10
+LONGEST = 64  # lines that one command may be written over
+
+#: These are texts, compiled when a log holds the word of a launcher.
+_BEFORE = r"(?:export )?(?:\w+=\S* +)*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
+#: `set -x`, a shell prompt (its names masked, perhaps), the DeepSpeed launcher's own echo, what bash says of a command that was killed.
+_ECHO = (
+    r"(?:\S{1,200}: line \d{1,9}: {1,8}\d{1,10} Killed {1,40}|\++ "
+    r"|(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
+)
+_PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
+_ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
+_NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
+
+
+@cache
+def _seen() -> re.Pattern[bytes]:
+    """Where a line may hold the start of a program (rules/programs.yaml)."""
+    return re.compile("|".join(rule_files.table("programs")["echoed"]).encode())
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    """What such places begin with, as far as that is plain text."""
+    return frozenset(next(filter(None, re.split(r"\\b|[(\\\[]", text))).encode() for text in rule_files.table("programs")["echoed"])
+
+
+@cache
+def _programs() -> str:
+    programs = rule_files.table("programs")
+    return "|".join(map(re.escape, (*programs["commands"], *programs["launchers"]))) + r"|python[\d.]*"
+
+
+@cache
+def _starts() -> re.Pattern[str]:
+    """How a command begins: variables, what runs others, the program."""
+    return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
+
+
+@cache
+def _pasted() -> re.Pattern[str]:
+    """A command without a prompt, which variables set before a program give away: no output begins like that."""
+    return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
+
+
+#: How DeepSpeed's launcher lists what it started on this node, and what ended; before it the host, where there are several
+#: (deepspeed/launcher/launch.py, multinode_runner.py).
+_LISTED = later(
+    rb"^(?P<host>[^\s\[]{1,200}: )?[^\n]{0,80}\[launch\.py:\d{1,5}:(?:main\] process \d{1,10} spawned with command: |sigkill_handler\] )"
+    rb"\[(?P<words>['\"][^\n]{1,65536}['\"])\]",
+    re.MULTILINE,
+)
+_ITEM = later(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+
+
+def read(pages: Sequence[Page]) -> list[Command]:
+    """The commands in the head of the logs, in order; where there is none, the one that DeepSpeed's launcher lists."""
+    return _echoed(pages) or _listed(pages)
+
+
+def _listed(pages: Iterable[Page]) -> list[Command]:
+    """The last of its lists, which is of the highest local rank, as the launcher was told it."""
+    for page in pages:
+        found = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
+        if found:
+            words = [one or other for one, other in _ITEM.findall(found[-1]["words"].decode("utf-8", "replace"))]
+            text = _as_told(words, alone=found[-1]["host"] is None)
+            return [Command(text, page.witness(page.excerpt.offset + found[-1].start()))] if text else []
+    return []
+
+
+def _as_told(words: Sequence[str], *, alone: bool) -> str:
+    """The launcher's command, from that of its process: interpreter, script (or -m and a module), local rank, the script's own words."""
+    program = list(words[1:])
+    if program[:1] == ["-u"]:
+        del program[0]
+    module = program[:1] == ["-m"]
+    rest = [word for word in program[module:] if not word.startswith("--local_rank=")]
+    ranks = [word.removeprefix("--local_rank=") for word in words if word.startswith("--local_rank=")]
+    counted = [f"--num_gpus={int(ranks[0][:4]) + 1}"] if alone and ranks and ranks[0].isdigit() else []
+    return shlex.join(["deepspeed", *counted, *(["--module"] if module else []), *rest]) if rest else ""
+
+
+def _echoed(pages: Iterable[Page]) -> list[Command]:
+    found: list[Command] = []
+    done: set[tuple[str, int]] = set()
+    for page in pages:
+        if page.excerpt.offset >= REACH:
+            continue
+        said = page.excerpt.spots.among(_words())
+        places = sorted(at for word in said for at in page.excerpt.spots.places(word))
+        for at in places:
+            if _seen().match(page.excerpt.raw, at, REACH) is None:
+                continue
+            index = page.index(page.excerpt.offset + at)
+            text = page.line(index).text
+            echo = re.match(_ECHO, text) or _pasted().match(text)
+            if echo is None or (page.source, page.number(index)) in done or not _starts().match(text[echo.end() :]):
+                continue
+            done.add((page.source, page.number(index)))
+            found.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
+    return found
+
+
+def _whole(page: Page, index: int, start: int) -> str:
+    """A command with the lines that backslashes join to it; kept whole however long."""
+    begin, end = page.bounds(index)
+    raw = page.excerpt.raw[begin:end].decode("utf-8", "replace").rstrip("\r")
+    text = page.line(index).text[start:]
+    text = raw[raw.find(text[:40]) :] if text[:40] and text[:40] in raw else text
+    for after in range(index + 1, min(index + LONGEST, len(page))):
+        if not text.rstrip().endswith("\\"):
+            break
+        text = text.rstrip()[:-1] + re.sub(r"^> ?", "", page.line(after).text)
+    return text
+
+
+def facts(commands: Iterable[Command]) -> Iterator[Fact]:
+    """What a launcher was told: how many processes over all nodes, and how the allocator is set."""
+    known: set[str] = set()
+    for command in commands:
+        for name, value in (*_world(command.text), *_allocator(command.text)):
+            if name not in known:
+                known.add(name)
+                yield Fact(name, value, "log", command.witness)
+
+
+def _world(text: str) -> Iterator[tuple[str, Value]]:
+    everything, per_node, nodes = re.search(_ALL, text), re.search(_PER_NODE, text), re.search(_NODES, text)
+    world = int(everything[1]) if everything else int(per_node[1]) * (int(nodes[1]) if nodes else 1) if per_node else 0
+    if world:
+        yield "parallel.world", world
+
+
+def _allocator(text: str) -> Iterator[tuple[str, Value]]:
+    setting = re.search(r"\bPYTORCH_(?:CUDA_|HIP_)?ALLOC_CONF=['\"]?([\w:.,]+)", text)
+    options = dict(option.split(":", 1) for option in setting[1].split(",") if ":" in option) if setting else {}
+    if "expandable_segments" in options:
+        yield "alloc.expandable_segments", options["expandable_segments"].lower() == "true"
+    if options.get("max_split_size_mb", "").isdigit():
+        yield "alloc.max_split_size", Size.exactly(int(options["max_split_size_mb"][:9]) << 20)
+    if re.fullmatch(r"0?\.\d+|1(\.0+)?", options.get("garbage_collection_threshold", "")):
+        yield "alloc.gc_threshold", float(options["garbage_collection_threshold"])

@@ -1,0 +1,235 @@
+"""Where the job ran: library releases, cards, the model's files (grammars/environment.lark)."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from diagnose import catalogue
+from diagnose.errors import UserError
+from diagnose.facts import Fact, declared
+from diagnose.parse.events.log_events import role
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lines import same_stream
+from diagnose.units import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from diagnose.parse.text.grammar_statements import Statement
+    from diagnose.parse.text.lines import Page
+
+REACH = 256 << 10  # bytes of the head in which these lines are looked for
+DUMP = 400  # lines of a printed model configuration
+MOST = 64  # lines of each kind that are parsed
+
+_VERSIONED = later(
+    rb"(?<![\w./-])`?(?:[Pp]y[Tt]orch|[Tt]orch|[Tt]ransformers|[Aa]ccelerate|[Dd]eep[Ss]peed|peft|PEFT|trl|TRL|llamafactory"
+    rb"|axolotl|openrlhf|OpenRLHF|vllm|vLLM|sglang|lmdeploy|ray|bitsandbytes|[Ll]iger[-_][Kk]ernel|flash[-_]attn|verl|ms[-_]swift|swift)`?"
+    rb"(?: version[^:\n]{0,16}: ?|==| ?: ?| {1,40}| @ )v?\d{1,6}\.\d"
+)
+_CARD = later(
+    rb"GPU type: |, (?:NVIDIA|Tesla|AMD) [A-Z]"
+    rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
+    rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
+)
+_CONFIG = later(rb"Model config \w{1,80} \{")
+#: A word that stands in each text that is looked for, near its beginning; and what the words of libraries are followed by.
+_LIBRARIES = frozenset(
+    b"orch ransformers ccelerate eepspeed eepSpeed peft PEFT trl TRL llamafactory axolotl openrlhf OpenRLHF vllm vLLM sglang lmdeploy ray"
+    b" bitsandbytes iger flash verl swift".split()
+)
+_AFTER_NAME = b"` =:-_"
+_CARDS = frozenset(b"NVIDIA Tesla AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
+_MODELS = frozenset((b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v"))
+NEAR, LONG = 32, 128  # bytes before such a word in which its text begins, and behind it in which it is recognised
+_ITEM_BEFORE = later(r"(?:^|[:=|,;(\[*\-])\s*$")
+_ITEM_AFTER = later(r"\s*(?:$|[,.;:|)(\[\]])")
+_MODEL = (
+    later(rb"models--(?P<owner>[\w.-]{1,80}?)--(?P<name>[\w.-]{1,120}?)/"),
+    later(rb"loading (?:configuration|weights) file (?P<path>/?[\w./-]{1,300})/[\w.-]{1,80}\.(?:json|safetensors|bin)"),
+    later(rb"loading model: (?P<path>[\w./-]{1,300})"),
+    later(rb"LLM engine \(v[\w.]{1,20}\) with config: model='(?P<path>[^'\n]{1,300})'"),
+)
+_ENGINE = later(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
+_MAKERS = ("NVIDIA", "NVIDIA GeForce", "NVIDIA Graphics Device", "Tesla", "AMD", "GeForce", "Quadro")
+#: A line of printed JSON; lines of other processes and progress bars may stand between them.
+_JSON = r"\s*(?:\"[^\"\n]{0,200}\"\s*:?.{0,2000}|[{}\[\]]+,?|-?[\d.eE+-]+,?|(?:true|false|null),?)\s*$"
+_NAMES = {"pytorch": "torch", "liger-kernel": "liger", "flash-attn": "flash_attn", "ms-swift": "swift"}
+_FRAMEWORKS = ("llamafactory", "axolotl", "openrlhf", "verl", "swift")
+
+
+def facts(pages: Iterable[Page]) -> Iterator[Fact]:
+    """Releases, cards and the model, each as the first line says it."""
+    known: set[str] = set()
+    for page in pages:
+        if page.excerpt.offset >= REACH:
+            continue
+        for fact in (*_versions(page), *_cards(page), *_models(page)):
+            if fact.name not in known:
+                known.add(fact.name)
+                yield fact
+
+
+def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], before: bytes = b"") -> Iterator[re.Match[bytes]]:
+    """What `pattern.finditer` finds in the head of a page, where each match holds one of these words (`before` one of these bytes)."""
+    raw, spots = page.excerpt.raw, page.excerpt.spots
+    stop = min(REACH, len(raw))
+    start = end = 0
+    for at, to in sorted((at, at + len(word)) for word in spots.among(words) for at in spots.places(word)):
+        if to > stop or (before and raw[to : to + 1] not in before):
+            continue
+        if at - NEAR > end:
+            yield from pattern.finditer(raw, start, end)
+            start = at - NEAR
+        end = min(stop, to + LONG)
+    yield from pattern.finditer(raw, start, end)
+
+
+# -- releases
+
+
+def _versions(page: Page) -> Iterator[Fact]:
+    parsed: set[int] = set()
+    for match in _round(page, _LIBRARIES, _VERSIONED, _AFTER_NAME):
+        index = page.index(page.excerpt.offset + match.start())
+        if index not in parsed and len(parsed) < MOST:
+            parsed.add(index)
+            yield from _line_versions(page, index)
+    engine = _ENGINE.search(page.excerpt.raw, 0, REACH) if page.excerpt.spots.has(b"LLM engine (v") else None
+    if engine is not None:
+        yield Fact("version.vllm", Version(engine[1].decode()), "log", page.witness(page.excerpt.offset + engine.start()))
+
+
+def _line_versions(page: Page, index: int) -> Iterator[Fact]:
+    text = page.line(index).text
+    for said in grammar_statements.statements("environment", text):
+        if said.kind != "version" or not _installed(text, said):
+            continue
+        library, release = (word.strip("`") for word in said.words)
+        name = library.lower().replace("_", "-")
+        name = _NAMES.get(name, name)
+        if declared(f"version.{name}") is None:
+            continue
+        witness = page.witness(page.excerpt.offset + _offset(page, index, f"{library}"))
+        yield Fact(f"version.{name}", Version(release), "log", witness)
+        if name in _FRAMEWORKS:
+            yield Fact("train.framework", name, "log", witness)
+
+
+def _installed(text: str, said: Statement) -> bool:
+    """Whether a release is one of a list; "needs torch 2.4" in a sentence says nothing of what is installed."""
+    between = text[said.start + len(said.words[0]) : said.end - len(said.words[1])]
+    before = text[: said.start]
+    item = before.rstrip(" \t-*")
+    return "=" in between or ":" in between or not item or item[-1] in ",;|" or "  " in before[len(item) :]
+
+
+def _offset(page: Page, index: int, word: str) -> int:
+    """Where a word of a line stands in the page's bytes."""
+    start, end = page.bounds(index)
+    at = page.excerpt.raw.find(word.encode(), start, end)
+    return at if at >= 0 else start
+
+
+# -- cards
+
+
+def _cards(page: Page) -> Iterator[Fact]:
+    count, indexes = 0, set[str]()
+    first: Fact | None = None
+    place = None
+    for match in islice(_round(page, _CARDS, _CARD), MOST):
+        index = page.index(page.excerpt.offset + match.end() - 1)
+        text = page.line(index).text[:400]
+        for said in grammar_statements.statements("environment", text):
+            if said.kind not in ("card", "cards") or (said.kind == "cards" and not _listed(text, said)):
+                continue
+            name = said.words[-1].strip()
+            if text[said.end :].lstrip().startswith("..") or name in _MAKERS:
+                continue  # cut short by a table of old drivers: it names no card
+            place = page.witness(page.excerpt.offset + _offset(page, index, name))
+            first = first or Fact("hardware.gpu", name, "log", place)
+            count = max(count, _number_of_cards(said, indexes))
+    if first is not None:
+        yield first
+    if first is not None and place is not None and max(count, len(indexes)) > 0:
+        yield Fact("hardware.count", max(count, len(indexes)), "log", place)
+
+
+def _listed(text: str, said: Statement) -> bool:
+    """Whether cards are an item of their own. In a sentence they may be anybody's: "it fits on my colleague's 2x A100"."""
+    return _ITEM_BEFORE.search(text[: said.start]) is not None and _ITEM_AFTER.match(text[said.end :]) is not None
+
+
+def _number_of_cards(said: Statement, indexes: set[str]) -> int:
+    """How many cards a line speaks of; an index that it names is remembered."""
+    numbers = [int(number) for number in re.findall(r"\d{1,5}", said.words[0])] if len(said.words) > 1 else []
+    if said.kind == "cards":
+        return numbers[0]
+    if len(numbers) == 2:  # GPU 0-7
+        return numbers[1] - numbers[0] + 1
+    indexes.update(str(number) for number in numbers)
+    return 0
+
+
+# -- the model
+
+
+def _models(page: Page) -> Iterator[Fact]:
+    patterns = _MODEL if page.excerpt.spots.among(_MODELS) else ()
+    found = sorted(
+        ((match.start(), match) for pattern in patterns for match in pattern.finditer(page.excerpt.raw, 0, REACH)), key=lambda pair: pair[0]
+    )
+    for start, match in found:
+        groups = match.groupdict()
+        name = (
+            "/".join(groups[key].decode("utf-8", "replace") for key in ("owner", "name"))
+            if "owner" in groups
+            else groups["path"].decode("utf-8", "replace")
+        )
+        offset = page.excerpt.offset + start
+        if role(page.around(offset)[0].actor) in (None, "actor") and "models--" not in name:
+            yield Fact("model.path", name, "log", page.witness(offset))
+            break
+    yield from _dumped(page)
+
+
+def _dumped(page: Page) -> Iterator[Fact]:
+    """The dimensions of a model whose configuration is printed in full."""
+    raw, spots = page.excerpt.raw, page.excerpt.spots
+    built = spots.first(b"Instantiating ", 0, REACH)
+    places = [at for at in spots.places(b"Model config ") if _CONFIG.match(raw, at, REACH if built < 0 else built)]
+    for at in reversed(places[-4:]):  # the tokenizer's and the processor's print theirs as well; the last one is built
+        shape = _shape(page, at)
+        if shape is not None:
+            yield Fact("model.shape", shape, "log", page.witness(page.excerpt.offset + at))
+            return
+
+
+def _shape(page: Page, at: int) -> catalogue.Model | None:
+    """The model that the JSON after an offset of the page describes; None where that is mixed up, cut, or lacks dimensions."""
+    index = page.index(page.excerpt.offset + at)
+    prefix = page.line(index).prefix
+    lines = ["{"]
+    for after in range(index + 1, min(index + DUMP, len(page))):
+        line = page.line(after)
+        if same_stream(line.prefix, prefix) and re.match(_JSON, line.text):
+            lines.append(line.text)
+            if line.text.startswith("}"):
+                break
+    return _model_of("\n".join(lines))
+
+
+@lru_cache(maxsize=256)
+def _model_of(text: str) -> catalogue.Model | None:
+    """The model that a printed configuration describes; the same one is trained in many jobs."""
+    try:
+        data = json.loads(text)
+        return catalogue.model_of_config(data) if isinstance(data, dict) else None
+    except (ValueError, RecursionError, UserError):
+        return None

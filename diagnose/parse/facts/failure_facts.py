@@ -1,0 +1,297 @@
+"""Facts of the failure itself: its figures, how far the job was, what else the log shows at that point."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from diagnose.facts import Fact, Value, Witness
+from diagnose.parse.events import progress
+from diagnose.parse.facts import node_memory
+from diagnose.parse.frames import activity as doing
+from diagnose.parse.frames import partial_traceback, phases
+from diagnose.parse.messages import host_oom
+from diagnose.parse.text.lazy_re import later
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.progress import Bar
+    from diagnose.parse.model.event import Event, Frame
+
+#: Facts that are a field of the event under the same name.
+_FIELDS = (
+    "family",
+    "phase",
+    "requested",
+    "capacity",
+    "free",
+    "allowed",
+    "max_allowed",
+    "allocated",
+    "reserved_unallocated",
+    "reserved_total",
+    "private_pools",
+    "gpu",
+    "rank",
+)
+
+_SITE = later(r".*(?:site|dist)-packages/|.*transformers_modules/")
+_PASSES_ON = later(r"^(_wrapped_call_impl|_call_impl|inner|wrapper|wrapped_fn|<module>)$")
+#: Statements that only one attention implementation runs.
+_ATTENTION = (
+    ("flash_attention_2", later(r"flash_attn|flash_attention_forward|flash_attn_cuda")),
+    ("sdpa", later(r"scaled_dot_product_attention")),
+    (
+        "eager",
+        later(
+            r"attn_(?:weights|scores|probs)\s*=.*softmax|attention_(?:probs|scores)\s*=.*softmax|eager_attention_forward"
+            r"|att(?:entio)?n_(?:weights|scores)\s*=\s*(?:torch\.(?:matmul|bmm|baddbmm)|attention_scores\s*[/+])"
+        ),
+    ),
+)
+#: How the class is printed before torch 2.5, and from then on.
+_NAMED = {"torch.cuda.OutOfMemoryError": True, "torch.OutOfMemoryError": False}
+_PLANNED = later(rb"Total optimization steps = ([\d,]{1,20})")
+_EVALUATION = (b"Running Evaluation", b"Running Prediction")
+_WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
+
+
+#: How vLLM and SGLang say that they capture graphs, and what they say next.
+_CAPTURES = later(rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)|Capture cuda graph begin")
+_CAPTURED = later(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
+#: Activities of an engine at its start whose failure is a check of its own (words of log.engine_check).
+_CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
+
+
+def facts(root: Event, one: Seen) -> Iterator[Fact]:
+    """What the root event and the lines before it say, as facts."""
+    place = root.evidence[0]
+
+    def fact(name: str, value: Value) -> Fact:
+        return Fact(name, value, "log", place)
+
+    yield from figures(root)
+    for name, said in one.message.facts.items():
+        yield fact(name, said)
+    if root.role is not None:
+        actor = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.head]) if one.trace.actor else place
+        yield Fact("log.role", root.role, "log", actor)
+    yield from circumstances(root)
+    check = one.message.check or _check_by_frames(root, one)
+    yield fact("log.engine_check", check)
+    loading = root.phase == "model_load" or (root.phase == "unknown" and phases.loaded_last(one.bytes_before()))
+    if loading or root.phase != "unknown":
+        yield fact("log.loading", loading)
+    if check != "none":  # only an engine checks that
+        yield fact("log.role", "engine")
+    if root.phase == "dataset":  # a loader's worker and a process of the mapping die with the same signal
+        loader = "loader" in one.message.killed or any("torch/utils/data" in frame.file for frame in root.frames)
+        yield fact("log.mapping", not loader)
+    yield from _attention(one)
+    yield from _progress(one)
+    yield from _after_evaluation(one)
+    yield from _engine(root, one)
+    yield from node_memory.before(one)
+
+
+def figures(root: Event) -> Iterator[Fact]:
+    """What the event itself names: its figures, its card, its kind."""
+    for name in _FIELDS:
+        value: Value = getattr(root, name)
+        if value is not None and value != "unknown":
+            yield Fact(host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, "log", _printed(root, value))
+
+
+def trainer(root: Event) -> Iterator[Fact]:
+    """The framework and the engine whose code failed, where nothing that the log prints says it (these facts come last)."""
+    place = root.evidence[:2][-1]
+    if name := doing.trainer_of_frames(root.frames):
+        yield Fact("train.framework", name, "derived", place)
+    if root.role == "engine" and (name := doing.engine_of_frames(root.frames)):
+        yield Fact("rollout.engine", name, "derived", place)
+
+
+def circumstances(root: Event) -> Iterator[Fact]:
+    """What follows from its processes, its frames and its phase."""
+    place = root.evidence[0]
+    yield from _processes(root, place)
+    if root.frames:
+        frame = root.evidence[:2][-1]
+        yield Fact("log.frame", _named(root.frames), "log", frame)
+        activity = doing.of_frames(root.frames)
+        if activity:
+            yield Fact("log.doing", activity, "log", frame)
+        if activity == "load_optimizer":
+            yield Fact("log.resumed", True, "derived", frame)
+        if doing.moves_model(root.frames):
+            yield Fact("log.trainer_moves_model", True, "log", frame)
+        if doing.runs_megatron(root.frames):
+            yield Fact("log.megatron", True, "log", frame)
+        stage = doing.stage_of_frames(root.frames)
+        if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
+            yield Fact("train.stage", stage, "derived", frame)
+    yield Fact("log.proved", root.status == "oom", "log", place)
+    if root.exception in _NAMED:
+        yield Fact("log.torch_before_2_5", _NAMED[root.exception], "log", place)
+    if root.phase != "unknown":
+        yield Fact("log.evaluating", root.phase == "eval", "log", place)
+        yield Fact("log.saving", root.phase == "checkpoint_save", "log", place)
+
+
+def _printed(root: Event, value: Value) -> Witness:
+    """The line of the failure that prints a figure: reports of host memory run over several."""
+    figure = value.text.partition(" ")[0] if isinstance(value, Size) else ""
+    return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
+
+
+def _capturing(before: bytes) -> bool:
+    """Whether an engine had begun to capture its graphs, and not said that it was done."""
+    begun = [found.end() for found in _CAPTURES.finditer(before)]
+    return bool(begun) and _CAPTURED.search(before, begun[-1]) is None
+
+
+def _check_by_frames(root: Event, one: Seen) -> str:
+    """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
+    captures = "Capture cuda graph failed" in one.words or (not root.frames and _capturing(one.bytes_before()))
+    activities = ["capture_graphs"] if captures else doing.all_of_frames(root.frames)
+    return next((_CHECKS[activity] for activity in activities if activity in _CHECKS), "none")
+
+
+def _processes(root: Event, place: Witness) -> Iterator[Fact]:
+    """What the failed process holds, and what others hold, where the message names processes."""
+    if root.process_in_use is None or not root.process_in_use.bytes:
+        return
+    yield Fact("log.process_in_use", root.process_in_use, "log", place)
+    others = [other.in_use for other in root.other_processes if not other.own]
+    if None not in others and root.family not in host_oom.KILLS:  # those are on the node, not on the card
+        total = sum((size for size in others if size is not None), start=Size.exactly(0))
+        yield Fact("log.other_processes", total, "log", place)
+    yield from _largest(root, place)
+
+
+def _largest(root: Event, place: Witness) -> Iterator[Fact]:
+    """The largest process that the message names, and what it and its like hold together (Ray writes `ray::Class.method`)."""
+    named = [(other.name.partition(".")[0], other.in_use) for other in root.other_processes if other.name and other.in_use is not None]
+    if not named:
+        return
+    name, size = max(named, key=lambda one: one[1].bytes)
+    alike = [held for other, held in named if other == name]
+    yield Fact("log.largest_process", size, "log", place)
+    yield Fact("log.largest_name", name, "log", place)
+    yield Fact("log.alike", len(alike), "log", place)
+    yield Fact("log.alike_held", sum(alike, start=Size.exactly(0)), "log", place)
+
+
+def _named(frames: Sequence[Frame]) -> str:
+    """The innermost frame that is more than a call passed on, as package/file.py:function."""
+    frame = next((frame for frame in reversed(frames) if not _PASSES_ON.match(frame.function)), frames[-1])
+    return f"{_SITE.sub('', frame.file)}:{frame.function}"
+
+
+def _attention(one: Seen) -> Iterator[Fact]:
+    """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
+    if not one.trace.frames:
+        name = _implementation("", partial_traceback.source(one.page, one.index, one.prefix))
+        if name is not None:
+            yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[one.index]))
+        return
+    for frame, index in zip(reversed(one.trace.frames), reversed(one.trace.places), strict=True):
+        name = _implementation(frame.function, frame.statement)
+        if name is not None and not _is_softmax_alone(frame):
+            yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[index]))
+            return
+    caller = next(
+        (
+            (f, i)
+            for f, i in zip(one.trace.frames, one.trace.places, strict=True)
+            if re.match(r"attn_(?:weights|scores|probs) = nn\.functional\.softmax\(", f.statement)
+        ),
+        None,
+    )
+    if caller is not None:
+        yield Fact("model.attention", "eager", "log", one.page.witness(one.page.excerpt.offset + one.page.starts[caller[1]]))
+
+
+@lru_cache(maxsize=1024)
+def _implementation(function: str, statement: str) -> str | None:
+    """The attention implementation that alone runs such a frame; the same frames come again and again."""
+    return next((name for name, words in _ATTENTION if words.search(f"{statement} {function}") and "vision" not in function), None)
+
+
+def _is_softmax_alone(frame: Frame) -> bool:
+    return frame.function == "softmax"
+
+
+def _progress(one: Seen) -> Iterator[Fact]:
+    """Optimizer steps, rounds and micro batches that the bars show as done."""
+    raw = one.bytes_before()
+    start = one.offset - len(raw)
+    spots, planned = one.page.excerpt.spots, _planned(one)
+    began = max(raw.rfind(text) for text in _EVALUATION) if spots.any(_EVALUATION) else -1
+    ended = raw.rfind(b"'eval_loss'") if began >= 0 else -1
+    done = progress.before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
+
+    def fact(name: str, bar: Bar, value: int) -> Fact:
+        return Fact(name, value, "log", one.page.witness(start + bar.at))
+
+    if done.steps is not None:
+        yield fact("log.step", done.steps, done.steps.step)
+        if done.steps.total and planned is None:
+            yield fact("log.total_steps", done.steps, done.steps.total)
+    if done.rounds is not None:
+        yield fact("log.rounds_done", done.rounds, done.rounds.step)
+        if done.rounds.step and done.steps is None:  # each round has at least one optimizer step
+            yield fact("log.step", done.rounds, done.rounds.step)
+            if done.rounds.total and planned is None:
+                yield fact("log.total_steps", done.rounds, done.rounds.total)
+    if done.micro is not None and done.micro.step < done.micro.total:
+        yield fact("log.micro_step", done.micro, done.micro.step)
+
+
+def _after_evaluation(one: Seen) -> Iterator[Fact]:
+    """Whether an evaluation was the last thing that passed: no loss was printed since, and no bar went on."""
+    if not one.page.excerpt.spots.has(b"'eval_loss'"):
+        return
+    raw = one.bytes_before(1 << 20)
+    ended = raw.rfind(b"'eval_loss'")
+    if ended < 0:
+        return
+    ahead = {(bar.label, bar.total): bar.step for bar in progress.bars(raw[:ended])}
+    on = any(bar.step > ahead.get((bar.label, bar.total), bar.step) for bar in progress.bars(raw[ended:]))
+    place = one.page.witness(one.offset - len(raw) + ended)
+    yield Fact("log.after_eval", not on and b"'loss'" not in raw[ended:], "log", place)
+
+
+def _planned(one: Seen) -> int | None:
+    """The number of steps that this run of the job announced."""
+    raw, first = one.page.excerpt.raw, one.page.excerpt.offset
+    for at in one.page.excerpt.spots.places(b"Total optimization steps = "):
+        match = _PLANNED.match(raw, at, one.offset - first) if at >= one.attempt.start - first else None
+        if match is not None:
+            return int(match[1].replace(b",", b"") or 0)
+    return None
+
+
+def _engine(root: Event, one: Seen) -> Iterator[Fact]:
+    """Whether the rollout engine was awake, and what its process holds on this card."""
+    if not one.page.excerpt.spots.any(_WAKING):
+        return
+    raw = one.bytes_before(1 << 20)
+    last = max(_WAKING, key=raw.rfind)
+    at = raw.rfind(last)
+    if at < 0:
+        return
+    place = one.page.witness(one.offset - len(raw) + at)
+    yield Fact("log.engine_awake", last == b" to wake up", "log", place)
+    budget = re.findall(rb"gpu_memory_utilization \([\d.]{1,12}\) = (\d{1,6}\.\d{1,4})GiB", raw)
+    if not budget:
+        return
+    size = Size.printed(budget[-1].decode(), "GiB")
+    for other in root.other_processes:  # the process that holds what the engine may take, and its context
+        if size is not None and other.in_use is not None and not other.own and size.bytes * 0.95 <= other.in_use.bytes <= size.bytes * 1.15:
+            yield Fact("log.engine_in_use", other.in_use, "log", root.evidence[0])
+            return

@@ -1,0 +1,288 @@
+"""Facts of the run that lines of the log carry (rules/log_lines.yaml, grammars/log_line.lark), and those of the failure itself."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from diagnose import rule_files
+from diagnose.facts import Fact, Origin, Value, declared
+from diagnose.parse.events.log_events import role
+from diagnose.parse.facts import printed_arguments, world_info
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lines import REACH
+from diagnose.record import NamedTuple
+from diagnose.units import Size, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from diagnose.facts import Witness
+    from diagnose.parse.text.lines import Page
+
+#: Significant figures that a rounded count must have: half a unit of the last is then less than a ten-thousandth of it.
+CLOSE = 5000
+_DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
+#: After which of DeepSpeed's captions the states are in place.
+_INITIALISED = later(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
+_CAPTION = later(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
+_ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
+
+
+#: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
+_DAY = later(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
+_SINCE = 64 << 10
+_WITHIN = 46  # bytes of a line in which its year stands
+
+
+class Place(NamedTuple):
+    """A place in the job's logs: which page, and the offset in its input."""
+
+    page: Page
+    offset: int
+
+    @property
+    def witness(self) -> Witness:
+        return self.page.witness(self.offset)
+
+    @property
+    def line(self) -> bytes:
+        """The line as it stands, as far as it is looked at."""
+        start, end = self.page.bounds(self.page.index(self.offset))
+        return self.page.excerpt.raw[start : min(end, start + REACH)]
+
+
+def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
+    """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
+    known: dict[str, Fact] = {}
+    for row in _spoken(pages):
+        place = _find(row, pages, end)
+        for fact in _said(row, place) if place is not None else ():
+            known.setdefault(fact.name, fact)
+            yield fact
+    yield from world(known)
+    yield from world_info.facts(pages)
+    yield from _memory_lines(pages)
+    yield from root_rank(pages)
+    yield from _day(pages, end)
+
+
+def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
+    """The day of the failure, as the last time stamp before it has it: what came out later was not installed."""
+    for page in pages:
+        raw, at = page.excerpt.raw, end.get(page.source, -1) - page.excerpt.offset
+        if not 0 <= at <= len(raw):
+            continue
+        line = raw.find(b"\n", at)
+        stop = line if line >= 0 else len(raw)
+        starts = (start for start in _upwards(raw, stop, max(0, at - _SINCE)) if raw.find(b"20", start, min(start + _WITHIN, stop)) >= 0)
+        found = next((match for start in starts if (match := _DAY.match(raw, start, stop))), None)
+        if found is not None:
+            year, month, day = map(int, found.groups())
+            yield Fact("log.day", Version(f"{year}.{month}.{day}"), "log", page.witness(page.excerpt.offset + found.start()))
+            return
+
+
+def _upwards(raw: bytes, stop: int, first: int) -> Iterator[int]:
+    """Where lines start between two places, the last first."""
+    while stop >= first:
+        newline = raw.rfind(b"\n", max(0, first - 1), stop)
+        if newline < 0 and first:
+            return
+        yield newline + 1
+        stop = newline
+
+
+@cache
+def _rows() -> dict[bytes, list[int]]:
+    """The rows of the table by their words."""
+    rows: dict[bytes, list[int]] = {}
+    for index, row in enumerate(rule_files.table("log_lines")):
+        rows.setdefault(row["says"].encode(), []).append(index)
+    return rows
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    return frozenset(_rows())
+
+
+def _spoken(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
+    """The rows whose words stand in the pages at all."""
+    said = {word for page in pages for word in page.excerpt.spots.among(_words())}
+    table = rule_files.table("log_lines")
+    return [table[index] for index in sorted(index for word in said for index in _rows()[word])]
+
+
+def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
+    """The first such line, or the last before the failure; of a role that trains, where the line names one."""
+    last = row.get("pick") == "last"
+    literal = row["says"].encode()
+    for page in reversed(pages) if last else pages:
+        stop = min(len(page.excerpt.raw), max(0, end.get(page.source, 1 << 62) - page.excerpt.offset)) if last else len(page.excerpt.raw)
+        for at in _occurrences(page, literal, stop, last):
+            place = Place(page, page.excerpt.offset + at)
+            if _speaks(row, place):
+                return place
+    return None
+
+
+def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[int]:
+    """The first few places of a literal, from the front or from the end."""
+    spots = page.excerpt.spots
+    at = spots.last(literal, 0, stop) if last else spots.first(literal, 0, stop)
+    for _ in range(16):
+        if at < 0:
+            return
+        yield at
+        at = spots.last(literal, 0, at) if last else spots.first(literal, at + 1, stop)
+
+
+def _speaks(row: Mapping[str, Any], place: Place) -> bool:
+    prefix, _, after = place.page.around(place.offset)
+    names = [row.get("fact", ""), *row.get("take", ())]
+    if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role(prefix.actor) not in (None, "actor"):
+        return False
+    if "beside" in row and row["beside"].encode() not in place.line:
+        return False
+    return "follows" not in row or re.search(row["follows"], after[len(row["says"]) :]) is not None
+
+
+def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
+    _, before, after = place.page.around(place.offset)
+    text = before if row.get("before") else after[len(row["says"]) :]
+    if "after" in row:
+        text = text.partition(row["after"])[2]
+    found: list[tuple[str, Value]] = [(row["fact"], row["value"])] if "fact" in row else []
+    if "rest" in row and text.strip():
+        found.append((row["rest"], text.strip()[:400]))
+    if "keys" in row:
+        found += printed_arguments.known(text, row["keys"])
+    if "take" in row:
+        read = values(text)
+        read = read[-len(row["take"]) :] if row.get("before") else read
+        if row.get("sum"):
+            sizes = [size for size in (grammar_statements.size(value, binary=True) for value in read) if size is not None]
+            found += [(row["take"][0], sum(sizes[1:], sizes[0]))] if sizes else []
+            read = []
+        found += [(name, _typed(name, value, row)) for name, value in zip(row["take"], read, strict=False) if name]
+    found = [(name, value) for name, value in found if value is not None]
+    if found:
+        origin: Origin = "derived" if row.get("hint") else "log"
+        yield from (Fact(name, value, origin, place.witness) for name, value in (*found, *row.get("also", {}).items()))
+
+
+def values(text: str) -> list[str]:
+    """The numbers, sizes and types in a text, in order."""
+    return [
+        said.words[0]
+        for said in grammar_statements.statements("log_line", grammar_statements.collapsed(text[:400]))
+        if said.kind == "value"
+    ]
+
+
+def _typed(name: str, text: str, row: Mapping[str, Any]) -> Value:
+    """A value as the fact's kind wants it; None where it is of another kind."""
+    entry = declared(name)
+    kind = entry.kind if entry is not None else ""
+    if kind == "size":
+        return _decimal(text) if row.get("decimal") else grammar_statements.size(f"{text} {row.get('unit', '')}", binary=True)
+    if kind == "count":
+        return _count(text.replace(",", ""))
+    if kind == "ratio":
+        return float(text) if re.fullmatch(r"\d{1,15}(\.\d+)?", text) else None
+    if kind == "version":
+        return Version(text) if re.fullmatch(r"\d{1,6}\.\d[\w.+]{0,40}", text) else None
+    return _DTYPES.get(text)
+
+
+def _count(digits: str) -> int | None:
+    """A count; of one in thousands, millions or billions only what is printed closely enough to count with (7.62B is not)."""
+    many = re.fullmatch(r"(\d{1,9})\.?(\d{0,9}) ?([KMB])", digits)
+    if many is None:
+        return int(digits) if digits.isdecimal() and len(digits) < 16 else None
+    scale = {"K": 3, "M": 6, "B": 9}[many[3]]
+    figures = int(many[1] + many[2])
+    return figures * 10**scale // 10 ** len(many[2]) if figures >= CLOSE else None
+
+
+def _decimal(text: str) -> Size | None:
+    """A size of a program that divides by 1e9 what it calls GB."""
+    match = re.fullmatch(r"(\d{1,6})(?:\.(\d{1,6}))? ?GB", text)
+    if match is None:
+        return None
+    places = len(match[2] or "")
+    nearest, slop = int(match[1] + (match[2] or "")) * 10 ** (9 - places), 10 ** (9 - places) // 2
+    return Size(max(0, nearest - slop), nearest + slop, nearest, text)
+
+
+# -- lines that need more than their own words
+
+
+def _memory_lines(pages: Sequence[Page]) -> Iterator[Fact]:
+    """DeepSpeed's memory lines: what was allocated once an engine was initialised, for the trained model and for the critic."""
+    if not any(page.excerpt.spots.any((b"Critic", b"critic_")) for page in pages):
+        lines = ((page, at) for page in reversed(pages) for at in reversed(page.excerpt.spots.places(b"Max_MA ")))
+        yield from islice(filter(None, (_memory_line(page, at) for page, at in lines)), 1)
+        return
+    found: dict[str, Fact] = {}
+    for page in pages:
+        for at in page.excerpt.spots.places(b"Max_MA "):
+            fact = _memory_line(page, at)
+            if fact is not None:
+                found[fact.name] = fact
+    yield from found.values()
+
+
+def _memory_line(page: Page, at: int) -> Fact | None:
+    offset = page.excerpt.offset + at
+    index = page.index(offset)
+    line = page.line(index)
+    caption = next(_above(page, index), "")
+    if _CAPTION.match(caption) and not _INITIALISED.search(caption):
+        return None
+    printed = re.search(r"\bMA (\d{1,9}(?:\.\d{1,9})?) GB", line.text)
+    # DeepSpeed rounds to two decimals and prints no zeros at the end: 0.8 is 0.80
+    exact = Size.printed(f"{float(printed[1]):.2f}", "GB", binary=True) if printed else None
+    if printed is None or exact is None:
+        return None
+    kind = role(line.prefix.actor)
+    if kind not in (None, "actor", "critic"):
+        return None
+    name = "log.critic_allocated_after_init" if kind == "critic" else "log.allocated_after_init"
+    start = page.excerpt.raw.rfind(b"MA ", 0, at)
+    return Fact(
+        name,
+        Size(exact.low, exact.high, exact.bytes, f"{printed[1]} GB"),
+        "log",
+        page.witness(page.excerpt.offset + max(start, page.bounds(index)[0])),
+    )
+
+
+def _above(page: Page, index: int) -> Iterator[str]:
+    """The few lines above that the same process wrote."""
+    line = page.line(index)
+    for before in range(index - 1, max(-1, index - 4), -1):
+        other = page.line(before)
+        if other.prefix.actor == line.prefix.actor and other.prefix.pid == line.prefix.pid:
+            yield other.text
+
+
+def world(known: Mapping[str, Fact]) -> Iterator[Fact]:
+    """The number of processes that the Trainer's banner implies, where nothing names it."""
+    rows = [known.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
+    everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)
+    if rows[0] is not None and micro and steps and everything % (micro * steps) == 0:
+        yield Fact("parallel.world", everything // (micro * steps), "log", rows[0].witness)
+
+
+def root_rank(pages: Iterable[Page]) -> Iterator[Fact]:
+    """The rank that torchrun names as the first to fail."""
+    for page in pages:
+        match = _ROOT.search(page.excerpt.raw) if page.excerpt.spots.has(b"Root Cause (first observed failure)") else None
+        if match is not None:
+            yield Fact("log.root_rank", int(match[1]), "log", page.witness(page.excerpt.offset + match.start(1)))
+            return

@@ -1,0 +1,162 @@
+"""A row of sizes to one word: flat, step_change, linear_growth, per_epoch_reset, spikes, unknown; with the figures of that course."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from diagnose.parse.facts.memory_series import FEWEST
+from diagnose.record import record
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
+_GROWTH = 1.03
+#: Differences below this share of the level are none.
+_LEVEL = 0.03
+#: What stands out of a level by this share of it.
+_OUT = 0.10
+
+
+@record
+class Trend:
+    """`per_step`: growth per step (linear_growth); `jump`: the first index of the new level (step_change)."""
+
+    word: str
+    per_step: Size | None = None
+    jump: int | None = None
+
+
+def trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
+    """The course of sizes, printed in this order; `steps` are the training steps that they belong to."""
+    if len(sizes) < FEWEST:
+        return Trend("unknown")
+    values = [float(size.bytes) for size in sizes]
+    slop = float(max(size.high - size.low for size in sizes))
+    warm = _without_warm_up(values)
+    if _is_flat(values, slop) or _is_flat(warm, slop):
+        return Trend("flat")
+    if _comes_back(values):
+        return Trend("per_epoch_reset")
+    if _has_spikes(warm):
+        return Trend("spikes")
+    jump, apart = _split(values)
+    if _grows(values) and _line(values) <= apart:
+        return Trend("linear_growth", _slope(values, steps, slop) if steps else None)
+    if _is_step(values, jump, apart):
+        return Trend("step_change", jump=jump)
+    return Trend("unknown")
+
+
+def _without_warm_up(values: list[float]) -> list[float]:
+    """Without the first prints, in which optimizer states and caches come into being."""
+    return values[max(1, len(values) // 10) :] if len(values) > FEWEST else values
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _is_flat(values: Sequence[float], slop: float) -> bool:
+    return max(values) - min(values) <= max(_LEVEL * _median(values), slop)
+
+
+def _grows(values: Sequence[float]) -> bool:
+    third = len(values) // 3
+    early, middle, late = _mean(values[:third]), _mean(values[third:-third]), _mean(values[-third:])
+    return middle >= early * _GROWTH and late >= middle * _GROWTH
+
+
+def _comes_back(values: Sequence[float]) -> bool:
+    """Two or more times a slow rise and a sudden fall, in even distances."""
+    spread = max(values) - min(values)
+    if spread < 2 * _LEVEL * _median(values):
+        return False
+    falls = [index for index in range(1, len(values)) if values[index - 1] - values[index] > 0.5 * spread]
+    edges = [0, *falls, len(values)]
+    rises = [values[start:stop] for start, stop in pairwise(edges)]
+    whole = rises[:-1]
+    if len(falls) < 2 or any(len(rise) < 3 or not _is_slow(rise, spread) for rise in whole):
+        return False
+    between = [later - sooner for sooner, later in pairwise(edges[:-1])]
+    return max(between) <= 1.5 * min(between) and len(rises[-1]) <= 1.5 * max(between)
+
+
+def _is_slow(rise: Sequence[float], spread: float) -> bool:
+    """From low to high, and not in one leap."""
+    leaps = [later - sooner for sooner, later in pairwise(rise)]
+    return rise[-1] - rise[0] > 0.5 * spread and max(leaps) < 0.8 * (rise[-1] - rise[0])
+
+
+def _has_spikes(values: Sequence[float]) -> bool:
+    """Few prints stand out above a level, each only for a moment (one that begins at the end is one too)."""
+    level = _median(values)
+    high = [value > level * (1 + _OUT) for value in values]
+    usual = [value for value, out in zip(values, high, strict=True) if not out]
+    longest = run = 0
+    for out in high:
+        run = run + 1 if out else 0
+        longest = max(longest, run)
+    return 0 < sum(high) <= len(values) / 4 and longest <= max(1, len(values) // 12) and max(usual) - min(usual) <= _OUT * level
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return sum((value - mean) ** 2 for value in values)
+
+
+def _split(values: Sequence[float]) -> tuple[int, float]:
+    """Where two levels part the values best, and what is left of the squares then."""
+    total, count = sum(values), len(values)
+    whole = sum(value * value for value in values)
+    best, left, at = float("inf"), 0.0, 1
+    for index in range(1, count):
+        left += values[index - 1]
+        rest = whole - left * left / index - (total - left) ** 2 / (count - index)
+        if rest < best:
+            best, at = rest, index
+    return at, max(best, 0.0)
+
+
+def _line(values: Sequence[float]) -> float:
+    """What is left of the squares beside a straight line."""
+    slope, start = _fit(list(range(len(values))), values)
+    return sum((value - start - slope * index) ** 2 for index, value in enumerate(values))
+
+
+def _fit(where: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    middle, mean = _mean(where), _mean(values)
+    square = sum((one - middle) ** 2 for one in where)
+    slope = sum((one - middle) * (value - mean) for one, value in zip(where, values, strict=True)) / square if square else 0.0
+    return slope, mean - slope * middle
+
+
+def _is_step(values: Sequence[float], jump: int, apart: float) -> bool:
+    """Two levels that differ, each quiet: between them lies most of what there is of difference."""
+    before, after = values[:jump], values[jump:]
+    return (
+        len(before) >= 2
+        and len(after) >= 2
+        and abs(_mean(after) - _mean(before)) > _LEVEL * _median(values)
+        and apart < 0.2 * _squares(values)
+    )
+
+
+def _slope(values: Sequence[float], steps: Sequence[int], slop: float) -> Size | None:
+    """Growth per step by least squares, with twice its standard error and the rounding of the prints."""
+    slope, start = _fit(steps, values)
+    middle = _mean(steps)
+    square = sum((step - middle) ** 2 for step in steps)
+    rest = sum((value - start - slope * step) ** 2 for step, value in zip(steps, values, strict=True))
+    error = 2 * (rest / max(1, len(values) - 2) / square) ** 0.5 + slop / (steps[-1] - steps[0])
+    if slope <= 0:
+        return None
+    return Size.between(max(0, int(slope - error)), int(slope + error) + 1, int(slope))

@@ -1,0 +1,157 @@
+"""Settings that programs print whole (rules/dumps.yaml): found and cut out of the log, each line with its place."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from diagnose import rule_files
+from diagnose.parse.events.log_events import role
+from diagnose.parse.model.reading import Dump
+from diagnose.parse.text.lines import same_stream
+from diagnose.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from diagnose.facts import Witness
+    from diagnose.parse.text.lines import Page
+
+REACH = 256 << 10  # bytes of a log's head in which programs print their settings
+LONGEST = 3000  # lines of one dump
+WIDEST = 128 << 10  # bytes of one line of a dump, characters of one dump
+MOST = 4  # dumps that begin with the same words
+PATIENCE = 60  # lines of others that may stand between two rows
+
+_QUOTED = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
+_ROW = r"\s{1,12}[A-Za-z_][\w.-]{0,80} ?\.{2,} ?\S"
+_YAML = r"\s*(?:- +)?[\w.$/-]{1,80} *:(?: |$)|\s*- "
+
+
+class _Row(NamedTuple):
+    """A line of a dump: its text, and the byte of the page that the text begins with."""
+
+    text: str
+    at: int
+
+
+def read(pages: Iterable[Page]) -> tuple[Dump, ...]:
+    """The dumps in the heads of the logs, in the order of the table; those of a critic or a reward model are not the trainer's."""
+    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _spoken(page) for dump in _of(row, page))
+
+
+@cache
+def _words() -> frozenset[bytes]:
+    return frozenset(row["says"].encode() for row in rule_files.table("dumps"))
+
+
+def _spoken(page: Page) -> list[dict[str, Any]]:
+    """The rows whose words stand in a page."""
+    said = page.excerpt.spots.among(_words())
+    return [row for row in rule_files.table("dumps") if row["says"].encode() in said] if said else []
+
+
+def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:
+    literal, raw = row["says"].encode(), page.excerpt.raw
+    at = raw.find(literal, 0, REACH)
+    for _ in range(MOST):
+        if at < 0:
+            return
+        dump = _cut(row, page, at)
+        if dump is not None:
+            yield dump
+        at = raw.find(literal, at + len(literal), REACH)
+
+
+def _cut(row: dict[str, Any], page: Page, at: int) -> Dump | None:
+    raw = page.excerpt.raw
+    index = page.index(page.excerpt.offset + at)
+    before = raw[max(page.bounds(index)[0], at - 1000) : at]
+    if row.get("beside", "").encode() not in before or re.search(rb"(?:raise|def|class|import)\s|[=.]\s?$", before[-80:]):
+        return None
+    if role(page.line(index).prefix.actor) not in (None, "actor"):
+        return None
+    begin = at + row["says"].find(row["from"]) if "from" in row else _word_start(raw, at)
+    lines = _lines(page, begin)
+    if row["form"] in ("values", "overrides"):
+        found = _balanced(lines)
+    elif row["form"] == "rows":
+        found = _rows(lines)
+    else:
+        found = _yaml(lines, bool(row.get("items")))
+    if not found:
+        return None
+    text = "\n".join(one.text for one in found)
+    return Dump(row["form"], row.get("framework", ""), text, tuple(_place(page, one) for one in found), row.get("effective", True))
+
+
+def _word_start(raw: bytes, at: int) -> int:
+    """Where the word begins that the words found are the end of: Seq2SeqTrainingArguments."""
+    while at and (raw[at - 1 : at].isalnum() or raw[at - 1 : at] == b"_"):
+        at -= 1
+    return at
+
+
+def _place(page: Page, one: _Row) -> Witness:
+    return page.witness(page.excerpt.offset + one.at)
+
+
+def _lines(page: Page, begin: int) -> Iterator[_Row]:
+    """The text from a byte of the page on, then the lines that the same process wrote next."""
+    raw = page.excerpt.raw
+    first = page.index(page.excerpt.offset + begin)
+    end = page.bounds(first)[1]
+    yield _Row(raw[begin : min(end, begin + WIDEST)].decode("utf-8", "replace").rstrip("\r"), begin)
+    prefix = page.line(first).prefix
+    for index in range(first + 1, min(first + LONGEST, len(page))):
+        line = page.line(index)
+        if not same_stream(line.prefix, prefix):
+            continue
+        start, end = page.bounds(index)
+        into = raw.find(line.text[:60].encode(), start, end) if line.text else start
+        yield _Row(line.text.rstrip("\r"), into if into >= 0 else start)
+
+
+def _balanced(lines: Iterator[_Row]) -> list[_Row]:
+    """The lines up to the bracket that closes the first; nothing where none does: then the text is mixed with another."""
+    found: list[_Row] = []
+    depth = total = 0
+    for one in lines:
+        total += len(one.text)
+        if total > WIDEST:
+            return []
+        bare = re.sub(_QUOTED, lambda quoted: "_" * len(quoted[0]), one.text)
+        for bracket in re.finditer(r"[\[({]|[\])}]", bare):
+            depth += 1 if bracket[0] in "[({" else -1
+            if depth <= 0:
+                return [*found, one._replace(text=one.text[: bracket.end()])]
+        found.append(one)
+    return []
+
+
+def _rows(lines: Iterator[_Row]) -> list[_Row]:
+    next(lines, None)
+    found: list[_Row] = []
+    missed = 0
+    for one in lines:
+        if re.match(_ROW, one.text):
+            found.append(one)
+            missed = 0
+        elif (missed := missed + 1) > PATIENCE or "end of arguments" in one.text or one.text.strip() == "json = {":
+            break
+    return found
+
+
+def _yaml(lines: Iterator[_Row], items: bool) -> list[_Row]:
+    next(lines, None)
+    found: list[_Row] = []
+    for one in lines:
+        if not one.text.strip() and not found:
+            continue
+        text = re.sub(r"^\s*- ", "", one.text) if items else one.text
+        if not re.match(_YAML, text) or (items and text == one.text):
+            break
+        shifted = len(one.text.encode()) - len(text.encode())
+        found.append(_Row(text, one.at + shifted))
+    return found

@@ -1,0 +1,198 @@
+"""Tables of cards: nvidia-smi (its table, csv, -q), gpustat, rocm-smi, amd-smi, npu-smi. What each card holds, and who is on it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.facts import Fact, Value
+from diagnose.parse.text.lazy_re import later
+from diagnose.record import NamedTuple
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from diagnose.facts import Witness
+    from diagnose.parse.text.lines import Page
+
+MOST = 256  # rows of each kind that are read in one excerpt
+TABLE = 24 << 10  # bytes that the rows of one table stand within
+
+_QUERY = later(rb"FB Memory Usage\s{0,8}\n((?:[ \t]{4,40}[A-Z]\w{1,20}[ \t]{1,60}: [^\n]{1,40}\n){1,6})")
+_FIGURE = later(rb"(Total|Used)[ \t]{1,60}: (\d{1,9}) MiB")
+_APP = (
+    rb"\| {1,8}(?P<index>\d{1,3}) {1,8}(?:\S{1,8} {1,8}\S{1,8} {1,16})?(?P<pid>\d{1,9}) {1,8}[CGM+]{1,5} {1,8}"
+    rb"(?P<name>\S[^|\n]{0,120}?) {1,80}(?:\d{1,9}MiB|N/A) {1,4}\|"
+)
+_MIG = rb"\| {1,4}\d{1,3} {1,6}\d{1,3} {1,6}\d{1,3} {1,6}\d{1,3} {1,4}\| {1,12}\d{1,8}MiB / {1,8}(?P<total>\d{1,8})MiB"
+
+
+class Card(NamedTuple):
+    """A row: which card, what it holds and can hold, where that stands."""
+
+    page: Page
+    at: int
+    number: int
+    name: str
+    used: Size | None
+    total: Size | None
+
+    @property
+    def offset(self) -> int:
+        return self.page.excerpt.offset + self.at
+
+
+def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) -> Iterator[Fact]:
+    """What the last table before the failure says of the cards; of another input simply the last."""
+    for page in reversed(pages):
+        stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
+        cards = _last_table(_cards(page, stop))
+        if cards:
+            yield from _of_cards(cards, gpu, _renumbered(pages))
+            break
+    for page in reversed(pages):
+        stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
+        found = list(_processes(page, stop))
+        if found:
+            yield from found
+            break
+    yield from _slices(pages)
+
+
+# -- rows
+
+
+@cache
+def _pattern(text: bytes) -> re.Pattern[bytes]:
+    """Compiled when a log holds a table: few do."""
+    return re.compile(text)
+
+
+def _cards(page: Page, stop: int) -> list[Card]:
+    raw = page.excerpt.raw
+    found: list[Card] = []
+    for row in rule_files.table("card_tables"):
+        if raw.find(row["says"].encode(), 0, stop) >= 0:
+            rows = islice(_pattern(row["pattern"].encode()).finditer(raw, 0, stop), MOST)
+            found += (_card(page, match, row["unit"]) for match in rows)
+    found += [*_csv(page, stop), *_query(page, stop)]
+    return sorted(found, key=lambda card: card.at)
+
+
+def _card(page: Page, match: re.Match[bytes], unit: str) -> Card:
+    said = match.groupdict()
+    used, total = (Size.printed(said[name].decode(), unit) if said.get(name) else None for name in ("used", "total"))
+    place = match.start("used") if said.get("used") else match.start("total")
+    return Card(page, place, int(match["index"]), (said.get("name") or b"").decode("utf-8", "replace").strip(), used, total)
+
+
+def _csv(page: Page, stop: int) -> Iterator[Card]:
+    """Rows below a header that names their columns."""
+    raw, at = page.excerpt.raw, 0
+    for _ in range(8):
+        found = [place for place in (raw.find(b"memory.total", at, stop), raw.find(b"memory.used", at, stop)) if place >= 0]
+        if not found:
+            return
+        index = page.index(page.excerpt.offset + min(found))
+        columns = [column.split(" ")[0] for column in page.line(index).text.strip().split(", ")]
+        at = page.bounds(index)[1] + 1
+        for number in range(64):
+            line_end = raw.find(b"\n", at)
+            line_end = len(raw) if line_end < 0 else line_end
+            line = page.line(page.index(page.excerpt.offset + at)).text if at < stop else ""
+            cells = line.strip().split(", ")
+            if len(cells) != len(columns):
+                break
+            row = dict(zip(columns, cells, strict=True))
+            used, total = (_mebibytes(row.get(name, "")) for name in ("memory.used", "memory.total"))
+            if used is None and total is None:
+                break
+            number_of = int(row["index"]) if row.get("index", "").isdecimal() and len(row["index"]) < 4 else number
+            yield Card(page, at, number_of, row.get("name") or row.get("gpu_name") or "", used, total)
+            at = line_end + 1
+
+
+def _mebibytes(cell: str) -> Size | None:
+    match = re.fullmatch(r"(\d{1,9})(?: MiB)?", cell.strip())
+    return Size.printed(match[1], "MiB") if match else None
+
+
+def _query(page: Page, stop: int) -> Iterator[Card]:
+    """nvidia-smi -q: a block for each card in turn; BAR1 has one of its own, which is no memory of the card."""
+    for number, block in enumerate(islice(_QUERY.finditer(page.excerpt.raw, 0, stop), MOST)):
+        said = {name: Size.printed(figure.decode(), "MiB") for name, figure in _FIGURE.findall(block[1])}
+        yield Card(page, block.start(), number, "", said.get(b"Used"), said.get(b"Total"))
+
+
+def _last_table(cards: Sequence[Card]) -> list[Card]:
+    """The rows that belong to the last one: each card once, near each other. What two rows say of one card is put together."""
+    table: dict[int, Card] = {}
+    for card in reversed(cards):
+        held = table.get(card.number)
+        if cards[-1].at - card.at > TABLE or (held is not None and (held.used is None) == (card.used is None)):
+            break
+        table[card.number] = card if held is None else held._replace(used=held.used or card.used, total=held.total or card.total)
+    return sorted(table.values(), key=lambda card: card.number)
+
+
+# -- facts
+
+
+def _of_cards(cards: Sequence[Card], gpu: int | None, renumbered: bool) -> Iterator[Fact]:
+    def fact(name: str, value: Value, card: Card) -> Fact:
+        return Fact(name, value, "log", card.page.witness(card.offset))
+
+    first = cards[0]
+    names = {card.name for card in cards}
+    if len(names) == 1 and first.name and not first.name.endswith(".."):
+        yield fact("hardware.gpu", first.name, first)
+    yield fact("hardware.count", len(cards), cards[-1])
+    mine = next((card for card in cards if card.number == gpu and not renumbered), first if len(cards) == 1 else None)
+    totals = {card.total.bytes for card in cards if card.total is not None}
+    if first.total is not None and len(totals) == 1:
+        yield fact("hardware.nominal", (mine or first).total, mine or first)
+    if mine is not None and mine.used is not None:
+        yield fact("log.card_used", mine.used, mine)
+    if all(card.used is not None for card in cards):
+        yield fact("log.cards_used", ", ".join(f"{card.number}: {card.used}" for card in cards[:64]), first)
+
+
+def _renumbered(pages: Iterable[Page]) -> bool:
+    """Whether the job may count cards otherwise than the tools do: CUDA_VISIBLE_DEVICES hides some."""
+    return any(re.search(rb"(?:CUDA|HIP|ASCEND_RT)_VISIBLE_DEVICES['\"]?[=:]", page.excerpt.raw) for page in pages)
+
+
+def _processes(page: Page, stop: int) -> Iterator[Fact]:
+    """How many processes share the most crowded card; a process listed on two cards opened a context on one that is not its own."""
+    raw = page.excerpt.raw
+    if raw.find(b"GPU Memory |", 0, stop) < 0 and raw.find(b"Process name", 0, stop) < 0:
+        return
+    cards: dict[bytes, list[tuple[int, int]]] = {}
+    for match in islice(_pattern(_APP).finditer(raw, 0, stop), MOST):
+        cards.setdefault(match["index"], []).append((int(match["pid"]), match.start()))
+    if not cards:
+        return
+    listed = [pid for held in cards.values() for pid in {pid for pid, _ in held}]
+    yield Fact("log.strays", len({pid for pid in listed if listed.count(pid) > 1}), "log", _at(page, next(iter(cards.values()))[0][1]))
+    crowded = max(cards.values(), key=len)
+    if len(crowded) > 1:
+        yield Fact("log.processes_on_card", len(crowded), "log", _at(page, crowded[-1][1]))
+
+
+def _slices(pages: Iterable[Page]) -> Iterator[Fact]:
+    """Whether the card is cut into slices: then a slice's memory is all that a process has."""
+    for page in pages:
+        match = _pattern(_MIG).search(page.excerpt.raw) if b"MIG" in page.excerpt.raw else None
+        named = re.search(rb"\n {2,4}MIG (\d{1,2}g\.\d{1,3}gb) {1,8}Device", page.excerpt.raw) if match is None else None
+        found = match or named
+        if found is not None:
+            yield Fact("hardware.sliced", True, "log", _at(page, found.start() + (named is not None)))
+            return
+
+
+def _at(page: Page, index: int) -> Witness:
+    return page.witness(page.excerpt.offset + index)

@@ -1,0 +1,80 @@
+"""What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
+(rules/phases.yaml, `doing`, `moves_model`, `megatron`, `trainer` and `stage`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.parse.text import lazy_re
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from diagnose.parse.model.event import Frame
+
+
+def of_frames(frames: Sequence[Frame]) -> str:
+    """A word of the fact log.doing; empty where no frame (innermost first) shows one."""
+    return _shown(tuple(frames), "doing")
+
+
+def all_of_frames(frames: Sequence[Frame]) -> list[str]:
+    """Every activity that the frames show, the innermost first: one may run within another."""
+    shown = (_by("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return list(dict.fromkeys(filter(None, shown)))
+
+
+def moves_model(frames: Sequence[Frame]) -> bool:
+    """Whether the trainer itself was moving the whole model to the card."""
+    rule = rule_files.table("phases")["moves_model"]
+    return any(
+        lazy_re.found(rule["caller"], outer.function) and lazy_re.found(rule["function"], inner.function)
+        for outer, inner in pairwise(frames)
+    )
+
+
+def runs_megatron(frames: Sequence[Frame]) -> bool:
+    """Whether the model that failed is Megatron's."""
+    rule = rule_files.table("phases")["megatron"]
+    return any(lazy_re.found(rule["file"], frame.file.replace("\\", "/")) for frame in frames)
+
+
+def stage_of_frames(frames: Sequence[Frame]) -> str:
+    """The training method whose trainer the traceback runs through; empty where it runs through none."""
+    return _shown(tuple(frames), "stage")
+
+
+def trainer_of_frames(frames: Sequence[Frame]) -> str:
+    """The framework whose own code the traceback runs through; empty where it runs through none that we know."""
+    return _whose(frames, "trainer")
+
+
+def engine_of_frames(frames: Sequence[Frame]) -> str:
+    """The inference engine whose own code the traceback runs through; empty where it runs through none that we know."""
+    return _whose(frames, "engine")
+
+
+def _whose(frames: Sequence[Frame], what: str) -> str:
+    files = [frame.file.replace("\\", "/") for frame in frames]
+    rules = rule_files.table("phases")[what]
+    return next((str(rule[what]) for rule in rules if any(lazy_re.found(rule["file"], file) for file in files)), "")
+
+
+@lru_cache(maxsize=1024)
+def _shown(frames: tuple[Frame, ...], what: str) -> str:
+    """What the frames show; the same code fails in many jobs."""
+    shown = (_by(what, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return next(filter(None, shown), "")
+
+
+@lru_cache(maxsize=4096)
+def _by(what: str, function: str, file: str, statement: str) -> str:
+    """What one frame shows; the same frames come again and again."""
+    shown = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
+    for rule in rule_files.table("phases")[what]:
+        if all(lazy_re.found(rule[part], text) for part, text in shown.items() if part in rule):
+            return str(rule[what])
+    return ""

@@ -1,0 +1,114 @@
+"""When it failed: from the frames of the traceback, else from the last lines before it (rules/phases.yaml)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from diagnose import rule_files
+from diagnose.parse.model.event import Frame
+from diagnose.parse.text import lazy_re
+from diagnose.parse.text.lazy_re import later
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Frames of torch and of decorators that only pass a call on.
+_PASSES_ON = later(
+    r"^(_wrapped_call_impl|_call_impl|__call__|inner|wrapped_fn|wrapped_func|wrapper|wrapped"
+    r"|decorate_\w+|_fn|<module>|<lambda>|apply|new_forward)$"
+)
+
+
+@lru_cache(maxsize=1024)
+def of_frames(frames: tuple[Frame, ...]) -> str:
+    """The phase that frames (innermost last) show; empty where they show none. The same code fails in many jobs."""
+    found = ""
+    for at in range(len(frames) - 1, -1, -1):
+        frame, caller = frames[at], frames[at - 1].statement if at else ""
+        found = _of_frame(frame.file, frame.function, frame.statement, caller)
+        if found:
+            break
+    for rule in _rules("context") if found else ():
+        if found in rule["from"] and _around(rule, frames):
+            found = str(rule["phase"])
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _of_frame(file: str, function: str, statement: str, caller: str) -> str:
+    """The phase that one frame shows; the frames of libraries come again and again."""
+    return next((str(rule["phase"]) for rule in _rules("frames") if _fits(rule, file, function, statement, caller)), "")
+
+
+def _fits(rule: Mapping[str, Any], file: str, function: str, statement: str, caller: str) -> bool:
+    function = function.rsplit(".", 1)[-1]
+    if _PASSES_ON.match(function) and "statement" not in rule and "file" not in rule:
+        return False
+    seen = {"file": file.replace("\\", "/"), "function": function, "statement": statement, "caller": caller}
+    return all(lazy_re.found(rule[name], text) for name, text in seen.items() if name in rule)
+
+
+def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
+    functions = [frame.function.rsplit(".", 1)[-1] for frame in frames]
+    for name, wanted in (("unless", False), ("inside", True)):
+        if name in rule and any(lazy_re.found(rule[name], function) for function in functions) is not wanted:
+            return False
+    return any(_stands(rule.get("file"), rule.get("function"), frame.file, frame.function) for frame in frames)
+
+
+@lru_cache(maxsize=8192)
+def _stands(files: str | None, functions: str | None, file: str, function: str) -> bool:
+    """Whether a frame is of such a file and function, where they are named."""
+    named = {"file": files, "function": functions}
+    return _fits({name: wanted for name, wanted in named.items() if wanted is not None}, file, function, "", "")
+
+
+def of_source(line: str) -> str:
+    """The phase that one line of source shows, whose frame was not printed; empty where it shows none."""
+    return of_frames((Frame("", 0, "", line),)) if line else ""
+
+
+def of_words(said: str) -> str:
+    """The phase that the name of a remote call shows; empty where it shows none."""
+    return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.found(rule["says"], said)), "") if said else ""
+
+
+def of_lines(before: bytes) -> str:
+    """The phase that the last lines before a failure show; empty where they show none."""
+    best, phase = -1, ""
+    for rule in _rules("lines"):
+        at = max(before.rfind(text.encode()) for text in rule["says"])
+        if at <= best or any(before.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(before, at, text)):
+            continue
+        if rule["phase"] == "model_load" and _finished(before[at : at + 4096]):
+            continue
+        best, phase = at, str(rule["phase"])
+    return phase
+
+
+def loaded_last(before: bytes) -> bool:
+    """Whether a load that ran to its end is the last that the lines show of what the job did: no bar goes on after it."""
+    for rule in _rules("lines"):
+        at = max(before.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
+        if at >= 0 and _finished(before[at : at + 4096]):
+            return all(_same_line(before, at, text) for text in (*rule["over"], "it/s", "s/it"))
+    return False
+
+
+def _same_line(before: bytes, at: int, text: str) -> bool:
+    """Whether what would end a phase stands only in the line that begins it: its own progress bar."""
+    end = before.find(b"\n", at)
+    return end < 0 or before.find(text.encode(), end) < 0
+
+
+def _finished(text: bytes) -> bool:
+    """Whether a progress bar that starts here ran to its end."""
+    line = text.partition(b"\n")[0].rpartition(b"\r")[2]
+    state = re.search(rb"\| (\d+)/(\d+) \[", line)
+    return state is not None and state[1] == state[2]
+
+
+def _rules(name: str) -> list[dict[str, Any]]:
+    return rule_files.table("phases")[name]  # type: ignore[no-any-return]

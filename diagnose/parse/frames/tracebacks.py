@@ -1,0 +1,214 @@
+"""The traceback that ends in a message: its frames, from the same process's lines above (grammars/traceback.lark)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from diagnose.parse.model.event import Frame
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.line_cleaning import BAR, SHORT
+from diagnose.parse.text.lines import same_stream
+from diagnose.parse.text.prefixes import NOBODY, peel
+from diagnose.record import NamedTuple
+
+if TYPE_CHECKING:
+    from diagnose.parse.text.lines import Page, Prefix
+
+REACH = 2000  # lines that are looked through upwards, those of other processes included
+PATIENCE = 3  # lines of the same process that may stand between traceback and message
+
+_HEAD = later(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
+_PLACE = later(
+    r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |<ipython-input'  # noqa: E501
+)
+#: A notebook's frames: as IPython before 8 wrote them, without their lines; its cells.
+_CELL = later(r"([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in )")
+_BEGUN = later(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
+_FLUSH = later(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
+_GROUP = later(r"^\s{0,40}[|] ")  # the border of an exception group
+_CUT_PATH = later(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a place in a box that was not wide enough for it
+WIDE = 60  # characters that a line has at least which a console cut
+_ARROW = later(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
+_BESIDE = later(r"\s*\d{1,9}(?: |$)")  # those around it
+_RICH_SOURCE = later(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
+_FRAME = later(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
+#: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
+_LINKED = later(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
+_RAY_TASK = later(
+    r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)(?:\.(?P<method>\w+))?[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)"
+)
+
+
+class Traceback(NamedTuple):
+    """Frames, innermost last; for each the line of the log (its index on the page) where the frame and where its statement stands."""
+
+    frames: tuple[Frame, ...] = ()
+    places: tuple[int, ...] = ()
+    actor: str = ""
+    pid: int | None = None
+    host: str = ""
+    head: int = 0  # the line that names actor, pid and host
+    method: str = ""  # of the actor: a process that holds several models says by it whose turn it was
+
+
+def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
+    """The traceback that ends at a line of the page; without frames where there is none.
+
+    `same_line`: what stands before the message in its own line, where someone wrote the whole traceback into one.
+    """
+    if _PLACE.search(same_line):
+        return Traceback(*_frames([(index, peel(line).text) for line in same_line.split("\n")]))
+    lines: list[tuple[int, str]] = []
+    seen_frame, strange, head = False, 0, 0
+    task: re.Match[str] | None = None
+    for at in range(index - 1, max(-1, index - 1 - REACH), -1):
+        line = page.line(at)
+        cut = at > 0 and not line.text[:2].isspace() and _is_rest(page, at, prefix)
+        if not (cut or line.prefix == prefix or same_stream(line.prefix, prefix)) or not line.text.strip():
+            continue
+        ended = False
+        for text, is_head, is_place in _parts(line.text):
+            if is_head:
+                task, head, ended = _RAY_TASK.search(text), at, True
+                break
+            lines.append((at, text))
+            if is_place or (cut and not seen_frame and _BEGUN.match(page.line(at - 1).text)):
+                seen_frame, strange = True, 0
+            elif not cut and not text.startswith((" ", "│", "\t", "|")) and not _ARROW.match(text):
+                strange += 1
+                if strange > PATIENCE or (seen_frame and strange > 1) or BAR.search(text):
+                    ended = True
+                    break
+        if ended:
+            break
+    if not seen_frame:
+        return Traceback()
+    frames, places = _frames(list(reversed(lines)))
+    if task is None:
+        return Traceback(frames, places)
+    return Traceback(frames, places, task["actor"], int(task["pid"]), task["host"], head, task["method"] or "")
+
+
+class _Part(NamedTuple):
+    """A line of a traceback: whether it is the head of one, and whether it names a place."""
+
+    text: str
+    is_head: bool
+    is_place: bool
+
+
+def _parts(line: str) -> tuple[_Part, ...]:
+    """What a line is to a traceback; of several lines, where a string held them, the last first."""
+    return _remembered(line) if len(line) < SHORT else _looked_at(line)
+
+
+def _looked_at(line: str) -> tuple[_Part, ...]:
+    texts = [_GROUP.sub("", part) for part in _unlinked(line).split("\n")]
+    return tuple(_Part(text, _HEAD.search(text) is not None, _PLACE.match(text) is not None) for text in reversed(texts))
+
+
+_remembered = lru_cache(maxsize=4096)(_looked_at)  # the same code fails in many jobs
+
+
+def _unlinked(text: str) -> str:
+    """A line with the links in it as the words that were shown."""
+    return _LINKED.sub(r"\1", text) if "](" in text else text
+
+
+def _is_rest(page: Page, index: int, prefix: Prefix) -> bool:
+    """Whether a line is the rest of the one above, which a console cut at its width: traceback lines are indented, rests are not."""
+    line = page.line(index)
+    if not line.text.strip() or line.prefix not in (NOBODY, prefix):
+        return False
+    above = page.line(index - 1)
+    if not same_stream(above.prefix, prefix):
+        return False
+    if _HEAD.search(line.text) or _PLACE.match(line.text):
+        return False
+    return _BEGUN.match(above.text) is not None or (above.text.startswith("    ") and len(above.text) >= WIDE)
+
+
+def of_lines(lines: list[tuple[int, str]]) -> Traceback:
+    """The frames in lines of one traceback, each with its index on the page."""
+    return Traceback(*_frames(lines))
+
+
+def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
+    texts = tuple(text for _, text in lines)
+    read = _read if sum(map(len, texts)) < grammar_statements.MUCH else _read.__wrapped__
+    found = read(texts)
+    return tuple(frame for frame, _ in found), tuple(lines[row][0] for _, row in found)
+
+
+@lru_cache(maxsize=256)
+def _read(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
+    """The frames in lines, each with the number of the line that it ends with."""
+    boxed = any(text.startswith("│") or text.endswith("│") for text in lines)
+    texts = [_unboxed(text) if boxed else text for text in lines]
+    texts = _uncut(texts)
+    texts = _of_notebook(texts) if any(_ARROW.match(text) for text in texts) else texts
+    found = [
+        (_frame(said.words), said.line - 1) for said in grammar_statements.statements("traceback", "\n".join(texts)) if said.kind == "frame"
+    ]
+    return tuple((frame, row) for frame, row in found if frame is not None)
+
+
+def _frame(words: tuple[str, ...]) -> Frame | None:
+    match = _FRAME.match(words[0])
+    if match is None:
+        return None
+    statement = words[1].strip() if len(words) > 1 else ""
+    return Frame(match[1], int(match[2][:9]), (match[3] or "").strip(), _RICH_SOURCE.sub("", statement).strip())
+
+
+def _uncut(texts: list[str]) -> list[str]:
+    """The lines with those that a console or a narrow box cut in one piece; what was joined to one above is left empty."""
+    whole = list(texts)
+    last = -1  # the line that a rest is a part of
+    for at, text in enumerate(texts):
+        rest = last >= 0 and text.strip() and not text[:2].isspace() and not _PLACE.match(text) and not _HEAD.search(text)
+        begun = last >= 0 and _CUT_PATH.match(whole[last]) is not None
+        if rest and _FLUSH.match(whole[last]):
+            last = at
+        elif rest and _BEGUN.match(whole[last]):
+            apart = re.search(r"(?:,|\bline|\bin)$", whole[last]) is not None and not text.startswith(" ")
+            whole[last], whole[at] = f"{whole[last]}{' ' * apart}{text}", ""
+        elif begun and re.match(r"\s*(?:\S*\.py:\d+ in |\S*:?\d+ in |in )\S", text):
+            apart = whole[last].endswith(" in") or text.lstrip().startswith("in ")
+            whole[last], whole[at] = f"{whole[last]}{' ' * apart}{text.strip()}", ""
+        elif begun and whole[last].endswith(" in") and re.fullmatch(r"\s*[\w.<>]+", text):
+            whole[last], whole[at] = f"{whole[last]} {text.strip()}", ""
+        elif rest and whole[last].startswith("    ") and len(texts[at - 1]) >= WIDE:
+            whole[last], whole[at] = whole[last] + text, ""
+        elif text.strip():
+            last = at
+    return whole
+
+
+def _of_notebook(texts: list[str]) -> list[str]:
+    """IPython's lines with the failing one alone as the statement of its frame, and its number where the place has none."""
+    plain: list[str] = []
+    number = "0"
+    for text in reversed(texts):  # the arrow stands below its place
+        arrow, cell = _ARROW.match(text), _CELL.match(text)
+        number = arrow[1] if arrow else number
+        plain.append("" if _BESIDE.match(text) else _of_cell(cell, number) if cell else text)
+    return plain[::-1]
+
+
+def _of_cell(cell: re.Match[str], number: str) -> str:
+    """A notebook's place as Python writes one."""
+    if cell[3] is not None:
+        return f'File "In [{cell[3]}]", line {cell[4] or number}, in <module>'
+    return f'File "{cell[1]}", line {number}, in {"<module>" if cell[2].startswith("<cell") else cell[2]}'
+
+
+def _unboxed(text: str) -> str:
+    """A line of rich's box without its borders; of a source line without its number only where it is the one that failed."""
+    text = text.strip()
+    text = text[1:] if text[:1] in ("│", "|") else text
+    text = text[:-1].rstrip() if text[-1:] in ("│", "|") else text
+    return "" if re.match(r"\s*\d+\s*│", text) or set(text) <= set("╭╮╰╯─ ") else text

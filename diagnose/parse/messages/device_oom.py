@@ -1,0 +1,206 @@
+"""The allocator's message to figures (grammars/device_oom.lark)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from diagnose.parse.model.event import OtherProcess
+from diagnose.parse.model.message import Message
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.record import replace
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from diagnose.parse.text.grammar_statements import Statement
+
+FAMILIES = {
+    "cuda": "torch_cuda",
+    "hip": "torch_hip",
+    "npu": "torch_npu",
+    "xpu": "torch_xpu",
+    "mps": "torch_mps",
+    "mlu": "torch_mlu",
+    "musa": "torch_musa",
+    "gcu": "torch_gcu",
+}
+#: First words of a head that names no device: cudaMallocAsync and some forks. They are CUDA's.
+_NAMELESS = ("allocation", "out")
+
+#: Torch 2.1 took the figures of these out of their brackets ("has a total capacty of ..."); Ascend kept the old words.
+_REWORDED = ("torch_cuda", "torch_hip")
+_OLD = later(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
+
+#: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
+ABSURD = 16
+
+#: Ranks that do the same hold the same but for their share of the batch, and a launcher starts them within few process numbers.
+ALIKE, NEIGHBOURS = 0.25, 16
+
+#: A message that one of these ends is whole; one without them may go on in the next line.
+_ENDED = later(
+    r"but unallocated|reserved in total by PyTorch|cached\)|If reserved|private pool|PyTorch limit .*: |Requested size: .* |HIGH_WATERMARK"
+    r"|empty_cache|TASK_QUEUE_ENABLE|already enabled",
+    re.IGNORECASE | re.DOTALL,
+)
+_GOES_ON = later(
+    r"\b(?:[KMGT]iB|bytes|memory|PyTorch|capaci?ty|Requested|Tried to allocate|(?:un)?allocated|is free)\b|^\s*: ", re.IGNORECASE
+)
+_ASYNC_LINE = later(r"(?:Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|) *[:(]")
+_NEW_START = later(
+    r"Traceback|\s+File \"|During handling|The above exc|\S*(?:Error|Exception|Warning)\b|[=*-]{6}|\s*\d+%\||\{'|\s*[\[\"']|out of memory",
+    re.IGNORECASE,
+)
+
+
+def goes_on(text: str, line: str) -> bool:
+    """Whether the next line of the same process belongs to this message, which someone wrapped."""
+    if _is_ended(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
+        return False
+    if "would exceed allowed" in text:
+        return _ASYNC_LINE.match(line) is not None
+    started = re.search(r"out of memory[.:]?\s*$", text, re.IGNORECASE) is None
+    return started or re.match(r"\s*(?:Tried|GPU|\(|[\d.]+ [KMGT]iB)", line) is not None
+
+
+@lru_cache(maxsize=256)
+def _is_ended(text: str) -> bool:
+    """Whether a message is whole; of one it is asked for several lines."""
+    return _ENDED.search(text) is not None
+
+
+def read(text: str) -> Message | None:
+    """The message that a text begins with; None where it is talk about memory and not a message."""
+    text = grammar_statements.collapsed(text)
+    all_said = grammar_statements.statements("device_oom", text)
+    if not all_said or re.match(r"\s*[\w'-]", text[all_said[0].end :]):
+        return None
+    head, *rest = all_said
+    message = Message(family_of(head.words[0]))
+    device = re.search(r"device (\d{1,4})", head.words[0])
+    message.gpu = int(device[1]) if device else None
+    if device is not None and head.words[0].lower().startswith("allocation"):  # cudaMallocAsync asks for what is needed
+        message.facts["alloc.backend"] = "cuda_async"
+    if re.search(r"\bRequested(?: size)?\s*:", text, re.IGNORECASE):
+        message.facts["log.request_exact"] = True
+    if message.family in _REWORDED and _OLD.search(text):
+        message.facts["log.torch_before_2_1"] = True
+    if any(said.kind == "cached" for said in rest):
+        message.facts["log.torch_before_1_4"] = True
+    for said in rest:
+        _learn(message, said)
+    _own_process(message)
+    _siblings(message)
+    _implied(message)
+    return message
+
+
+def family_of(text: str) -> str:
+    """The family that the first words of a message name."""
+    first = text.lower().split()[0] if text else ""
+    return "torch_cuda" if first in _NAMELESS else FAMILIES.get(first, "other")
+
+
+def speaks_for_an_engine(text: str) -> bool:
+    """Whether words about device memory are an inference engine's own, said after torch's message."""
+    return "out of memory occurred when warming up" in text
+
+
+def _learn(message: Message, said: Statement) -> None:
+    kind, printed = said.kind, grammar_statements.size(said.word("SIZE"))
+    index = re.search(r"\d+", said.word("HAS_CAPACITY", "DEVICE", "PROCESS"))
+    match kind:
+        case "process":
+            message.processes += (OtherProcess(int(index[0]) if index else 0, printed),)
+        case "unread":
+            message.unread = True
+        case "overflow":
+            message.facts["log.request_overflow"] = True
+        case "expandable":
+            message.facts["alloc.expandable_segments"] = True
+        case "segment_reserve":
+            message.facts["log.segment_reserve"] = printed
+            message.facts["alloc.expandable_segments"] = True
+        case "handled":
+            message.fatal = False
+        case "statement" | "least":  # words that say nothing, and a size that only advises
+            pass
+        case _:
+            if kind in ("device", "capacity") and index is not None:
+                message.gpu = int(index[0])
+            if kind != "device":
+                name = {"own_process": "process_in_use", "cached": "reserved_unallocated"}.get(kind, kind)
+                message.figures.setdefault(name, printed)
+
+
+def _own_process(message: Message) -> None:
+    """In a container the failed process is printed by its number on the host like all others: it is the one that
+    holds what torch holds, and the least above that."""
+    figures = message.figures
+    torch = [figures.get(name) for name in ("allocated", "reserved_unallocated")]
+    own = figures.get("process_in_use")
+    if (own is not None and own.bytes) or torch[0] is None:
+        return
+    held = sum(size.low for size in torch if size is not None)
+    fitting = [p for p in message.processes if p.in_use is not None and p.in_use.high >= held]
+    if not fitting:
+        return
+    nearest = min(fitting, key=lambda p: p.in_use.bytes if p.in_use else 0)
+    if own is None:  # "this process has 0 bytes" stays as printed
+        figures["process_in_use"] = nearest.in_use
+    message.processes = tuple(p._replace(own=p is nearest) for p in message.processes)
+
+
+def _siblings(message: Message) -> None:
+    """How many other processes on the card are ranks of the same job: one launcher numbered them one after the other, and they hold
+    about what the failed one holds."""
+    own = next((p for p in message.processes if p.own), None)
+    held = message.figures.get("process_in_use")
+    if held is None or not held.bytes or not message.processes:
+        return
+    alike = [p.pid for p in message.processes if p.in_use is not None and abs(p.in_use.bytes - held.bytes) <= ALIKE * held.bytes]
+    pids = sorted({*alike, own.pid} if own is not None else alike)
+    runs: list[list[int]] = []
+    for pid in pids:
+        if runs and pid - runs[-1][-1] <= NEIGHBOURS:
+            runs[-1].append(pid)
+        else:
+            runs.append([pid])
+    mine = next((run for run in runs if own is None or own.pid in run), [])
+    if len(mine) > 1:
+        message.facts["log.siblings"] = len(mine) - (own is not None)
+
+
+def _implied(message: Message) -> None:
+    """What figures say that no memory can have, or that only one kind of driver prints."""
+    figures, facts = message.figures, message.facts
+    requested, capacity = figures.get("requested"), figures.get("capacity")
+    if "process_in_use" in figures and figures["process_in_use"] is None:  # 2^64-1: the driver of Windows tells no such figure
+        facts["log.windows_driver"] = True
+    if "requested" in figures and (requested is None or (capacity is not None and requested.low > ABSURD * max(1, capacity.high))):
+        facts["log.request_overflow"] = True
+    reserve = facts.get("log.segment_reserve")
+    if facts.get("log.request_overflow"):
+        message.reason = "request_overflow"
+    elif isinstance(reserve, Size) and requested is not None and requested.low > reserve.high:
+        message.reason = "segment_reserve"
+    _beyond_the_card(message)
+
+
+def _beyond_the_card(message: Message) -> None:
+    """Torch counts more than the card has. The driver of Windows lends memory of the host, and tells no figure of a process; any other
+    has no more than it prints, and torch goes on counting what an engine gave back to sleep (vLLM's CuMemAllocator keeps the blocks)."""
+    figures, facts = message.figures, message.facts
+    capacity, free, idle = figures.get("capacity"), figures.get("free"), figures.get("reserved_unallocated")
+    counted = figures.get("reserved_total") or figures.get("allocated")
+    if capacity is None or counted is None or counted.low <= capacity.high:
+        return
+    told = (figures.get("process_in_use"), *(process.in_use for process in message.processes))
+    if free is None or not any(size is not None and size.bytes for size in told):
+        facts["log.sysmem_fallback"] = True
+        return
+    held = counted + idle if idle is not None and "reserved_total" not in figures else counted
+    facts |= {"rollout.sleep": True, "rollout.placement": "colocated"}  # in this very process
+    facts["log.asleep"] = replace(held + free - capacity, text="")

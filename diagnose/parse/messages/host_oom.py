@@ -1,0 +1,231 @@
+"""Host memory: what the kernel, those that kill before it, data loaders and allocators say (grammars/host_oom.lark)."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import TYPE_CHECKING
+
+from diagnose.parse.messages import host_kernel
+from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.model.message import Message
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.units import IMPOSSIBLE, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from diagnose.parse.text.grammar_statements import Statement
+    from diagnose.parse.text.lines import Page
+
+LONGEST = 1600  # characters that are read: of a message that was found in a longer line what stands round it
+
+_SAYS = {
+    "cgroup": Saying("cgroup_oom", weight=9),
+    "group": Saying("cgroup_oom", weight=6),
+    "limit": Saying("cgroup_oom", weight=5),
+    "kernel": Saying("host_oom_killer", weight=8),
+    "killed_process": Saying("host_oom_killer", weight=7),
+    "constraint": Saying("host_oom_killer", weight=6),
+    "invoked": Saying("host_oom_killer", weight=5),
+    "unit": Saying("host_oom_killer", weight=5),
+    "earlyoom": Saying("host_oom_killer", weight=7),
+    "oomd": Saying("systemd_oomd", weight=7),
+    "oomd_unit": Saying("systemd_oomd", weight=6),
+    "cpu_allocator": Saying("cpu_allocator", weight=6),
+    "cpu_allocator_old": Saying("cpu_allocator", weight=6),
+    "pinned": Saying("pinned_host", weight=6),
+    "pin_thread": Saying("pinned_host", "suspected", weight=1),
+    "numpy": Saying("python_memory", weight=6),
+    "arrow": Saying("python_memory", weight=6),
+    "mapped": Saying("python_memory", weight=6),
+    "mapped_old": Saying("python_memory", weight=6),
+    "native": Saying("cpp_bad_alloc", weight=6),
+    "runtime": Saying("cpp_bad_alloc", weight=5),
+    "bad_alloc": Saying("cpp_bad_alloc", weight=5),
+    "memory_error": Saying("python_memory", weight=4),
+    "refused": Saying("python_memory", weight=4),
+    "paging_file": Saying("python_memory", weight=4),
+    "shm": Saying("dataloader_shm", weight=5, phase="dataset"),
+    "shm_file": Saying("dataloader_shm", weight=6, phase="dataset"),
+    "shm_disk": Saying("dataloader_shm", weight=5),
+    "segment": Saying("dataloader_shm", weight=6),
+    "worker_bus": Saying("dataloader_shm", "suspected", weight=4, phase="dataset"),
+    "worker_killed": Saying("host_oom_killer", "suspected", weight=4, phase="dataset"),
+    "worker_gone": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
+    "mapping": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
+}
+
+#: Raised in the process that failed, whose traceback stands above; all else is written by someone who watched.
+_RAISED = frozenset({"shm_file", "shm_disk", "segment", "worker_bus", "worker_killed", "worker_gone", "mapping", "mapped", "shm"})
+
+#: Statements that print what was asked for.
+_REQUESTS = frozenset(
+    {"cpu_allocator", "cpu_allocator_old", "mapped", "mapped_old", "arrow", "native", "segment", "pinned", "numpy", "shape"}
+)
+
+#: What is one death with different traces: merged where they follow each other.
+KILLS = frozenset({"host_oom_killer", "cgroup_oom", "slurm_oom", "k8s_oom", "systemd_oomd", "ray_oom", "dataloader_shm"})
+#: Of these the limit that was hit is that of a container or job; of the other kills it is the node's memory.
+LIMITED = frozenset({"cgroup_oom", "slurm_oom", "k8s_oom"})
+
+
+def capacity_of(family: str) -> str:
+    """The fact that the capacity in a message of this family is: of a card, of the node, of a container or job."""
+    if family in LIMITED:
+        return "log.container_limit"
+    return "host.ram" if family in KILLS else "log.capacity"
+
+
+#: A wrapped numpy message, the second line of the old kernel's kill, torch's shared memory file.
+_GOES_ON = (
+    (later(r"sacrifice child\s*$"), later(r"Killed process \d")),
+    (
+        later(r"MemoryError:\s*$|Unable to allocate[^\n]{0,80}$|with shape \([\d, ]{0,100}$"),
+        later(r"\s*(Unable|for an|\(|\d|and data type|shape|data)"),
+    ),
+    (later(r"(due to|and swap used|memory used)\s*$"), later(r"\s*(memory|swap|\()")),
+)
+
+
+def goes_on(text: str, line: str) -> bool:
+    """Whether a line belongs to the message above it."""
+    return any(ends.search(text[-200:]) and begins.search(line[:200]) for ends, begins in _GOES_ON)
+
+
+def read(text: str) -> Message | None:
+    """The message in a line; None where none of its words is one."""
+    all_said = grammar_statements.statements("host_oom", grammar_statements.collapsed(text[:LONGEST]))
+    leading = max((said for said in all_said if said.kind in _SAYS), key=lambda said: _SAYS[said.kind].weight, default=None)
+    if leading is None:
+        return None
+    message = _SAYS[leading.kind].message(leading)
+    message.raised = leading.kind in _RAISED
+    for said in all_said:
+        _learn(message, said)
+    if leading.kind == "kernel":  # of a limit it says "Memory cgroup out of memory"
+        message.facts["host.limited"] = False
+    _weigh(message, leading, text)
+    return message
+
+
+def complete(message: Message, page: Page, index: int) -> Sequence[int]:
+    """What the kernel's report says above the line that names the killed process: indexes of the lines that were used."""
+    return host_kernel.complete(message, page, index) if "kernel" in message.killed else ()
+
+
+def _learn(message: Message, said: Statement) -> None:
+    words = said.words[0] if said.words else ""
+    numbers = [int(number) for number in re.findall(r"\d+", words)]
+    if said.kind in _REQUESTS:
+        message.figures["requested"] = _requested(message.figures.get("requested"), said.kind, words, numbers)
+        return
+    match said.kind:
+        case "kernel" | "cgroup" | "killed_process":
+            comm = re.search(r"\(([^()]+)\)$", words)
+            message.pid = message.killed["kernel"] = int(re.findall(r"process (\d+)", words, re.IGNORECASE)[0])
+            message.said = comm[1] if comm else message.said
+        case "constraint" if len(said.words) > 1:
+            message.pid = message.killed["kernel"] = int(said.words[1][4:])
+            message.family = "cgroup_oom" if words.endswith("MEMCG") else message.family
+        case "anon":
+            message.figures["process_in_use"] = Size.printed(str(numbers[0]), "KiB")
+        case "shmem" if numbers[0]:
+            message.figures["process_in_use"] = _sum(message.figures.get("process_in_use"), Size.printed(str(numbers[0]), "KiB"))
+        case "oomd_total":
+            message.figures["capacity"] = Size.printed(str(numbers[1]), "bytes")
+        case "earlyoom":
+            message.pid = message.killed["kernel"] = numbers[0]
+            message.figures["process_in_use"] = Size.printed(str(numbers[-1]), "MiB")
+        case "worker_killed" | "worker_bus" | "worker_gone" if len(numbers) == 1:  # of several one died, and no word which
+            message.pid = message.killed["loader"] = numbers[0]
+
+
+def _requested(known: Size | None, kind: str, words: str, numbers: Sequence[int]) -> Size | None:
+    """What an allocator was asked for; the shape of an array tells it exactly where its size is printed rounded."""
+    if kind == "shape":
+        exact = _of_array(words)
+        agrees = exact is not None and (known is None or exact in known)
+        return Size(exact, exact, exact, known.text if known else "") if exact is not None and agrees else known
+    if kind == "numpy":
+        printed = words.removeprefix("Unable to allocate ").removesuffix(" for an array")
+        size = grammar_statements.size(printed)
+        return size and Size(size.low, size.high, size.bytes, printed)
+    if kind in ("cpu_allocator_old", "mapped_old"):  # an integer division cut the rest off
+        whole = numbers[0] << 30
+        return Size(whole, whole + (1 << 30) - 1, whole, words.rpartition(" to ")[2].partition(" ")[2]) if whole < 1 << 50 else None
+    count = numbers[0 if kind == "mapped" else -1] if numbers else -1
+    return None if count < 0 or "allocate -" in words else Size.printed(str(count), "bytes")
+
+
+def _sum(one: Size | None, other: Size | None) -> Size | None:
+    total = one + other if one is not None and other is not None else one or other
+    return total if total is None or total.bytes <= IMPOSSIBLE else None
+
+
+def _of_array(text: str) -> int | None:
+    """The bytes of an array of this shape and type, as numpy prints both; None for types whose size the name does not tell."""
+    shape, _, named = text.partition(")")
+    kind = re.search(r"(?:dtype\('|data type )([<>|=]?[A-Za-z]+)(\d*)", named)
+    if kind is None:
+        return None
+    letter, digits = kind[1].lstrip("<>|="), int(kind[2] or 0)
+    size = {"bool": 1, "object": 8, "datetime": 8, "timedelta": 8, "U": digits * 4, "S": digits, "V": digits}.get(letter)
+    if size is None and letter in ("int", "uint", "float", "complex") and digits in (8, 16, 32, 64, 96, 128, 192, 256):
+        size = digits // 8
+    count = prod(int(part) for part in re.findall(r"\d+", shape))
+    return count * size if size and count * size <= 2**50 else None
+
+
+def _weigh(message: Message, leading: Statement, text: str) -> None:
+    """A mapped file of torch's own is shared memory."""
+    if leading.kind == "mapped" and "/torch_" in text:
+        message.family = "dataloader_shm"
+
+
+# -- which traces are of one death
+
+
+def same_death(first: Message, one: Message) -> bool:
+    """Kernel, scheduler and launcher each have a word for one death; the same of them naming another process speaks of another death.
+
+    (A kernel numbers processes otherwise than a container does: numbers of different witnesses are not compared.)
+    """
+    return all(one.killed.get(witness, who) == who for witness, who in first.killed.items())
+
+
+def same_number(first: Message, one: Message) -> bool:
+    """Whether two witnesses name one process by the same number: they look from the same side of a container's wall."""
+    return not set(first.killed.values()).isdisjoint(one.killed.values())
+
+
+def settle(deaths: Sequence[Message]) -> None:
+    """Where several died and the kernel's numbers are not the launcher's, nothing tells which rank is which process."""
+    if sum("kernel" in death.killed for death in deaths) < 2:
+        return
+    for death in deaths:
+        numbers = [death.killed.get(witness) for witness in ("kernel", "launcher")]
+        if None not in numbers and numbers[0] != numbers[1]:
+            death.rank = death.local_rank = None
+
+
+def joined(first: Message, one: Message) -> None:
+    """What the second trace of one death adds to the first."""
+    first.killed = {**one.killed, **first.killed}
+    limits = first.family in LIMITED, one.family in LIMITED
+    for name, size in one.figures.items():
+        if first.family == one.family or (name == "capacity" and all(limits)) or (name == "process_in_use" and first.pid == one.pid):
+            first.figures.setdefault(name, size)
+    for name, value in one.facts.items():
+        first.facts.setdefault(name, value)
+    if any(limits):  # a scheduler counts kills of either kind
+        first.facts.pop("host.limited", None)
+    first.pid = first.pid or one.pid
+    first.host = first.host or one.host
+    first.said = first.said or one.said
+    first.processes = first.processes or one.processes
+    if one.rank is not None or one.local_rank is not None:  # a launcher knows ranks, a scheduler numbers its own tasks
+        first.rank = one.rank if first.rank is None else first.rank
+        first.local_rank = one.local_rank if first.local_rank is None else first.local_rank
+    first.tasks = first.tasks or (one.tasks if one.status == "oom" else ())

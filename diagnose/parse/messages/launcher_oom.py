@@ -1,0 +1,108 @@
+"""Launchers and shells on processes that ended by a signal (grammars/launcher_oom.lark): witnesses of a death, not of its reason."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose.parse.messages import scheduler_oom
+from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.model.message import Message
+from diagnose.parse.text import context_lines, grammar_statements
+from diagnose.parse.text.lazy_re import later
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from diagnose.parse.text.grammar_statements import Statement
+    from diagnose.parse.text.lines import Page
+
+LONGEST = 900  # characters that are read: of a message that was found in a longer line what stands round it
+
+#: What a signal can mean. Who aborts or violates memory protection (6, 11) dies of a fault of its own: no witness of a shortage.
+_SIGNALS = {
+    9: Saying("host_oom_killer", "suspected", weight=1),
+    7: Saying("dataloader_shm", "suspected", weight=2),
+    15: Saying("other", "lookalike", reason="terminated", weight=1),
+}
+_NUMBER = {"SIGKILL": 9, "SIGBUS": 7, "SIGTERM": 15, "Killed": 9, "Bus error": 7}
+#: What the numbers of a statement are, in the order they stand.
+_FIGURES = {
+    "failed": ("signal", "local_rank", "pid"),
+    "failed_old": ("pid", "local_rank", "signal"),
+    "exitcode": ("signal", "pid"),
+    "received": ("signal", "pid"),
+    "ended": ("pid", "signal"),
+    "noticed": ("rank", "pid"),
+    "spawned": ("local_rank",),
+}
+
+_HEAD = later(r"^\s*\[\d{1,6}\]:")
+_FIELD = later(r"^\s*(host|rank) {0,8}: (\S{1,200})(?: \(local_rank: (\d{1,6})\))?")
+_HYDRA = later(r"=\s+(?:RANK (\d{1,6}) )?PID (\d{1,10}) RUNNING AT (\S{1,100})")
+
+
+def goes_on(_text: str, _line: str) -> bool:
+    """Nothing: every line of a launcher's report says something of its own."""
+    return False
+
+
+def read(text: str) -> Message | None:
+    """The message in a line; None where it tells of no signal that says anything."""
+    told = grammar_statements.statements("launcher_oom", grammar_statements.collapsed(text[:LONGEST]))
+    return next((message for said in told if (message := _message(said)) is not None), None)
+
+
+def _message(said: Statement) -> Message | None:
+    words = said.words[0] if said.words else ""
+    told = dict(zip(_FIGURES.get(said.kind, ()), (int(number) for number in re.findall(r"\d+", words)), strict=False))
+    row = _SIGNALS.get(_signal(said.kind, words, told))
+    if row is None:
+        return None
+    message = row.message(said)
+    message.pid, message.rank, message.local_rank = told.get("pid") or None, told.get("rank"), told.get("local_rank")
+    if said.kind == "shell":
+        shown = re.search(r"(?:line \d+:|^\[\d+\] ?[+-]?) (\d+) [Kk]illed", words)
+        message.pid = int(shown[1]) if shown else None
+    elif said.kind == "task":
+        message.tasks = scheduler_oom.tasks(words)
+    elif said.kind == "noticed":
+        message.host = re.sub(r".* on node (\S+) exited.*", r"\1", words)
+    if message.pid and row.status == "suspected":
+        message.killed["launcher"] = message.pid
+    return message
+
+
+def _signal(kind: str, words: str, told: Mapping[str, int]) -> int:
+    """The signal that the statement names by number or by name; 0 for one that says nothing."""
+    named = re.search(r"SIG[A-Z]+", words) or re.search(r"Killed|Bus error", words)
+    if kind in ("returned", "noticed", "hydra"):
+        return int(re.findall(r"\d+", words)[-1])
+    if kind in ("shell", "code"):
+        return 9
+    return told.get("signal") or _NUMBER.get(named[0] if named else "", 0)
+
+
+def complete(message: Message, page: Page, index: int) -> Sequence[int]:
+    """Rank and host that the report prints above the line with the signal, in torchrun's table and in Hydra's frame."""
+    line = page.line(index).text
+    used: list[int] = []
+    if "exitcode" in line and "failed (" not in line:
+        for at, text in context_lines.above(page, index, 5):
+            field = _FIELD.match(text)
+            if field is not None and field[1] == "host":
+                message.host = field[2]
+            elif field is not None and field[2].isdecimal():
+                message.rank, message.local_rank = int(field[2]), int(field[3]) if field[3] else None
+                used.append(at)
+            if _HEAD.match(text):
+                break
+    elif "SIGNAL: " in line or "EXIT STRING" in line:
+        for _, text in context_lines.above(page, index, 8):
+            shown = _HYDRA.search(text)
+            if shown is not None:
+                message.rank = int(shown[1]) if shown[1] else None
+                message.pid, message.host = int(shown[2]), shown[3]
+                message.killed["launcher"] = int(shown[2])
+                break
+    return used

@@ -1,0 +1,234 @@
+"""What schedulers, container runtimes and platforms say of a job (grammars/scheduler_oom.lark)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose.parse.messages import kubernetes_quantity
+from diagnose.parse.messages.host_oom import LONGEST
+from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.model.message import Message
+from diagnose.parse.text import context_lines, grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from diagnose.parse.text.grammar_statements import Statement
+    from diagnose.parse.text.lines import Page
+
+_SAYS = {
+    "slurm": Saying("slurm_oom", weight=7),
+    "slurm_over": Saying("slurm_oom", weight=7),
+    "slurm_virtual": Saying("slurm_oom", weight=6),
+    "slurm_tasks": Saying("slurm_oom", weight=6),
+    "slurm_state": Saying("slurm_oom", weight=6),
+    # the counter that this reads also counts what was solved by giving cached files up
+    "slurm_once": Saying("slurm_oom", "suspected", weight=3),
+    # schedulers without a word of their own: a limit of the job's group of processes
+    "pbs": Saying("cgroup_oom", weight=7),
+    "lsf": Saying("cgroup_oom", weight=7),
+    "sge": Saying("cgroup_oom", weight=7),
+    "condor": Saying("cgroup_oom", weight=7),
+    "docker": Saying("cgroup_oom", weight=7),
+    "k8s": Saying("k8s_oom", weight=7),
+    "k8s_event": Saying("k8s_oom", weight=7),
+    "evicted": Saying("k8s_oom", weight=7),
+    "platform": Saying("host_oom_killer", weight=6),
+    "notebook": Saying("host_oom_killer", "suspected", weight=1),
+    "volume": Saying("dataloader_shm", weight=6),
+    "disk": Saying("other", "lookalike", reason="disk_full", weight=2),
+    "cancelled": Saying("other", "lookalike", weight=2),
+    "pbs_other": Saying("other", "lookalike", reason="time_limit", weight=2),
+    "lsf_other": Saying("other", "lookalike", weight=2),
+}
+
+#: Why a job was stopped, by the word that its scheduler has for it.
+_STOPS = {
+    "TIME LIMIT": "time_limit",
+    "TERM_RUNLIMIT": "time_limit",
+    "TERM_CPULIMIT": "time_limit",
+    "TERM_DEADLINE": "time_limit",
+    "PREEMPTION": "preempted",
+    "TERM_PREEMPT": "preempted",
+    "NODE FAILURE": "node_failed",
+    "JOB REQUEUE": "preempted",
+    "TERM_OWNER": "cancelled",
+    "TERM_ADMIN": "cancelled",
+    "TERM_FORCE_OWNER": "cancelled",
+    "TERM_FORCE_ADMIN": "cancelled",
+}
+#: These reasons explain a kill that nothing else explains.
+STOPS = frozenset(_STOPS.values())
+
+_MEMORY_VOLUME = later(r"shm|memory", re.IGNORECASE)
+_BLOCK = 60  # lines of a pod's or job's description round the word that says how it ended
+_LIMIT = later(r"^\s*\"?[Ll]imits\"?:(?:\s*\{)?\s*$|\"limits\": ?\{([^{}]{0,300})\}")
+_LIMIT_ENDS = later(r'\s*"?[Rr]equests"?:|\s*\}')
+_MEMORY = later(r"^\s*\"?memory\"?: {1,20}\"?(\d[\w.]{0,20})\"?,?\s*$")
+_ENDS = later(r"^\s*(?:\"?containerID\"?|Container ID):|^Name:\s")
+_SEFF = later(r"Memory (Utilized|Efficiency): ([\d.]{1,12})(?:% of ([\d.]{1,12}))? ([KMGT]B)")
+_LSF = later(r"(Max|Total Requested) Memory : {1,12}([\d.]{1,12}) ([KMGT]B)")
+_STATE = later(r'OOMKilled"?: ?(true|false)')
+_HOST_CONFIG = later(r'"Memory": (\d{1,20}),')
+
+
+def goes_on(text: str, _line: str) -> bool:
+    """A report of an eviction that was wrapped, or put its message on the next line."""
+    return re.search(r"Evicted\s*$|low on resource:\s*$|exceeds the limit\s*$", text[-80:]) is not None
+
+
+def read(text: str) -> Message | None:
+    """The message in a line; None where none of its words is one."""
+    text = grammar_statements.collapsed(text[:LONGEST])
+    all_said = [said for said in grammar_statements.statements("scheduler_oom", text) if not _harmless(said)]
+    leading = max((said for said in all_said if said.kind in _SAYS), key=lambda said: _SAYS[said.kind].weight, default=None)
+    if leading is None:
+        return None
+    message = _SAYS[leading.kind].message(leading)
+    for said in all_said:
+        _learn(message, said)
+    return message
+
+
+def _harmless(said: Statement) -> bool:
+    """A step that is stopped because a task of it died is no reason; a container whose state says that it was not killed neither."""
+    return said.kind == "no_docker" or (said.kind == "cancelled" and said.words[0].startswith("STEP") and "DUE TO" not in said.words[0])
+
+
+def _learn(message: Message, said: Statement) -> None:
+    words = said.words[0] if said.words else ""
+    numbers = [int(number) for number in re.findall(r"\d+", words)]
+    match said.kind:
+        case "slurm_over" if ">" in words:
+            held, limit = (_slurm_size(text, words) for text in re.findall(r"\d+", words.rpartition("(")[2]))
+            message.figures["process_in_use"], message.figures["capacity"] = held, limit
+        case "step":
+            message.helper = words.endswith("extern")
+        case "slurm_tasks":
+            message.tasks = tasks(words)
+            message.host = _one_host(words)
+        case "pbs":
+            message.figures["process_in_use"], message.figures["capacity"] = (Size.printed(str(number), "KiB") for number in numbers)
+        case "sge":
+            held, limit = re.findall(r"(\d+)(?:\.\d+)?", words.rpartition("(")[2])
+            message.figures["process_in_use"], message.figures["capacity"] = Size.printed(held, "bytes"), Size.printed(limit, "bytes")
+        case "condor":
+            message.figures["capacity"] = Size.printed(str(numbers[0]), "MiB")
+        case "k8s_event" if numbers:
+            message.family, message.pid = "host_oom_killer", numbers[-1]
+        case "evicted_use":
+            message.figures["process_in_use"] = kubernetes_quantity.of(words.split()[2].rstrip(","))
+        case "volume":
+            name, limit = re.findall(r'volume "?([\w.-]+)"? exceeds the limit "?(\d[\w.]*\w|\d)', words)[0]
+            if _MEMORY_VOLUME.search(name):
+                message.facts["log.shm_limit"] = kubernetes_quantity.of(limit)
+            else:
+                message.family, message.status, message.reason = "other", "lookalike", "disk_full"
+        case "cancelled" | "lsf_other":
+            message.reason = next((reason for word, reason in _STOPS.items() if word in words), "cancelled")
+
+
+def _slurm_size(digits: str, words: str) -> Size | None:
+    """Slurm counts in bytes where it writes StepId=, in MB in slurmd's own line, in KB before; what may be either is unknown."""
+    if words.startswith("Job ") and " > " not in words:
+        return Size.printed(digits, "MiB")
+    if words.startswith("StepId=") or int(digits) >= 1 << 33:
+        return Size.printed(digits, "bytes")
+    return Size.printed(digits, "KiB") if int(digits) < 1 << 28 else None
+
+
+def tasks(words: str) -> tuple[int, ...]:
+    """The numbers of `task 2` or `tasks 0-3,9`; none where the list is longer than a job of one node's worth is told apart by."""
+    listed = re.search(r"tasks? ([\d,-]+)", words)
+    found: list[int] = []
+    for part in listed[1].split(",") if listed else ():
+        first, _, last = part.partition("-")
+        if not first or int(last or first) - int(first) > 1024:
+            return ()
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found[:1024])
+
+
+def _one_host(words: str) -> str:
+    """The node, where the line names one and not a range."""
+    host = re.search(r"error: (\S+?): task", words)
+    return host[1] if host and not set("[],") & set(host[1]) else ""
+
+
+# -- what stands on other lines of the same report
+
+
+def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
+    """The limit and the use that a description of the job or pod prints on lines of their own; indexes of the lines that said so.
+
+    None where the line says that nothing was killed: a container's state always has the key.
+    """
+    line = page.line(index).text
+    state = _STATE.search(line)
+    if state is not None and message.family in ("k8s_oom", "cgroup_oom"):
+        if state[1] == "false":
+            return None
+        message.family = "cgroup_oom"
+    if message.family == "slurm_oom" and "State" in line:
+        return _from(message, page, index, _SEFF, 20)
+    if "TERM_MEMLIMIT" in line:
+        return _from(message, page, index, _LSF, 40)
+    if message.family == "k8s_oom" and "OOMKilled" in line:
+        return _of_pod(message, page, index)
+    if message.family == "cgroup_oom" and "OOMKilled" in line:
+        found = [(at, match) for at, text in context_lines.below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
+        if len(found) == 1 and int(found[0][1][1]):
+            message.figures["capacity"] = Size.printed(found[0][1][1], "bytes")
+            return [found[0][0]]
+    return ()
+
+
+def _from(message: Message, page: Page, index: int, says: re.Pattern[str], reach: int) -> list[int]:
+    """Use and limit of `seff` and `bjobs`, whose MB and GB are binary. (The state may stand below them.)"""
+    used = []
+    for at, text in (*context_lines.below(page, index, reach), *context_lines.above(page, index, 6)):
+        match = says.search(grammar_statements.collapsed(text[:300]))
+        if match is None:
+            continue
+        unit = match[match.lastindex or 0]
+        if match[1] in ("Utilized", "Max"):
+            message.figures.setdefault("process_in_use", grammar_statements.size(f"{match[2]} {unit}", binary=True))
+        else:
+            limit = match[3] if match[1] == "Efficiency" else match[2]
+            message.figures.setdefault("capacity", grammar_statements.size(f"{limit} {unit}", binary=True))
+        used.append(at)
+    return used
+
+
+def _of_pod(message: Message, page: Page, index: int) -> list[int]:
+    """The memory limit of the container that was killed. `kubectl describe` prints it below its state, the API's object where it likes."""
+    described = _limits(context_lines.below(page, index, _BLOCK), in_order=True)
+    if not described:  # YAML and JSON: the specification, which stands above the state
+        described = _limits(context_lines.above(page, index, 8 * _BLOCK), in_order=False)
+    if not described:
+        one_line = re.findall(r'"limits": ?\{[^{}]{0,300}?"memory": ?"(\w{1,20})"', page.line(index).text)
+        described = [(index, text) for text in one_line]
+    if len({text for _, text in described}) != 1 or page.cut_off.endswith(described[0][1]):
+        return []  # another container's, or 640 of 640Gi
+    message.figures["capacity"] = kubernetes_quantity.of(described[0][1])
+    return [described[0][0]]
+
+
+def _limits(lines: Iterable[tuple[int, str]], in_order: bool) -> list[tuple[int, str]]:
+    """The memory limits in these lines, up to the next container where they stand in order."""
+    kept: list[tuple[int, str]] = []
+    for at, text in lines:
+        if in_order and _ENDS.search(text):
+            break
+        kept.append((at, text))
+    found, inside = [], False
+    for at, text in kept if in_order else reversed(kept):
+        whole = _LIMIT.search(text)
+        inside = (whole is not None and whole[1] is None) or (inside and not _LIMIT_ENDS.match(text))
+        held = _MEMORY.match(text) if inside else re.search(r'"memory": ?"(\w+)"', whole[1]) if whole and whole[1] else None
+        if held is not None:
+            found.append((at, held[1]))
+    return found

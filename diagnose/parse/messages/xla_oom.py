@@ -1,0 +1,132 @@
+"""JAX, XLA and TensorFlow: messages of their common allocator and compiler (grammars/xla_oom.lark)."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import TYPE_CHECKING
+
+from diagnose.parse.messages.message_spec import Saying, amount
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import later
+from diagnose.units import IMPOSSIBLE, Size
+
+if TYPE_CHECKING:
+    from diagnose.parse.model.message import Message
+    from diagnose.parse.text.grammar_statements import Statement
+
+#: What each statement means; where a text makes several, the first of this table speaks. `bfc` and `stats` are printed
+#: by an allocator that both frameworks use: its place names them.
+_SAYS = {
+    "asked": Saying("jax", figures=("requested",), weight=2),
+    "attempt": Saying("jax", figures=("requested", "free"), weight=2),
+    "ordinal": Saying("jax", figures=("", "requested", "gpu"), weight=2),
+    "space": Saying("jax", figures=("", "requested", "capacity"), weight=2, phase="compile"),
+    "tensor": Saying("tf", weight=2),
+    "node": Saying("tf", weight=2),
+    "bfc_retry": Saying("tf", "lookalike", ("", "requested"), reason="allocator_retry", fatal=False),
+    "growth": Saying("tf", "lookalike", ("", "requested"), reason="pool_growth", fatal=False),
+    "bfc": Saying("tf", figures=("", "requested"), weight=1),
+    "stats": Saying("tf", figures=("allowed", "allocated")),  # the pool's limit: not the card is full, but what the pool may take
+}
+
+#: Bytes of an element, by TensorFlow's name of its type.
+_WIDTH = {
+    **dict.fromkeys(("float", "float32", "int32", "uint32", "qint32"), 4),
+    **dict.fromkeys(("double", "float64", "int64", "uint64", "complex64"), 8),
+    **dict.fromkeys(("half", "float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("bool", "int8", "uint8", "qint8", "quint8", "float8_e4m3fn", "float8_e5m2"), 1),
+    "complex128": 16,
+}
+_PARTS = {"parameter": "log.program_parameters", "preallocated temp": "log.program_temporary", "total": "log.program_total"}
+#: RESOURCE_EXHAUSTED is the status of every service that refuses: which one it was.
+_REFUSALS = (
+    ("message_too_large", later(r"(?i)larger than max|message (?:size|length)|exceeds? (?:the )?(?:maximum|limit)")),
+    ("rate_limit", later(r"(?i)quota|rate.?limit|too many requests|\b429\b|per minute|throttl")),
+)
+_OF_MEMORY = later(r"(?i)out of memory|(?:failed to|cannot|could not) allocate")
+_CARD = later(r"GPU[_:](\d{1,4})")
+_STATS = later(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
+_BLOCK = later(r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)")
+
+
+def goes_on(text: str, line: str) -> bool:
+    """Whether the next line belongs to it: details of a status, the statistics of a pool, the parts of a program, a wrapped line."""
+    if "Stats:" in text:
+        return _STATS.match(line) is not None
+    if text.endswith("failed to allocate memory"):
+        return re.match(r"\s*\[\[\{\{node ", line) is not None
+    if re.search(r"RESOURCE_EXHAUSTED\s*$", text):
+        return re.match(r"\s*(?:details|debug_error_string)\s*=", line) is not None
+    if _BLOCK.match(line):
+        return True
+    return (
+        re.search(r"(?:allocate|allocating|shape|and type|on|hbm\.?|of)\s*$", text) is not None
+        and re.match(r"\s*[\[\d\w]", line) is not None
+    )
+
+
+def read(text: str) -> Message | None:
+    """The message in a text; None where none of its words is one."""
+    text = grammar_statements.collapsed(text)
+    all_said = grammar_statements.statements("xla_oom", text)
+    first = {said.kind: said for said in reversed(all_said)}
+    kind = next((kind for kind in _SAYS if kind in first), None)
+    if kind is None:
+        return _refused(text) if "exhausted" in first else None
+    said = first[kind]
+    if kind == "space" and not re.search(r"\bhbm\b", said.words[0]):  # vmem, smem: on the chip
+        return Saying("other", "lookalike", ("", "requested", "capacity"), reason="on_chip", phase="compile").message(said)
+    message = _SAYS[kind].message(said)
+    if kind in ("bfc", "bfc_retry", "stats"):
+        message.family = _owner(text)
+    if kind == "bfc" and len(said.words) == 3 and (whole := amount(said.words[2])) is not None:  # known to the step of 256 bytes
+        message.figures["requested"] = Size(whole.low - 255, whole.high, whole.bytes, said.words[1])
+    if kind == "growth" and (exact := amount(said.words[1])) is not None:
+        message.figures["requested"] = Size(exact.low, exact.high, exact.bytes, exact.text)
+    if kind == "tensor":
+        _of_shape(message, said)
+    if message.gpu is None and (card := _CARD.search(said.word("DEVICE", "BFC"))):
+        message.gpu = int(card[1])
+    for part in (one for one in all_said if one.kind == "buffers"):
+        name = _PARTS.get(part.words[0].removesuffix(" allocation:"))
+        if name is not None and len(part.words) > 1:
+            message.facts.setdefault(name, amount(part.words[1]))
+    return message
+
+
+def _of_shape(message: Message, said: Statement) -> None:
+    """The bytes of a tensor from its shape and type; on the host it is another memory."""
+    sides = [int(side) for side in re.findall(r"\d{1,19}", said.words[0])]
+    width = _WIDTH.get(said.word("DTYPE"))
+    if width is not None:
+        count = prod(sides) * width
+        message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
+    if "CPU" in said.word("DEVICE"):
+        message.family = "cpu_allocator"
+
+
+def _owner(text: str) -> str:
+    """Whose copy of the allocator printed it: the path of its source, else whether an operation is named as TensorFlow does."""
+    if re.search(r"local_xla|local_tsl|tensorflow/", text):
+        return "tf"
+    if re.search(r"external/(?:xla|tsl)/", text):
+        return "jax"
+    return "tf" if re.search(r"requested by op \w|freed_by_count|not a failure", text) else "jax"
+
+
+def _refused(text: str) -> Message | None:
+    """A status without a statement that is known: of memory by its words, cut before its words, or the limit of a service."""
+    if "CUDA_ERROR_OUT_OF_MEMORY" in text:
+        return None  # the driver's own word, read as such
+    if _OF_MEMORY.search(text):
+        return Saying("jax", weight=2).message(_NOTHING)
+    if re.search(r"(?:Xla|Jax)RuntimeError", text):
+        return Saying("jax", "suspected", reason="cut_off").message(_NOTHING)
+    if not re.search(r"RESOURCE_EXHAUSTED\s*:|StatusCode\.RESOURCE_EXHAUSTED\s+details|code = RESOURCE_EXHAUSTED", text):
+        return None
+    reason = next((name for name, says in _REFUSALS if says.search(text)), "service_limit")
+    return Saying("other", "lookalike", reason=reason).message(_NOTHING)
+
+
+_NOTHING = grammar_statements.Statement("nothing", (), (), 0, 0, 0)

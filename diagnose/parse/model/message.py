@@ -1,0 +1,44 @@
+"""What one message says, before it is put in its place among the events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diagnose.record import field, record
+
+if TYPE_CHECKING:
+    from diagnose.facts import Value
+    from diagnose.parse.model.event import OtherProcess
+    from diagnose.units import Size
+
+
+@record(frozen=False)
+class Message:
+    """Family and status as far as the message alone tells, and its figures by the names of Event.
+
+    `unread`: it holds figures that the grammar gives no meaning. `phase` where the message itself says when it happened.
+    `weight`: of several traces of one death the heaviest names it (a kernel line before a shell's "Killed").
+    """
+
+    family: str
+    status: str = "oom"
+    gpu: int | None = None
+    pid: int | None = None
+    local_rank: int | None = None
+    figures: dict[str, Size | None] = field(default_factory=dict)
+    processes: tuple[OtherProcess, ...] = ()
+    unread: bool = False
+    phase: str = ""
+    weight: int = 0
+    retells: bool = False  # says where it was that memory ran out, after the allocator's own message where that was printed
+    check: str = ""  # which start-up check of an inference engine refused
+    reason: str = ""  # of what is no failure of memory, no proof of one, or one with a twist: which kind it is (rules/phrases/reason.yaml)
+    fatal: bool = True  # False where its own words say that the run goes on
+    facts: dict[str, Value] = field(default_factory=dict)  # what the wording tells beside figures
+    rank: int | None = None  # that a launcher's report names
+    host: str = ""
+    tasks: tuple[int, ...] = ()  # a scheduler's numbers of the processes that it names
+    killed: dict[str, int] = field(default_factory=dict)  # who was found dead, by who says so: each numbers processes its own way
+    helper: bool = False  # of a step of the scheduler that runs no part of the job
+    raised: bool = False  # of a kill: raised in a process of the job, so that the traceback above belongs to it
+    said: str = ""  # the words that name what was going on, such as the method of a Ray actor

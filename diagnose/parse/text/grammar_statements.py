@@ -1,0 +1,105 @@
+"""A text against its grammar: the statements it makes, and sizes and classes as they are printed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from diagnose import rule_files
+from diagnose.parse.text.lazy_re import later
+from diagnose.record import NamedTuple
+from diagnose.units import SCALE, Size
+
+if TYPE_CHECKING:
+    from diagnose.lalr import Node, Token
+
+MUCH = 8 << 10  # characters of a text from where on it is not remembered
+_UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
+_EXCEPTION = later(
+    r".*(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]+\))?)"
+    r"\s*[:：]\s*(?:\S{0,40}\s)?$",
+    re.DOTALL,  # the last class that is named, not the first
+)
+_PLAIN = str.maketrans("：；（），。", ":;(),.")
+
+
+class Statement(NamedTuple):
+    """One statement of a text: the grammar rule that read it, its tokens, where they stand; `line` is that of the last one, from 1."""
+
+    kind: str
+    words: tuple[str, ...]
+    types: tuple[str, ...]
+    start: int
+    end: int
+    line: int
+
+    def word(self, *types: str) -> str:
+        """The first token of one of these types; empty where there is none."""
+        return next((word for word, kind in zip(self.words, self.types, strict=True) if kind in types), "")
+
+
+def statements(grammar: str, text: str) -> list[Statement]:
+    """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
+    return list(_remembered(grammar, text) if len(text) < MUCH else _statements(grammar, text))
+
+
+def _statements(grammar: str, text: str) -> list[Statement]:
+    from diagnose.lalr import Token, Tree, Unread
+
+    def stated(node: Node) -> Statement:
+        if isinstance(node, Token):
+            return _statement([node], node.type)
+        return _statement([child for child in node.children if isinstance(child, Token)], node.data)
+
+    for _ in range(4):
+        try:
+            read = rule_files.parser(grammar).parse(text)
+        except Unread as trouble:
+            cut = text.rfind(" ", 0, trouble.at if trouble.at > 0 else len(text) - 1)
+            if cut <= 0:
+                return []
+            text = text[:cut]
+        else:
+            return [stated(node) for node in read.children] if isinstance(read, Tree) else [stated(read)]
+    return []
+
+
+_remembered = lru_cache(maxsize=1024)(_statements)  # the same code fails in many jobs
+
+
+def _statement(tokens: list[Token], kind: str) -> Statement:
+    words, types = tuple(token.text for token in tokens), tuple(token.type for token in tokens)
+    if not tokens:
+        return Statement(kind, words, types, 0, 0, 0)
+    return Statement(kind, words, types, tokens[0].start, tokens[-1].end, tokens[-1].line)
+
+
+def collapsed(text: str) -> str:
+    """Blanks and line ends as one blank, full-width punctuation as plain: a grammar's words are written with single blanks."""
+    return " ".join(text.translate(_PLAIN).split())
+
+
+@lru_cache(maxsize=4096)
+def size(text: str, binary: bool = False) -> Size | None:
+    """A printed size; None for figures that no memory can have."""
+    match = re.match(r"([\d.]+)\s*([A-Za-z]+)", text)
+    if match is None:
+        return None
+    unit = _UNITS.get(match[2].lower(), match[2])
+    try:
+        return Size.printed(match[1].rstrip("."), unit, binary=binary or unit not in SCALE)
+    except ValueError:
+        return None
+
+
+def exception_before(text: str) -> str:
+    """The exception class that a line names last before a message; empty where it names none."""
+    match = _EXCEPTION.search(text[-200:])
+    return match[1] if match else ""
+
+
+def exception_leading(before: str) -> str:
+    """The exception class that a line begins with, where words of its message stand before the ones that were found."""
+    match = re.match(r"\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception))\s?[:：] ", before)
+    return match[1] if match else ""

@@ -1,0 +1,294 @@
+"""Excerpts as lines: colours, progress bars and prefixes undone where a line is looked at, its place kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+from io import BytesIO
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from diagnose.facts import Witness
+from diagnose.parse.text import decoding
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.line_cleaning import SHORT, cleaned, short
+from diagnose.parse.text.prefixes import NOBODY, Peeled, Prefix, peel, same_stream
+from diagnose.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from diagnose.scan.excerpts import Excerpt
+
+__all__ = ["Line", "Page", "Prefix", "same_stream"]
+
+REACH = 4096  # bytes of one line that are looked at, on either side of what is sought
+FRAMED = 40 << 10  # the same of a line that is one value: docker cuts records at 16 KiB, a notebook may be a single line
+SHOWN = 500  # characters of a line that a witness shows
+PARTS = 64  # lines that a container runtime may have cut one into
+COUNTED = 40  # lines round one, that tell a viewer's line numbers from ranks
+
+#: torch 2.3 streams the device index as one raw byte: GPU 0 is a NUL, GPU 10 ends the line, GPU 13 is a carriage return.
+_RAW_DEVICE = later(rb"(GPU |device )([\x00-\x1f])(?:\([^)\n]{0,80}\) |\[[^\]\n]{0,80}\]: )?( has a total capac| would exceed)")
+#: Ray prints what many workers said once; the note behind it is none of their words.
+_REPEATED = later(r"\s*\[repeated \d{1,9}x across cluster\]\s*$")
+_CUT = later(rb"[\d:.TZ+-]{20,40} std(?:err|out) [FP]|\s{0,4}\{|\[\d{1,9}\.\d|\s{1,40}\"")
+_LABEL = later(rb"\s{0,7}(\d{1,7})(?:: | {0,2}\|)")
+_RANK = later(rb"\[rank(\d{1,6})\]:")  # what torch's hooks put before every line
+
+
+class Line(NamedTuple):
+    """A line without colours and prefixes; `text` keeps its indentation."""
+
+    number: int
+    prefix: Prefix
+    text: str
+
+
+class _Before(NamedTuple):
+    """What stands before a place of a line: who wrote it, the text, whether that is inside a JSON string, and whether a container
+    runtime goes on with the line in its next part."""
+
+    prefix: Prefix
+    text: str
+    quoted: bool
+    open: bool
+
+
+class Page:
+    """An excerpt cut at line ends. Lines are cleaned when asked for and counted from the input's first."""
+
+    def __init__(self, source: str, excerpt: Excerpt, writer: Prefix = NOBODY) -> None:
+        self.source = source
+        self.excerpt = excerpt
+        self.writer = writer  # of the whole file, as its path says
+        self._is_signed = writer != NOBODY
+        self._cleaned: dict[int, Line] = {}
+        self._alone: dict[int, Peeled] = {}
+        self._counted: dict[int, bool] = {}
+        self._asked: tuple[int, tuple[Prefix, str, str]] | None = None
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where its lines start."""
+        starts = list(accumulate(map(len, BytesIO(self.excerpt.raw)), initial=0))
+        return starts if not self.excerpt.raw or self.excerpt.raw.endswith(b"\n") else starts[:-1]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def cut_off(self) -> str:
+        """The end of a text that ends within a line; empty where the last line is whole."""
+        end = self.excerpt.raw[-64:]
+        return "" if end.endswith((b"\n", b"\r")) else end.decode("utf-8", "replace")
+
+    def index(self, offset: int) -> int:
+        """The line (counted from the page's first) of an offset in the input."""
+        return bisect_right(self.starts, offset - self.excerpt.offset) - 1
+
+    def number(self, index: int) -> int:
+        """The number of that line in the input, from 1."""
+        return self.excerpt.line + index
+
+    def bounds(self, index: int) -> tuple[int, int]:
+        """Where a line starts and ends in the excerpt's bytes, its line end left out."""
+        end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.excerpt.raw)
+        return self.starts[index], end
+
+    def line_end(self, offset: int) -> int:
+        """The offset at which the line of an offset ends."""
+        end = self.excerpt.raw.find(b"\n", offset - self.excerpt.offset)
+        return self.excerpt.offset + (end if end >= 0 else len(self.excerpt.raw))
+
+    def line(self, index: int) -> Line:
+        """A line, cleaned; of several states of a progress bar only the last.
+
+        Of one that a container runtime cut, the first part is all of it and the others are empty.
+        """
+        held = self._cleaned.get(index)
+        if held is None:
+            own = self._own(index)
+            prefix, text, label, stream, is_open = own
+            if stream and self._first_part(index) != index:
+                text = ""
+            elif is_open:
+                text = decoding.uncoloured("".join(part.text for part in (own, *self._parts_after(index))))
+            if text.endswith("cluster]"):
+                text = _REPEATED.sub("", text)
+            if label:
+                prefix = self._prefix(index, own)
+            held = self._cleaned[index] = Line(self.excerpt.line + index, self._by(prefix) if self._is_signed else prefix, text)
+        return held
+
+    def around(self, offset: int) -> tuple[Prefix, str, str]:
+        """The process that wrote an offset's line, the cleaned text of that line before it, and the text from it on.
+
+        The text on either side ends where a progress bar was redrawn; a raw device index is written as digits. Where someone made one
+        line of several, they are several in these texts.
+        """
+        if self._asked is None or self._asked[0] != offset:  # one line is asked for several things
+            self._asked = offset, self._around(offset)
+        return self._asked[1]
+
+    def writer_at(self, offset: int) -> Prefix:
+        """The process that wrote an offset's line, as `around` tells it."""
+        return self._by(self._before(offset).prefix)
+
+    def _around(self, offset: int) -> tuple[Prefix, str, str]:
+        before = self._before(offset)
+        at = offset - self.excerpt.offset
+        rest = self.excerpt.raw[at : at + REACH]
+        if b"GPU " in rest or b"device " in rest:
+            rest = _RAW_DEVICE.sub(lambda found: b"%s%d%s" % (found[1], found[2][0], found[3]), rest)
+        after = _decoded(_one_state(rest))
+        if before.quoted:
+            after = decoding.to_quote(after)[0]
+        after = decoding.plain(decoding.uncoloured(decoding.unescaped(after)))
+        if before.open:
+            after = decoding.plain(decoding.uncoloured("".join((after, *(part.text for part in self._parts_after(self.index(offset)))))))
+        return self._by(before.prefix), decoding.respaced(before.text), after
+
+    def _before(self, offset: int) -> _Before:
+        """What stands before an offset in its line."""
+        index = self.index(offset)
+        at = offset - self.excerpt.offset
+        start, end = self.bounds(index)
+        raw = self.excerpt.raw
+        left = start
+        if at - start > 4 * REACH:
+            left = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
+        redrawn = raw.rfind(b"\r", left, at)
+        if redrawn >= 0 and b'File "' in raw[left:redrawn]:
+            redrawn = -1  # an old Mac's line ends
+        before = _decoded(raw[max(left, redrawn + 1) : at])
+        said = decoding.in_json(before)
+        if said is not None:
+            own = cleaned(said)
+            prefix = own.prefix
+            if prefix == NOBODY:  # another key of the record names it, or what stands before the record
+                prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoding.uncoloured(before)))
+        else:
+            own = cleaned(decoding.unescaped(before).replace("\r", "\n"))
+            prefix = self._prefix(index, own)
+        if (redrawn >= 0 or left > start) and prefix == NOBODY:
+            prefix = self._prefix(index, cleaned(_decoded(raw[start : start + 200])))
+        text, opened = own.text, False
+        if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):
+            first = self._first_part(index)
+            if first != index:
+                prefix = self._prefix(first, self._own(first))
+                text = "".join(self._own(part).text for part in range(first, index) if self._own(part).stream == stream) + text
+            opened = self._own(index).open
+        return _Before(prefix, text, said is not None, opened)
+
+    def following(self, index: int, prefix: Prefix, reach: int = 40) -> Iterator[str]:
+        """The lines that the same process wrote after a line; those of others are passed over."""
+        last = index
+        for after in range(index + 1, min(index + 1 + reach, len(self))):
+            rank = None if prefix.rank is None else _RANK.match(self.excerpt.raw, self.starts[after])
+            if rank is not None and int(rank[1]) != prefix.rank:
+                continue
+            line = self.line(after)
+            if self._own(after).stream and self._first_part(after) != after:
+                last = after if last == after - 1 else last
+            elif same_stream(line.prefix, prefix) or (line.prefix == NOBODY and last == after - 1):  # a console cut it
+                last = after
+                yield line.text
+
+    def witness(self, offset: int) -> Witness:
+        """The place of an offset: its line, its column, and the line as it stands (of a long line the part that holds the offset)."""
+        index = self.index(offset)
+        start, end = self.bounds(index)
+        at = offset - self.excerpt.offset
+        into = self.excerpt.into if index == 0 else 0
+        column = into + len(_decoded(self.excerpt.raw[start:at])) + 1
+        redrawn = self.excerpt.raw.rfind(b"\r", start, at) + 1
+        shown = start if at - start < SHOWN // 2 else max(start, redrawn, at - SHOWN // 2)
+        text = _decoded(self.excerpt.raw[shown : min(end, shown + 4 * SHOWN)])[:SHOWN].rstrip("\r")
+        return Witness(self.source, self.number(index), column, text.strip("\ufffd") if shown != start else text)
+
+    # -- one line as it stands
+
+    def _own(self, index: int) -> Peeled:
+        """A line by itself."""
+        held = self._alone.get(index)
+        if held is None:
+            start, end = self.bounds(index)
+            raw = self.excerpt.raw
+            if end - start < SHORT:
+                held = short(raw[start:end])
+            elif end - start <= REACH:
+                held = cleaned(_decoded(raw[start:end]))
+            else:
+                held = cleaned(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
+                if held.prefix == NOBODY:
+                    held = held._replace(prefix=cleaned(_decoded(raw[start : start + 200])).prefix)
+            self._alone[index] = held
+        return held
+
+    def _by(self, prefix: Prefix) -> Prefix:
+        """What a line does not say of its process, its file says."""
+        if not self._is_signed:
+            return prefix
+        unsaid = {name: value for name, value in self.writer._asdict().items() if getattr(prefix, name) in (None, "")}
+        return prefix._replace(**unsaid)
+
+    def _prefix(self, index: int, own: Peeled) -> Prefix:
+        """The process that a line's prefixes name; bare numbers that count the lines name none."""
+        if own.label and self._counts_lines(index):
+            return own.prefix._replace(rank=None)
+        return own.prefix
+
+    def _counts_lines(self, index: int) -> bool:
+        """Whether the numbers before the lines round this one are a viewer's."""
+        block = index // COUNTED
+        held = self._counted.get(block)
+        if held is None:
+            first, raw = max(0, block * COUNTED - 2), self.excerpt.raw
+            found = [_LABEL.match(raw, self.starts[at]) for at in range(first, min(first + COUNTED + 4, len(self)))]
+            places = [(at, int(label[1])) for at, label in enumerate(found) if label is not None]
+            # every line is numbered, each one higher; srun begins at 0
+            held = len(places) > 3 and places[0][1] > 0 and len({number - at for at, number in places}) == 1
+            self._counted[block] = held
+        return held
+
+    # -- lines that a container runtime cut
+
+    @cached_property
+    def _has_streams(self) -> bool:
+        """Whether a line may be one of a container runtime, or of a recorder of terminals: they name the stream."""
+        return self.excerpt.spots.any((b" stderr ", b" stdout ", b'"stream"', b'"o"'))
+
+    def _first_part(self, index: int) -> int:
+        """The line in which the one that this is a part of begins."""
+        stream, first = self._own(index).stream, index
+        for before in range(index - 1, max(-1, index - 1 - PARTS), -1):
+            own = self._own(before)
+            if own.stream != stream:
+                continue
+            if not own.open:
+                break
+            first = before
+        return first
+
+    def _parts_after(self, index: int) -> Iterator[Peeled]:
+        """What the runtime wrote of a line after its part here."""
+        own = self._own(index)
+        stream = own.stream
+        for after in range(index + 1, min(index + 1 + PARTS, len(self))):
+            if not own.open:
+                return
+            if self._own(after).stream == stream:
+                own = self._own(after)
+                yield own
+
+
+def _one_state(raw: bytes) -> bytes:
+    """Up to where the line ends or is drawn anew."""
+    ends = [end for end in (raw.find(b"\n"), raw.find(b"\r")) if end >= 0]
+    return raw[: min(ends, default=len(raw))]
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

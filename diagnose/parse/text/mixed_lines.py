@@ -1,0 +1,114 @@
+"""Messages of several processes in one line: whose the figures are."""
+
+from __future__ import annotations
+
+import re
+
+from diagnose.parse.text.lazy_re import later
+
+DEVICES = "CUDA|HIP|NPU|XPU|MLU|MUSA|GCU"
+HEAD = later(rf"(?:{DEVICES}) out of memory\.? Tried", re.IGNORECASE)
+
+_SIZE = r"\d+(?:\.\d+)? ?(?:bytes|[KMGT]iB)"
+#: A whole message, word for word: between two that run into each other only these words tell whose a figure is.
+_WHOLE = later(
+    rf"(?:{DEVICES}) out of memory\. Tried to allocate {_SIZE}"
+    rf"(?:\. (?:GPU|NPU|XPU) \d{{1,4}} has a total capaci?ty of {_SIZE} of which {_SIZE} is free\. "
+    rf"(?:Process \d{{1,10}} has {_SIZE} memory in use\. ){{0,64}}"
+    rf"(?:Including non-PyTorch memory, this process has {_SIZE} memory in use\. )?(?:{_SIZE} allowed; )?"
+    rf"Of the allocated memory {_SIZE} is allocated by PyTorch,(?: with {_SIZE} allocated in private pools \(e\.g\., CUDA Graphs\),)?"
+    rf" and {_SIZE} is reserved by PyTorch but unallocated\."
+    rf"| \(\w{{3}} \d{{1,4}}; {_SIZE} total capacity; {_SIZE} already allocated; {_SIZE} free; {_SIZE} (?:reserved in total by PyTorch|cached)\))"  # noqa: E501
+    r"(?: If reserved [^()]{1,240}(?:\(https?://[^\s()]{1,200}\)|_CONF))?"
+    r"(?: (?=[^\n]{0,120}expandable[-_ ]segment)(?:(?!out of memory)[^\n]){0,900})?"  # torch 2.15 on its reserve
+)
+_ONCE = (
+    "Tried to",
+    "capac",
+    "is free",
+    "this process",
+    "allocated memory",
+    "by PyTorch, and",
+    "already allocated",
+    "in total by",
+    "unalloc",
+)
+_NAMED = later(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: $|RuntimeError: $")  # the class before a message
+#: Where another process's words begin inside a sentence, and what stands in each of them; where a number or its unit was torn.
+_WORDS = later(r"\w{0,20}OutOf|\w{0,20}ryErr|\brror: |Traceback")
+_IN_WORDS = ("OutOf", "ryErr", "rror: ", "Traceback")
+_FIGURE = later(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]")
+
+
+def apart(before: str, text: str) -> str | None:
+    """The message that a text begins with, without others that were written into it; None where its figures may be another's.
+
+    Processes that share a terminal write into each other's lines. A message that stands in one piece, word for word, is taken out,
+    until what is left of the outer one stands in one piece too.
+    """
+    text = " ".join(text.split())
+    others = [found.start() for found in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
+    own = text[: others[0]] if others else text  # what stands before the other one's first word is its own
+    tear = _tear(own)
+    torn = _is_torn(before) or _is_mixed(own[:tear])
+    if not (others or tear is not None or torn):
+        return text
+    whole = _WHOLE.match(text) or _without(text, others)
+    if whole is not None:
+        return whole[0]
+    return None if torn else own[:tear]
+
+
+def _may_hold_others(text: str) -> bool:
+    """Whether the words of a head stand behind the text's own: quicker than to look for the head."""
+    return "out of memory" in text[12:].lower()
+
+
+def _tear(text: str) -> int | None:
+    """Where a text was torn, behind its first words."""
+    words = _WORDS.search(text, 12) if any(word in text for word in _IN_WORDS) else None
+    figure = _FIGURE.search(text, 12)
+    return min((found.start() for found in (words, figure) if found is not None), default=None)
+
+
+def _without(text: str, others: list[int]) -> re.Match[str] | None:
+    """The message that is left whole when those that stand in it are taken out."""
+    for start in reversed(others):
+        inner = _WHOLE.match(text, start)
+        if inner is None:
+            break
+        start -= len(named[0]) if (named := _NAMED.search(text[:start])) else 0
+        text = f"{text[:start]}{text[inner.end() :]}"
+        for candidate in (text, f"{text[:start]}{text[start:].lstrip()}", f"{text[:start]} {text[start:].lstrip()}"):
+            whole = _WHOLE.match(" ".join(candidate.split()))
+            if whole is not None:
+                return whole
+    return None
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether a sentence says twice what is said once."""
+    sentence = re.split(r"\bIf (?:reserved|unallocated|you)", text, maxsplit=1)[0]
+    return any(sentence.count(words) > 1 for words in _ONCE)
+
+
+def _is_torn(before: str) -> bool:
+    """Whether another message begins in the same line and has not come to its end."""
+    line = before.rpartition("\n")[2]
+    return HEAD.search(line) is not None and HEAD.search(_WHOLE.sub("", " ".join(line.split()))) is not None
+
+
+def single(name: str) -> str:
+    """An exception class that two processes wrote one behind the other, once."""
+    half = len(name) // 2
+    return name[:half] if half and name[:half] == name[half:] else name
+
+
+def without_others(text: str) -> str:
+    """A text without whole messages that stand inside it, behind its own first words."""
+    if not _may_hold_others(text) or not HEAD.search(text, 12):
+        return text
+    for other in reversed(list(_WHOLE.finditer(text, 12))):
+        named = _NAMED.search(text[: other.start()])
+        text = text[: named.start() if named else other.start()] + text[other.end() :]
+    return text

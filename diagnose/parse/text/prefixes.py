@@ -1,0 +1,149 @@
+"""What stands before a line: peeled off, and what it tells about the process that wrote it (rules/prefixes.yaml)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from diagnose import rule_files
+from diagnose.parse.text import decoding
+from diagnose.parse.text.lazy_re import later
+from diagnose.record import NamedTuple
+
+MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
+HEAD = 200  # characters in which a prefix stands
+SHORT = 500  # characters of a line whose prefixes are remembered
+
+
+class Prefix(NamedTuple):
+    """What stood before a line: which process wrote it."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    pid: int | None = None
+    actor: str = ""
+    host: str = ""
+
+
+NOBODY = Prefix()
+
+
+class Peeled(NamedTuple):
+    """A line without its prefixes. `label`: the rank is a bare number, which may be a viewer's count of lines.
+
+    `stream`: of a container runtime, that cuts long lines; `open`: this part is continued in the stream's next one.
+    """
+
+    prefix: Prefix
+    text: str
+    label: bool = False
+    stream: str = ""
+    open: bool = False
+
+
+def peel(text: str) -> Peeled:
+    """A line without what launchers, loggers and viewers put before it."""
+    if is_alike(text):
+        return peel_alike(text, text.encode(errors="replace").translate(ZEROS))
+    found, text, record = _peeled(text)
+    if not found and record is None:
+        return Peeled(NOBODY, text)
+    prefix, label, stream, is_open = _named(tuple(found.items()))
+    if record is not None:
+        stream, is_open = stream or record.stream, is_open or record.open
+    return Peeled(prefix, text, label, stream, is_open)
+
+
+def _peeled(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
+    """What the prefixes of a line name, the text behind them, and the JSON value that it was."""
+    found: dict[str, str] = {}
+    record: decoding.Record | None = None
+    for _ in range(MOST):
+        if text[:1] in ("{", "[", '"') and record is None and (record := decoding.record(text)) is not None:
+            text = decoding.plain(decoding.uncoloured(record.text))
+            found.update(record.said)
+        match = _first(text)
+        if match is None:
+            break
+        found.update({name: value for name, value in match.groupdict().items() if value})
+        text = text[match.end() :]
+    if '""' in text or "quoted" in found:
+        text = decoding.undoubled(text, whole="quoted" in found)
+    return found, text, record
+
+
+@lru_cache(maxsize=1024)
+def _named(found: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
+    """What the names in prefixes mean: the process, and label, stream and open of `Peeled`."""
+    said = dict(found)
+    label = said.pop("label", None)
+    if label is not None:
+        said.setdefault("rank", label)
+    number = {name: int(said[name]) if name in said else None for name in ("rank", "local_rank", "pid")}
+    prefix = Prefix(number["rank"], number["local_rank"], number["pid"], said.get("actor", ""), said.get("host", ""))
+    return prefix, label is not None, said.get("stream", ""), said.get("part") == "P"
+
+
+# -- lines that differ in digits only: loggers write thousands of them
+
+ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_VERSION = later(r">\d ")
+
+
+def is_alike(text: str) -> bool:
+    """Whether other digits would leave the prefixes of a text where they are: it is short, no JSON, no row of a CSV file, and not of
+    syslog, whose version is a prefix's only digit that counts. The same for all texts that differ in digits only."""
+    if len(text) >= SHORT or (">" in text and _VERSION.search(text)):
+        return False
+    return '"' not in text or ('""' not in text and ',"' not in text and text.rstrip().rstrip(",")[-1:] not in ("}", "]", '"'))
+
+
+def peel_alike(text: str, shape: bytes) -> Peeled:
+    """The same for such a text; `shape`: it as UTF-8 with all digits the same."""
+    end, places = _places(shape)
+    if not places:
+        return Peeled(NOBODY, text[end:])
+    prefix, label, stream, is_open = _named(tuple([(name, text[start:stop]) for name, start, stop in places]))
+    return Peeled(prefix, text[end:], label, stream, is_open)
+
+
+@lru_cache(maxsize=4096)
+def _places(shape: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
+    """Where the prefixes of a text end, and between which places they name something."""
+    text = shape.decode(errors="replace")
+    at, places = 0, list[tuple[str, int, int]]()
+    for _ in range(MOST):
+        match = _first(text[at:])
+        if match is None:
+            break
+        places += [(name, at + match.start(name), at + match.end(name)) for name, value in match.groupdict().items() if value]
+        at += match.end()
+    return at, tuple(places)
+
+
+def same_stream(one: Prefix, other: Prefix) -> bool:
+    """Whether two lines come from one process, as far as their prefixes tell."""
+    return (one.rank, one.local_rank, one.actor) == (other.rank, other.local_rank, other.actor) and (
+        not one.pid or not other.pid or one.pid == other.pid
+    )
+
+
+def _first(text: str) -> re.Match[str] | None:
+    head = text[:HEAD]
+    for literal, pattern in _candidates(text[:1]):
+        if literal in head and (match := pattern.match(text)) is not None and match.end():
+            return match
+    return None
+
+
+@cache
+def _candidates(first: str) -> list[tuple[str, re.Pattern[str]]]:
+    """The prefixes that a text with this first character can have: what its beginning must hold, and the pattern."""
+    kind = "9" if first.isdigit() else "a" if first.islower() else "A" if first.isupper() else first
+    table = rule_files.table("prefixes")
+    return [(entry.get("with", ""), _compiled(entry["pattern"])) for entry in table if {first, kind} & set(entry.get("first", first))]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return later(pattern)

@@ -1,0 +1,251 @@
+"""Messages that arrive in pieces: wrapped by a terminal or a box, torn in mid-word."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from diagnose.parse.text.mixed_lines import DEVICES, without_others
+from diagnose.parse.text.prefixes import NOBODY, same_stream
+
+if TYPE_CHECKING:
+    from diagnose.parse.model.message import Message
+    from diagnose.parse.text.lines import Page
+    from diagnose.parse.text.mixed_lines import DEVICES, without_others
+from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.prefixes import Prefix
+from diagnose.record import NamedTuple
+
+JOINED = 16  # lines that one message may be wrapped into
+LONGEST = 4000  # characters of a message that are parsed
+BACK = 4  # lines in which the head of a message may stand before its first figure
+#: The second part of a message, which tells of one whose head was torn. It stands in rules/messages.yaml by itself.
+INSIDE = "Tried to allocate"
+
+#: The same without its blanks, wherever line ends were put into it, and the class before it.
+_SQUEEZED = later(
+    rf"((?:\w{{1,60}}\.){{0,8}}\w{{0,60}}(?:Error|Exception|outofmemoryerror))?:?((?:{DEVICES}|MPSbackend)outofmemory)[.,:]?$",
+    re.IGNORECASE,
+)
+_DEVICE = later(r"(?:^|\W)([A-Za-z]{2,6}|MPS backend)\s{0,8}$")  # also of a device that has no literal of its own
+_FOUND = later(rb"(?:CUDA|HIP|NPU|XPU|MLU|MUSA|GCU|MPS backend) out of memory|out of memory\. Tried to allocate")  # by the search itself
+_HEAD_AHEAD = later(rf"\W{{0,12}}((?:{DEVICES}|MPS backend)\s{{0,8}}out\s{{0,8}}of\s{{0,8}}memory)", re.IGNORECASE)
+
+#: Words of messages that are never halves of others: a line that ends or begins with one was wrapped at a blank.
+_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "out of memory tried to allocate gpu has a total capacity which is free including non pytorch this process in use allocated by"
+        " and reserved but unallocated if large try setting already allowed the cached",
+    )
+)
+_BORDER = later(r"^\s{0,80}[|│┃]\s?|\s*[|│┃]\s*$")
+_DECIMAL = later(r"(?<![\d.,])(\d{1,3}(?:[.\u2019' ]\d{3})*|\d{1,7}),(\d{1,2})(?=\s?(?:[KMGT]i?B|bytes)\b)")
+_THOUSANDS = later(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(\.\d{1,3})?(?=\s?([KMGT]i?B|bytes)\b)")
+
+
+class Reads(Protocol):
+    def goes_on(self, text: str, line: str, /) -> bool: ...
+    def read(self, text: str, /) -> Message | None: ...
+
+
+class Place(NamedTuple):
+    """Where a message begins and what stands before and after that point in its line; `row`: the line that `after` is a part of."""
+
+    offset: int
+    row: int
+    prefix: Prefix
+    before: str
+    after: str
+
+
+# -- where it begins
+
+
+def place(page: Page, offset: int) -> Place | None:
+    """The place of a hit; that of the message's head where the hit is a part inside one; None where no head is to be found."""
+    prefix, before, after = page.around(offset)
+    index = page.index(offset)
+    words = re.match(rf"{INSIDE}|out of memory", after, re.IGNORECASE)
+    if words is None:
+        return Place(offset, index, prefix, before, after)
+    inside = words[0] == INSIDE
+    device = None if inside else _DEVICE.search(before)
+    if device is not None and device[1].upper() in DEVICES.split("|"):
+        return Place(_find(page, index, offset, device[1]), index, prefix, before[: device.start(1)], f"{device[1]} {after}")
+    head = _head_above(page, index, prefix, before if inside else f"{before}{words[0]}")
+    if head is None:
+        if device is not None:
+            return Place(_find(page, index, offset, device[1]), index, prefix, before[: device.start(1)], f"{device[1]} {after}")
+        return None if inside else Place(offset, index, prefix, before, after)
+    line_index, prefix, name, device_words = head
+    rest = f". {after}" if inside else after[words.end() :]
+    begins = _find(page, line_index, offset, device_words[:4])
+    return Place(begins, index, prefix, f"{name}: " if name else "", _spaced(device_words) + rest)
+
+
+def _head_above(page: Page, index: int, prefix: Prefix, before: str) -> tuple[int, Prefix, str, str] | None:
+    """The head that a text ends with, though lines cut it: the line it begins in, who wrote that, the class, and the head."""
+    pieces = [(index, before)]
+    for above in range(index - 1, max(-1, index - 1 - 8 * BACK), -1):
+        if len(pieces) > BACK:
+            break
+        line = page.line(above)
+        if prefix == NOBODY and above == pieces[0][0] - 1:
+            prefix = line.prefix  # a console cut its line
+        if same_stream(line.prefix, prefix) and line.text.strip():
+            pieces.insert(0, (above, _unboxed(line.text)[-200:]))
+    squeezed = ["".join(text.split()) for _, text in pieces]
+    found = _SQUEEZED.search("".join(squeezed)[-400:])
+    if found is None:
+        return None
+    left = len(found[0]) - (found.start(2) - found.start())  # characters of the head and behind it
+    line_index = index
+    for (line_index, _), text in zip(reversed(pieces), reversed(squeezed), strict=True):  # noqa: B007
+        if left <= len(text):
+            break
+        left -= len(text)
+    return line_index, prefix, found[1] or "", found[2]
+
+
+def _spaced(head: str) -> str:
+    """The head of a message with its blanks again."""
+    return re.sub(r"(?i)\s*(out)\s*(of)\s*(memory)$", r" \1 \2 \3", head)
+
+
+def _find(page: Page, index: int, before: int, word: str) -> int:
+    """Where a word that a line may cut begins last in this line, as far as an offset."""
+    start, end = page.bounds(index)
+    end = min(end, before - page.excerpt.offset)
+    for length in range(len(word), 0, -1):
+        at = page.excerpt.raw.rfind(word[:length].encode(), start, end)
+        if at >= 0:
+            return page.excerpt.offset + at
+    return page.excerpt.offset + start
+
+
+def behind_class(page: Page, offset: int) -> Place | None:
+    """The message behind the MemoryError of an OutOfMemoryError, where a cut or blanks that are none hide it from the search."""
+    at = offset - page.excerpt.offset
+    if _FOUND.search(page.excerpt.raw, at, at + 160):
+        return None
+    prefix, before, after = page.around(offset)
+    index = page.index(offset)
+    text, starts = after.removeprefix("MemoryError"), [(0, index)]
+    found = _HEAD_AHEAD.match(text)
+    for below in range(index + 1, min(index + 1 + BACK, len(page))):
+        if found is not None or page.line(below).prefix not in (prefix, NOBODY):
+            break
+        starts.append((len(text), below))
+        text += _unboxed(page.line(below).text)
+        found = _HEAD_AHEAD.match(text)
+    if found is None:
+        return None
+    line_index = max((start, line) for start, line in starts if start <= found.start(1))[1]
+    begins = page.excerpt.raw.find(found[1][0].encode(), at if line_index == index else page.starts[line_index])
+    head = f"{before}MemoryError{text[: found.start(1)]}"
+    return Place(page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(found[1].split())) + text[found.end() :])
+
+
+# -- how it goes on
+
+
+def joined(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> str:
+    """The whole text of a message: its line and those that it was wrapped into."""
+    text, *rest = text.split("\n")
+    text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
+    count = blanks = 0
+    for line in chain(rest, page.following(index, prefix)):
+        if text.endswith(line.strip() or "\n"):
+            continue  # the line end was the raw index of device 10
+        if not line.strip():
+            blanks += 1
+            if blanks > 1:
+                break
+            continue
+        line = _unboxed(line)
+        so_far = without_others(" ".join(text.split()))
+        on = reader.goes_on(so_far, line.lstrip(".:, ")) or _is_cut(text, line) or reader.goes_on(so_far, _tail(text) + line)
+        if count == JOINED or not on:
+            break
+        text += _seam(text, line, reader) + line
+        count, blanks = count + 1, 0
+    number = _LAST_NUMBER.search(text[-26:])
+    if number is not None and page.cut_off.endswith(number[0]):
+        text = text[: number.start() - min(26, len(text))]  # its other digits, or its unit, may be missing
+    return numbers(text[:LONGEST], getattr(reader, "PARTED_BYTES", False))
+
+
+_LAST_NUMBER = later(r"\d[\d.,]{0,24}$")
+_END = later(r"\s{2,}[|│┃]\s*$")
+_BORDERS = frozenset("|│┃")
+
+
+def _unboxed(line: str) -> str:
+    """A line without the borders of a box."""
+    return _BORDER.sub("", line) if line.lstrip()[:1] in ("|", "│", "┃") else line
+
+
+def _tail(text: str) -> str:
+    """The letters that a text ends with: the first half of a word, perhaps."""
+    found = re.search(r"[A-Za-z]{1,20}$", text[-21:])
+    return found[0] if found else ""
+
+
+def _start(line: str) -> str:
+    """The letters that a line begins with."""
+    found = re.match(r"[A-Za-z]{1,20}", line)
+    return found[0] if found else ""
+
+
+def _is_cut(text: str, line: str) -> bool:
+    """Whether a word of messages stands across two lines, neither half of which is one."""
+    first, second = _tail(text).lower(), _start(line).lower()
+    return bool(first and second) and first + second in _WORDS and not (first in _WORDS and second in _WORDS)
+
+
+def _seam(text: str, line: str, reader: Reads) -> str:
+    """What stood between two lines: nothing where a console cut a number or a word, else a blank or a line end."""
+    left, right = text[-1:], line[:1]
+    if not left or left.isspace() or not right or right.isspace():
+        return "\n"
+    if right.isdigit() and (left.isdigit() or re.search(r"\d\.$", text[-8:])):
+        return ""
+    if right in ";,.:)":
+        return ""
+    if not (left.isalpha() and right.isalpha()):
+        return "\n"
+    if re.search(r"\d ?[KMGTb]\w{0,3}$", text[-12:]) and re.match(r"i?B\b|y?t?es\b", line):
+        return ""  # a unit
+    if _is_cut(text, line):
+        return ""
+    first, second = _tail(text).lower(), _start(line).lower()
+    if first in _WORDS and second in _WORDS:
+        return "\n"
+    return "" if _read_of(reader.read(text + line)) > _read_of(reader.read(f"{text}\n{line}")) else "\n"
+
+
+def _read_of(message: Message | None) -> tuple[int, int]:
+    """How much of a text its grammar understands."""
+    if message is None:
+        return (-1, 0)
+    figures = sum(size is not None for size in message.figures.values())
+    return (figures + len(message.processes) + (message.gpu is not None), -message.unread)
+
+
+def numbers(text: str, parted_bytes: bool = False) -> str:
+    """Sizes with a decimal comma or with thousands parted, as torch prints them; what could be either is no number.
+
+    `parted_bytes`: whether the messages themselves part the thousands of bytes, which are then left as printed.
+    """
+    if "," not in text or not re.search(r"\d,\d", text):
+        return text
+    text = _DECIMAL.sub(lambda size: f"{re.sub(r'[^0-9]', '', size[1])}.{size[2]}", text)
+    return _THOUSANDS.sub(lambda size: size[0] if parted_bytes and size[3] == "bytes" else _unparted(size), text)
+
+
+def _unparted(size: re.Match[str]) -> str:
+    if size[3][0] in "GT" and not size[2]:  # 1,500 GiB: a card of 1.5 or of 1500
+        return "?"
+    return size[1].replace(",", "") + (size[2] or "")

@@ -1,0 +1,139 @@
+"""From verdicts to what is to be done: remedies, rejected advice, the plan, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from diagnose import rule_files
+from diagnose.adapters.formats.settings import Document
+from diagnose.budget.model.ledger import Ledger
+from diagnose.decide.verdict import Judgement
+from diagnose.facts import FactBook, Value
+from diagnose.phrases import Text, same
+from diagnose.plan.choose.evaluation import weigh
+from diagnose.plan.choose.plan_completion import finished, in_sequence
+from diagnose.plan.choose.plan_draft import Draft, is_beside_the_point
+from diagnose.plan.choose.plan_search import as_it_is, draft_of
+from diagnose.plan.choose.ranking import ranked, rejections
+from diagnose.plan.choose.relevance import several
+from diagnose.plan.choose.special_remedies import another_release, repaired
+from diagnose.plan.pricing.context import Editor, Job, Offer
+from diagnose.plan.pricing.pricer import Reprice
+from diagnose.plan.questions.open_questions import questions
+from diagnose.plan.questions.unsettled_rules import unsettled
+from diagnose.plan.rules import remedy_rules
+from diagnose.plan.rules.remedy import Outcome, Rejected
+from diagnose.record import replace
+
+
+def make(
+    book: FactBook,
+    ledgers: tuple[Ledger, ...],
+    judgement: Judgement,
+    documents: Sequence[Document],
+    trial: bool = False,
+    folders: Sequence[Path] = (),
+    *,
+    reprice: Reprice | None = None,
+    edit: Editor | None = None,
+) -> Outcome:
+    """What to do about a failure. `folders` hold the user's own remedies, which add to ours or replace them by id. `reprice` and `edit`
+    are the ledger and the edits of the job; tests bring their own."""
+    rules, unread = remedy_rules.with_folders(folders, trial)
+    job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
+    if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
+        return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
+    offers, refused, crashed = weighed(job)
+    offers = ranked(offers, doubted=job.bench.trust == "over")
+    draft = draft_of(offers, job)
+    drawn = finished(draft, job) if draft is not None else None
+    offers = arranged(offers, draft, job)
+    return Outcome(
+        remedies=tuple(offer.remedy for offer in offers),
+        rejected=tuple(rejections(refused, offers)),
+        plan=drawn,
+        questions=questions(job, offers, drawn),
+        unsettled=unsettled(job),
+        faults=(*unread, *crashed),
+    )
+
+
+def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
+    """What is shown: remedies worth a line, and the steps of the plan with what each adds there. Where steps that the ledger prices
+    are enough together, they come before what alone is enough at a higher price."""
+    steps = draft.steps if draft is not None else ()
+    taken = {step.id for step in steps}
+    shown = [offer for offer in offers if offer in steps or not (offer.spare or offer.id in taken or is_beside_the_point(offer, job))]
+    shown += [step for step in steps if step not in shown]  # those that only the others make possible, or of another value there
+    if draft is None:
+        return shown
+    told = in_sequence(draft, job)
+    first = [step for step in steps if step in shown and step.by_ledger] if draft.fits in ("yes", "likely") else []
+    told |= {step.id: unsaid(told.get(step.id, step)) for step in steps if is_beside_the_point(step, job)}
+    return [told.get(offer.id, offer) for offer in (*first, *(offer for offer in shown if offer not in first))]
+
+
+def unsaid(step: Offer) -> Offer:
+    """A step of which it is not said that it would do alone."""
+    return replace(step, remedy=replace(step.remedy, fits="unknown"))
+
+
+def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
+    """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it. A rule of which nobody
+    knows whether it applies is not heard beside one for the same remedy that does."""
+    offers: list[Offer] = []
+    settled: set[str] = set()
+    refused: list[Rejected] = []
+    crashed: list[Text] = []
+    for rule in job.rules:
+        try:
+            said = special(rule, job) if rule.remedy in SPECIAL else weigh(rule, job)
+        except Exception as error:
+            crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
+            continue
+        if said is not None and job.true(rule.where) is True:
+            settled.add(rule.remedy)
+        if isinstance(said, Offer):
+            offers.append(replace(said, blind=is_blind(said, job)))
+        elif said is not None:
+            refused.append(said)
+    outright = {said.id for said in refused if said.outright}
+    doubtful = [offer for offer in offers if (offer.presumed and offer.id in settled) or (not offer.changes and offer.id in outright)]
+    return [offer for offer in offers if offer not in doubtful], refused, crashed
+
+
+def is_blind(offer: Offer, job: Job) -> bool:
+    """Whether it rests on what nobody says: that there are several cards, or room on the one to which offloaded states come back."""
+    return offer.blind or (offer.id in rule_files.table("vocabulary")["over_cards"] and not several(job))
+
+
+def job_of(
+    book: FactBook,
+    ledgers: tuple[Ledger, ...],
+    judgement: Judgement,
+    documents: Sequence[Document],
+    rules: tuple[remedy_rules.Rule, ...] | None = None,
+    reprice: Reprice | None = None,
+    edit: Editor | None = None,
+) -> Job:
+    """The job as the planner sees it: its first cause is a fact, and before a run it is the card that is asked about."""
+    from diagnose.budget.moments import role_ledgers
+    from diagnose.plan.edits import knob_edits
+
+    known: dict[str, Value] = {"cause.first": next((cause.cause for cause in judgement.causes if not cause.also_true), None)}
+    if book.word("log.family") is None:
+        known["log.on_card"] = True
+    held = remedy_rules.rules() if rules is None else rules
+    return Job(book.changed(known), ledgers, judgement, documents, reprice or role_ledgers.ledgers, edit or knob_edits.edits, held)
+
+
+#: Remedies that need more than a table of knobs.
+SPECIAL = ("upgrade_library", "downgrade_library", "fix_config_not_applied")
+
+
+def special(rule: remedy_rules.Rule, job: Job) -> Offer | Rejected | None:
+    """A release, or a key put right; other rules for the same words are weighed as all are."""
+    if rule.remedy != "fix_config_not_applied":
+        return another_release(rule, job)
+    return repaired(rule, job) if rule.turns is None and not rule.where else weigh(rule, job)

@@ -1,0 +1,66 @@
+"""In which order remedies are listed: no weights, every step is one comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diagnose import rule_files
+from diagnose.plan.pricing.context import Offer
+from diagnose.plan.pricing.fit import ORDER
+from diagnose.plan.rules.remedy import Rejected
+
+RESULTS = ("keep", "may_change", "change")
+SPEED = ("faster", "same", "slower", "much_slower")
+EFFORT = ("flag", "key", "file", "code", "hardware")
+
+
+def ranked(offers: Iterable[Offer], *, doubted: bool = False) -> list[Offer]:
+    """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what names the change, and the
+    line of it, before what only says what to do.
+    `doubted`: the ledger is of a configuration that is probably not what ran."""
+    best: dict[str, Offer] = {}
+    for offer in sorted(
+        offers, key=lambda offer: (offer.presumed, not offer.changes, bool(offer.changes) and not told(offer), place(offer, doubted))
+    ):
+        best.setdefault(offer.id, offer)
+    return sorted(best.values(), key=lambda offer: place(offer, doubted))
+
+
+def told(offer: Offer) -> bool:
+    """Whether it can be said what to write where."""
+    return bool(offer.remedy.edits or offer.remedy.env)
+
+
+def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
+    """What leading causes call for comes first, new hardware last. What fits is compared by whether it changes the results, by how
+    surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers two of
+    them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
+    its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
+    trouble never leads; of one cause's, what eases another moment than the fullest goes last, so does what needs a card that
+    nobody names, and where the ledger is doubted, what leaves the results as they are goes first."""
+    price = offer.remedy.price
+    group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
+    cure = offer.fits in ("yes", "likely")
+    cause = offer.call.rank if offer.call else 99
+    listed = offer.call.listed if offer.call else 99
+    fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
+    standing = offer.call.standing if offer.call else 99
+    joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
+    elsewhere = offer.fits != "unknown" and bool(offer.saving and offer.saving.moment)  # else nobody knows which moment failed
+    own = (
+        (price.results == "change", fit, results, joint, offer.aside, slows, standing, speed, cause)
+        if cure
+        else (cause, elsewhere, doubted and price.results == "change", fit, offer.blind, listed, results, speed)
+    )
+    return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
+
+
+def rejections(refused: Iterable[Rejected], offers: Iterable[Offer]) -> list[Rejected]:
+    """One reason for each remedy that is not on offer, in the order of the vocabulary: what everybody tries first comes first."""
+    offered = {offer.id for offer in offers}
+    first: dict[str, Rejected] = {}
+    for each in refused:
+        if each.id not in offered:
+            first.setdefault(each.id, each)
+    order = [word for words in rule_files.table("vocabulary")["remedy"].values() for word in words]
+    return sorted(first.values(), key=lambda each: order.index(each.id) if each.id in order else len(order))

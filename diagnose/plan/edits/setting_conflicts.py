@@ -1,0 +1,88 @@
+"""Before a run: settings that cannot all be meant, each in one sentence. What they decide is then not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from diagnose.catalogue import cards_named
+from diagnose.facts import FactBook, Notice
+from diagnose.phrases import Text, phrase
+from diagnose.plan.edits.sentences import called
+
+#: Degrees of parallelism whose product is what one replica of the model takes.
+DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context")
+
+#: Sizes of groups among the ranks that share states.
+GROUPS = ("fsdp.shard_degree", "zero.hpz_partition", "zero.mics_shard")
+
+#: The highest stage of ZeRO.
+LAST_STAGE = 3
+
+#: What must be one at least where it is stated.
+COUNTED = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *DEGREES, "parallel.expert")
+
+
+def contradictions(book: FactBook) -> tuple[Text, ...]:
+    """What makes a ledger of these settings meaningless."""
+    return tuple(_contradictions(book))
+
+
+def _contradictions(book: FactBook) -> Iterator[Text]:
+    yield from (
+        phrase("plan.below_one", fact=called(name), value=count)
+        for name in COUNTED
+        if (count := book.count(name)) is not None and count < 1
+    )
+    if book.word("train.finetuning") == "lora" and book.count("lora.rank") == 0:
+        yield phrase("plan.below_one", fact=called("lora.rank"), value=0)
+    if (stage := book.count("zero.stage")) is not None and stage > LAST_STAGE:
+        yield phrase("plan.no_such_stage", stage=stage)
+    degrees = {name: book.count(name) or 1 for name in DEGREES}
+    world, replica = book.count("parallel.world"), prod(degrees.values())
+    if world is not None and world > 0 and replica > 0 and world % replica:
+        product = " * ".join(str(degree) for degree in degrees.values())
+        yield phrase("plan.world_not_divided", world=world, product=product, replica=replica)
+    yield from _groups(book, world, degrees)
+    shape = book.shape("model.shape")
+    if shape is None:
+        return
+    tensor, pipeline = degrees["parallel.tensor"], degrees["parallel.pipeline"]
+    if tensor > 0 and shape.a % tensor:
+        yield phrase("plan.heads_not_divided", tensor=tensor, heads=shape.a)
+    if pipeline > shape.L:
+        yield phrase("plan.more_stages_than_layers", pipeline=pipeline, layers=shape.L)
+    elif pipeline > 1 and pipeline * (book.count("parallel.virtual") or 1) > shape.L:
+        yield phrase("plan.more_chunks_than_layers", chunks=pipeline * (book.count("parallel.virtual") or 1), layers=shape.L)
+    expert = book.count("parallel.expert") or 1
+    if expert > 0 and shape.experts is not None and shape.experts.count % expert:
+        yield phrase("plan.experts_not_divided", expert=expert, experts=shape.experts.count)
+
+
+def _groups(book: FactBook, world: int | None, degrees: dict[str, int]) -> Iterator[Text]:
+    """Groups that do not go into the ranks that share states."""
+    parts = degrees["parallel.tensor"] * degrees["parallel.pipeline"]
+    if world is None or world < 1 or parts < 1 or world % parts:
+        return
+    ranks = world // parts
+    for name in GROUPS:
+        size = book.count(name) or 1
+        if size > 0 and ranks % size:
+            yield phrase("plan.ranks_not_divided", fact=called(name), size=size, ranks=ranks)
+
+
+def oddities(book: FactBook) -> tuple[Notice, ...]:
+    """What need not be wrong and is worth a word: rows longer than the model has positions for, a name that several cards have."""
+    found = []
+    shape, length = book.shape("model.shape"), book.count("train.max_seq_len")
+    longest = (shape.positions or shape.max_len) if shape else 0
+    if length is not None and longest and length > longest:
+        text = phrase("plan.longer_than_model", length=f"{length:,}", longest=f"{longest:,}")
+        fact = book.fact("train.max_seq_len")
+        found.append(Notice("warning", "longer_than_model", text, fact.witness if fact else None))
+    name = book.word("hardware.gpu")
+    cards = cards_named(name) if name and book.size("hardware.capacity") is None else []
+    if len(cards) > 1:
+        names = ", ".join(card.key for card in cards)
+        found.append(Notice("warning", "several_cards", phrase("plan.several_cards", name=name, cards=names)))
+    return tuple(found)

@@ -1,0 +1,250 @@
+"""Which value a knob should get: the first of a list that fits, or the largest that fits, and what goes with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import ceil
+
+from diagnose.catalogue import sizes_sold
+from diagnose.decide.comparison import value as evaluate
+from diagnose.decide.expression import node_of
+from diagnose.facts import FactBook, Value, declared, typed
+from diagnose.plan.pricing.fit import ORDER
+from diagnose.plan.pricing.pricer import Bench
+from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.rules.remedy_rules import KEEP_BATCH, Choice, Rule
+from diagnose.units import Size
+
+MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumulation", "train.max_seq_len"
+#: Rows per card beyond which nobody looks.
+MOST_ROWS = 1024
+DEGREES = ("parallel.context", "parallel.tensor", "parallel.pipeline", "parallel.expert")
+SHARE, BUDGET = "rollout.gpu_memory_utilization", "train.token_budget"
+CAPACITY, WORLD = "hardware.capacity", "parallel.world"
+
+#: Values of one knob that are looked at; of more (an absurd length) only some, evenly spread.
+MOST_TRIED = 20_000
+
+
+def changes_of(
+    rule: Rule, bench: Bench, beside: dict[str, Value] | None = None, allowed: Callable[[dict[str, Value]], bool] | None = None
+) -> dict[str, Value] | None:
+    """The knobs that the rule would set, to the values that fit best; None where there is no value to try.
+
+    `beside` are changes already decided on (the earlier steps of a plan); `allowed` says whether the framework can be told so.
+    """
+    if rule.turns is None:
+        return {}
+    tried = [with_companions(rule, bench, value) for value in candidates(rule.turns, rule.to, bench)]
+    if allowed is not None and rule.to.aim == "list":
+        tried = [changes for changes in tried if allowed(changes)]
+    if not tried:
+        return None
+    if rule.to.aim == "list":
+        return first_that_fits(tried, bench, beside or {})
+    return nearest_that_fits(tried, bench, beside or {})
+
+
+def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
+    """The values to try, the mildest first; none where they depend on a value in effect that is not known."""
+    now = bench.book.value(knob)
+    if knob == CAPACITY:
+        return larger_cards(bench)
+    if choice.aim == "list":
+        found = [value_for(knob, text, bench.book) for text in choice.values]
+        return [value for value in dict.fromkeys(found) if value not in (None, now) and is_legal(knob, value, bench)]
+    if not isinstance(now, (int, float)) or isinstance(now, bool):
+        return []
+    return multiples(knob, float(now), choice, bench, whole=(entry := declared(knob)) is None or entry.kind == "count")
+
+
+def larger_cards(bench: Bench) -> list[Value]:
+    """The classes of cards as they are sold, larger than this one, the smallest first; none where this one is not known."""
+    now = bench.book.size("log.capacity") or bench.book.size(CAPACITY)
+    return [size for _, size in sizes_sold() if now is not None and size.low > now.high]
+
+
+def is_legal(knob: str, value: Value, bench: Bench) -> bool:
+    """Whether the run could do with this value: a length limit holds the images of a sample, a budget of tokens the longest row, and
+    degrees go into the cards."""
+    too_short = knob == LENGTH and isinstance(value, int) and value < image_tokens(bench)
+    return not too_short and not beyond_cards(knob, value, bench) and not below_a_row(knob, value, bench)
+
+
+def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
+    """Whether the cards cannot be spread over a degree of parallelism: more than there are, or one that does not divide them."""
+    cards = bench.book.count("actor.gpus") or bench.book.count("parallel.world")
+    return knob in DEGREES and isinstance(value, int) and cards is not None and (value > cards or cards % value > 0)
+
+
+def below_a_row(knob: str, value: Value, bench: Bench) -> bool:
+    """Whether a budget of tokens would not hold the longest row, over the cards that share it: such a row goes in whole, or is refused
+    (verl utils/seqlen_balancing.py, rearrange_micro_batches)."""
+    if knob != BUDGET or not isinstance(value, int):
+        return False
+    count = bench.book.count
+    longest = count(LENGTH) or (count("rollout.prompt_len") or 0) + (count("rollout.completion_len") or 0)
+    return value * (count("parallel.context") or 1) < longest
+
+
+def value_for(knob: str, text: str, book: FactBook) -> Value:
+    """What a rule writes as a value: a share of the one in effect, a word more in the list in effect, a formula over facts, or the
+    value itself."""
+    if text.endswith("%"):
+        return share_of(book.value(knob), text)
+    if text.startswith("+"):
+        return with_word(book.value(knob), text[1:])
+    if not text.startswith("="):
+        return typed(knob, text)
+    result = evaluate(node_of(json.loads(text[1:])), book.value, "number")
+    return int(result) if isinstance(result, Fraction) else None
+
+
+def with_word(now: Value, word: str) -> Value:
+    """The list in effect, its words parted by commas, with this one in it; None where no list is known."""
+    if not isinstance(now, str) or not now or now == "none":
+        return None
+    words = [one.strip() for one in now.split(",")]
+    return now if word in words else ",".join((*words, word))
+
+
+def share_of(now: Value, text: str) -> Value:
+    """So many per cent of a count or ratio, at least 1 for a count; None where there is nothing to take it of."""
+    if isinstance(now, bool) or not isinstance(now, (int, float)):
+        return None
+    part = now * float(text[:-1]) / 100
+    return max(1, int(part)) if isinstance(now, int) else round(part, 3)
+
+
+def multiples(knob: str, now: float, choice: Choice, bench: Bench, whole: bool) -> list[Value]:
+    """The multiples of the step on the way from the value in effect to the limit, in that order."""
+    limit = choice.least
+    if choice.aim == "largest":
+        limit = max(limit, image_tokens(bench) if knob == LENGTH else weights_share(bench) + choice.step if knob == SHARE else 0)
+    if choice.aim == "largest":
+        start = now if not choice.most else share_with(now, choice, bench)
+        start = min(start, free_share(bench)) if knob == SHARE else start
+        top = int(start / choice.step + 1e-9)
+        top -= top * choice.step >= now
+        steps = range(max(top, ceil(limit / choice.step - 1e-9)), ceil(limit / choice.step - 1e-9) - 1, -1)
+    else:
+        end = float(choice.most or now)
+        steps = range(int(now / choice.step + 1e-9) + 1, int(end / choice.step + 1e-9) + 1)
+    counts = [*steps[:: -(-len(steps) // MOST_TRIED)], *steps[-1:]] if len(steps) > MOST_TRIED else steps
+    values = [round(count * choice.step, 6) for count in counts]
+    return [int(value) if whole else value for value in values if (value < now) == (choice.aim == "largest") and value != now]
+
+
+def image_tokens(bench: Bench) -> float:
+    """The tokens that the images of one sample take as far as they are known: no length limit may go below."""
+    shape, pixels = bench.book.shape("model.shape"), bench.book.count("data.image_pixels")
+    if shape is None or shape.vision is None or pixels is None or shape.vision.pixels_per_token <= 0:
+        return 0
+    return pixels / shape.vision.pixels_per_token * (bench.book.count("data.images_per_sample") or 1)
+
+
+def free_share(bench: Bench) -> float:
+    """The share of the card that an engine's own check found free: it cannot reserve more."""
+    free, capacity = bench.book.size("log.free"), bench.book.size("log.capacity")
+    if bench.book.word("log.engine_check") != "card_not_free" or free is None or capacity is None or not capacity.bytes:
+        return 1.0
+    return free.low / capacity.high
+
+
+def weights_share(bench: Bench) -> float:
+    """The share of the card that an engine's 16-bit weights take: with less it does not start. 0 where that is not known."""
+    parameters, capacity = bench.book.count("model.total_params"), bench.book.size("log.capacity") or bench.book.size(CAPACITY)
+    quantised = bench.book.word("model.quantization") not in (None, "none")
+    if parameters is None or capacity is None or not capacity.bytes or quantised:
+        return 0
+    return 2 * parameters / (bench.book.count("rollout.tensor_parallel") or 1) / capacity.bytes
+
+
+def share_with(now: float, choice: Choice, bench: Bench) -> float:
+    """A share of the row, where other tokens stand in it beside these."""
+    other = bench.book.count(choice.beside) or 0 if choice.beside else 0
+    return (now + other) * float(choice.most.rstrip("%")) / 100 - other
+
+
+#: Degrees of parallelism that take ranks from the replicas of the model.
+SHARED = ("parallel.tensor", "parallel.context", "parallel.pipeline")
+
+
+def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
+    """The change and what keeps its results: more accumulation for a smaller micro batch, and fixed settings."""
+    assert rule.turns is not None
+    changes: dict[str, Value] = {rule.turns: value}
+    for knob, text in rule.companions:
+        if text != KEEP_BATCH:
+            changes[knob] = value_for(knob, text, bench.book)
+        elif (steps := accumulation(bench, value)) is not None:
+            changes[knob] = steps
+    changes.update(_for_other_replicas(rule.turns, value, bench))
+    if rule.turns == CAPACITY and isinstance(value, Size):
+        changes.update(_as_printed(value, bench))
+    return changes
+
+
+def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
+    """What the message would have printed on a card of this size: all that it has more is free."""
+    now, free = bench.book.size("log.capacity"), bench.book.size("log.free")
+    if now is None:
+        return {}
+    return {"log.capacity": capacity, **({"log.free": free + (capacity - now)} if free is not None else {})}
+
+
+def _for_other_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Value]:
+    """More accumulation where ranks that held a replica now share one, since each step would see fewer rows; less where there are more
+    ranks, as far as that goes.
+
+    A global batch sees to that itself.
+    """
+    steps, before = bench.book.count(ACCUMULATION), bench.book.count(knob) or 1
+    if not isinstance(value, int) or not steps or value <= before or value % before or says_rows(bench.book):
+        return {}
+    times = value // before
+    if knob in SHARED:
+        return {ACCUMULATION: steps * times}
+    return {ACCUMULATION: steps // times} if knob == WORLD and steps % times == 0 else {}
+
+
+def says_rows(book: FactBook) -> bool:
+    """Whether the configuration says the rows of an optimizer step, from which the accumulation follows."""
+    total = book.fact("train.global_batch")
+    return total is not None and total.origin == "config"
+
+
+def accumulation(bench: Bench, micro: Value) -> int | None:
+    """The accumulation that keeps the rows per optimizer step; None where the micro batch in effect is not known."""
+    now = bench.book.count(MICRO)
+    if now is None or not isinstance(micro, int) or micro < 1:
+        return None
+    if bench.book.count(ACCUMULATION) is None and says_rows(bench.book):
+        return None  # it follows from the rows of a step
+    return max(1, ceil(now * (bench.book.count(ACCUMULATION) or 1) / micro))
+
+
+def first_that_fits(tried: Sequence[dict[str, Value]], bench: Bench, beside: dict[str, Value]) -> dict[str, Value]:
+    """The first that fits; where none does for sure, the first of those that come nearest. Unknown throughout: the first."""
+    verdicts: list[Fits] = []
+    for changes in tried:
+        verdicts.append(bench.fits({**beside, **changes}))
+        if verdicts[-1] in ("yes", "unknown"):
+            return changes
+    best = min(verdicts, key=ORDER.index)
+    return tried[-1] if best == "no" else tried[verdicts.index(best)]
+
+
+def nearest_that_fits(tried: Sequence[dict[str, Value]], bench: Bench, beside: dict[str, Value]) -> dict[str, Value]:
+    """The mildest that fits for sure: what needs less than a value that fits, fits as well, so halving finds it."""
+    if bench.fits({**beside, **tried[0]}) in ("yes", "unknown"):
+        return tried[0]
+    low, high = 0, len(tried) - 1  # the first does not fit; the last is the most that can be done
+    if bench.fits({**beside, **tried[high]}) != "yes":
+        return tried[high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bench.fits({**beside, **tried[middle]}) == "yes" else (middle, high)
+    return tried[high]

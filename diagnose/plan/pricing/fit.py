@@ -1,0 +1,79 @@
+"""Does it fit: a need against what torch can have on the card, in the words of the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from diagnose.budget.model.ledger import Ledger
+from diagnose.plan.rules.remedy import Fits
+from diagnose.units import Size
+
+#: What is kept free, because an estimate is one: the vocabulary's 94 %.
+MARGIN = 0.06
+
+#: Best first, as the vocabulary lists them.
+ORDER: tuple[Fits, ...] = ("yes", "likely", "unlikely", "unknown", "no")
+
+
+def fits(need: Size | None, usable: Size | None) -> Fits:
+    """Upper end within the margin: yes; middle within it: likely; lower end above the whole: no; between: unlikely."""
+    if need is None or usable is None or usable.bytes <= 0:
+        return "unknown"
+    room = (1 - MARGIN) * usable.bytes
+    if need.high <= room:
+        return "yes"
+    if need.bytes <= room:
+        return "likely"
+    return "no" if need.low > usable.bytes else "unlikely"
+
+
+def sits(ledger: Ledger | None) -> Fits:
+    """Whether every moment of a ledger fits; unknown where resident terms are missing, unless those there are too much.
+
+    Every moment, not only the largest: a smaller one that is known less well may reach further up.
+    """
+    if ledger is None or ledger.peak is None:
+        return "unknown"
+    verdict = reduce(worse, [fits(need, room) for need, room in against(ledger)])
+    return verdict if ledger.complete or verdict == "no" else "unknown"
+
+
+def against(ledger: Ledger) -> list[tuple[Size, Size | None]]:
+    """What each moment needs, and what it can have."""
+    room = ledger.usable or ledger.capacity
+    moments = (*ledger.moments, ledger.whole) if ledger.whole else ledger.moments
+    return [(moment.total, moment.room or room) for moment in moments]
+
+
+def beyond(ledger: Ledger) -> list[tuple[float, float]]:
+    """For each moment with a room, by how many bytes its upper end and its middle are past the room less the margin."""
+    return [(need.high - (1 - MARGIN) * room.bytes, need.bytes - (1 - MARGIN) * room.bytes) for need, room in against(ledger) if room]
+
+
+def foremost(ledgers: Sequence[Ledger]) -> Ledger | None:
+    """The role that sits worst on its card, of those that can be judged where there are any; of equals the one that fills it most
+    (without a card: that needs most)."""
+
+    def place(ledger: Ledger) -> tuple[bool, int, float]:
+        verdict = sits(ledger)
+        judged = ledger.complete or verdict == "no"
+        return judged, ORDER.index(verdict), fullness(ledger)
+
+    return max(ledgers, key=place, default=None)
+
+
+def fullness(ledger: Ledger) -> float:
+    """How much of its room the largest moment takes; the bytes themselves where no card is known."""
+    peak, room = ledger.peak, ledger.usable or ledger.capacity
+    held = peak.total.bytes if peak else 0
+    return held / room.bytes if room and room.bytes > 0 else float(held)
+
+
+def margin(need: Size, usable: Size) -> Size:
+    """What stays free."""
+    return usable - need
+
+
+def worse(one: Fits, other: Fits) -> Fits:
+    return max(one, other, key=ORDER.index)

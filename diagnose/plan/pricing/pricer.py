@@ -1,0 +1,284 @@
+"""What a change would do: the failed role's ledger run again on the changed facts, each set of changes once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, reduce
+from typing import Literal, TypeAlias
+
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.facts import FactBook, Value
+from diagnose.plan.pricing.fit import fits, sits, worse
+from diagnose.plan.pricing.saving import Saving, difference, pick
+from diagnose.plan.rules.remedy import Fits
+from diagnose.record import field, record
+from diagnose.units import Size
+
+Changes: TypeAlias = "Mapping[str, Value]"
+Reprice: TypeAlias = "Callable[[FactBook], tuple[Ledger, ...]]"
+
+#: How far the ledger is believed. full: it is complete and the message does not contradict it; short: it explains much less
+#: than was allocated; over: it needs more than was allocated, so the files are not what ran; least: terms are missing, and those
+#: that are known are more than the card holds; none: terms are missing.
+Trust = Literal["full", "short", "over", "least", "none"]
+
+#: Under a ledger that explains too little, a remedy is said to fit only where it leaves this share of the card free.
+WIDE = 0.5
+
+
+#: No row is longer than this many tokens.
+LONGEST = 2**18
+
+#: Where the ledger falls short, remedies are priced at the length in effect and at these multiples of it.
+LENGTHS = (1, 4, 8)
+
+#: The moments of a round in which the engine works; a colocated engine leaves the trainer less then.
+ROLLOUT = ("generate", "weight_sync")
+
+
+@record(frozen=False, slots=False)
+class Bench:
+    """The workbench of the planner: one job, priced under any change of its knobs.
+
+    The job as it is does not change under the planner's hands: what is known of it is worked out once.
+    """
+
+    book: FactBook
+    ledgers: tuple[Ledger, ...]
+    reprice: Reprice
+    _done: dict[frozenset[tuple[str, Value]], Ledger | None] = field(default_factory=dict)
+    _supposed: list[dict[str, Value]] | None = None
+
+    @cached_property
+    def before(self) -> Ledger | None:
+        return pick(self.ledgers, self.book.word("log.role"))
+
+    @cached_property
+    def peak(self) -> Size | None:
+        """What the job needs as it is."""
+        return self.need(self.before)
+
+    @cached_property
+    def usable(self) -> Size | None:
+        """What torch can have at the moment that needs most of it."""
+        return self.room(self.before)
+
+    @property
+    def shares_card(self) -> bool:
+        """Whether a rollout engine lives on the trainer's card: what is usable then differs between rollout and training."""
+        return self.book.word("rollout.placement") == "colocated"
+
+    @property
+    def partial(self) -> bool:
+        """Whether it failed in the rollout with an engine on the card: the ladder of training then starts from nothing known."""
+        return self.shares_card and self.before is not None and self.before.failing in ROLLOUT
+
+    def moments(self, ledger: Ledger) -> list[Moment]:
+        """The moments that can be judged: where an engine shares the card, those like the failed one or with a room of their own."""
+        every = [*ledger.moments, *([ledger.whole] if ledger.whole else [])]
+        failing = self.before.failing if self.before else None
+        if failing is None or not self.shares_card:
+            return every
+        return [moment for moment in every if moment.room is not None or (moment.name in ROLLOUT) == self.partial]
+
+    def largest(self, ledger: Ledger | None) -> Moment | None:
+        """The moment that needs most of its room; the one that failed with the request that did not find any."""
+        if ledger is None:
+            return None
+        usable = ledger.usable or ledger.capacity or Size.exactly(0)
+        return max(self.moments(ledger), key=lambda moment: self._held(ledger, moment).bytes - (moment.room or usable).bytes, default=None)
+
+    def room(self, ledger: Ledger | None) -> Size | None:
+        largest = self.largest(ledger)
+        return (largest.room if largest else None) or (ledger.usable or ledger.capacity if ledger else None)
+
+    def need(self, ledger: Ledger | None) -> Size | None:
+        """What that moment holds."""
+        largest = self.largest(ledger)
+        return None if ledger is None or largest is None else self._held(ledger, largest)
+
+    def _held(self, ledger: Ledger, moment: Moment) -> Size:
+        return moment.total + self._refused(moment) if moment.name == ledger.failing else moment.total
+
+    def _refused(self, moment: Moment) -> Size:
+        """The failed request under the changed facts: it grows and shrinks with the terms of its kind."""
+        nothing, requested, group = Size.exactly(0), self.book.size("log.requested"), self.book.word("attribution.group")
+        was = (self.before.whole or self.before.moment(self.before.failing)) if self.before else None
+        seen = self.before.observed if self.before else None
+        if requested is None or was is None or seen is None:
+            return nothing
+        beyond = min(requested.bytes, seen.bytes + requested.bytes - was.total.bytes)  # what the ledger's moment does not hold yet
+        if beyond <= 0:
+            return nothing
+        before, now = (was.of(group).bytes, moment.of(group).bytes) if group else (0, 0)
+        return Size.exactly(beyond).times(min(1.0, now / before) if before > 0 else 1)
+
+    @cached_property
+    def trust(self) -> Trust:
+        if self.before is None or not self.before.moments:
+            return "none"
+        verdict = self.book.word("ledger.verdict")
+        if verdict == "above":
+            return "over"
+        if not self.before.complete:
+            return "least" if sits(self.before) == "no" else "none"
+        return "short" if verdict == "below" or self.fits_on_paper else "full"
+
+    @property
+    def fits_on_paper(self) -> bool:
+        """Whether the card ran out although everything fits by the ledger, with no figure of the message to check it by."""
+        failed = self.book.word("log.family") is not None and self.book.switch("log.on_card") is True
+        return failed and self.before is not None and self.before.observed is None and fits(self.peak, self.usable) == "yes"
+
+    @cached_property
+    def shortage(self) -> Size | None:
+        """By how much the peak misses the room within the margin; zero where it does not."""
+        if self.peak is None or self.usable is None:
+            return None
+        return Size.exactly(max(0, self.peak.bytes - round(0.94 * self.usable.bytes)))
+
+    def after(self, changes: Changes) -> Ledger | None:
+        """The ledger of the same role once these knobs have these values."""
+        key = frozenset(changes.items())
+        if not key:
+            return self.before
+        if key not in self._done:
+            before = self.before
+            ledgers = self.reprice(self.book.changed(changes))
+            self._done[key] = pick(ledgers, before.role if before else None)
+        return self._done[key]
+
+    def saving(self, changes: Changes) -> Saving | None:
+        """What the changes take off the peak; where that is nothing, what they take off another moment. None: not estimable."""
+        base = self.assumed()
+        before, after = self.after(base), self.after({**base, **changes})
+        need, then_need = self.need(before), self.need(after)
+        if before is None or after is None or need is None or then_need is None:
+            return None
+        room, then_room = self.room(before), self.room(after)
+        wider = then_room.bytes - room.bytes if room and then_room else 0  # another moment is the tightest one now, with another room
+        gone = difference(need, then_need) + Size.exactly(wider)
+        if self.trust == "short" and gone.bytes <= self.noticeable:
+            best = max((self._supposing(each, changes) for each in self.explanations()), key=lambda one: one.bytes.bytes, default=None)
+            if best and best.bytes.bytes > max(0, gone.bytes):
+                return best
+        if gone.bytes > self.noticeable:
+            return Saving(gone)
+        best = max(self._elsewhere(before, after), key=lambda one: one.bytes.bytes, default=Saving(gone))
+        return best if best.bytes.bytes > max(0, gone.bytes) else Saving(gone)
+
+    def untouched(self, changes: Changes) -> bool:
+        """Whether no moment came out otherwise: then the ledger has no term for what was changed, and cannot say that it is useless."""
+        before, after = self.before, self.after(changes)
+        if before is None or after is None:
+            return False
+        return before.moments == after.moments and (before.usable, before.whole) == (after.usable, after.whole)
+
+    def _elsewhere(self, before: Ledger, after: Ledger) -> list[Saving]:
+        """What the changes take off each single moment, of the one that failed with what had no room as well."""
+        pairs = [(moment, after.moment(moment.name)) for moment in before.moments]
+        pairs += [(before.whole, after.whole)] if before.whole else []
+        return [Saving(difference(moment.total, then.total), moment.name) for moment, then in pairs if then is not None]
+
+    @cached_property
+    def noticeable(self) -> int:
+        """A saving below this is none: two per cent of what is missing; five of the need where nothing is missing, one where that
+        is not known."""
+        shortage, need = self.shortage, self.peak
+        if self.trust == "full" and shortage is not None and shortage.bytes > 0:
+            return shortage.bytes // 50
+        seen = self.before.observed if self.before else None
+        if self.trust == "short" and seen is not None:
+            return max(need.bytes if need else 0, seen.bytes) // 100
+        return need.bytes // (20 if self.usable else 100) if need else 0
+
+    def assumed(self) -> dict[str, Value]:
+        """Where the files need more than was allocated: what else must have been in effect, as far as nothing says otherwise.
+        Savings are differences under it, so that a contradicted file does not make them larger than they are."""
+        if self.trust != "over":
+            return {}
+        half = "bf16" if self.book.switch("hardware.bf16") else "fp16"
+        usual: dict[str, Value] = {"train.precision": half, "zero.stage": 3}
+        return {knob: value for knob, value in usual.items() if not self.stated(knob)}
+
+    def stated(self, name: str) -> bool:
+        """Whether the log, a file or a person says it; a default or an inference may be wrong."""
+        fact = self.book.fact(name)
+        return fact is not None and fact.value is not None and fact.origin in ("given", "log", "config")
+
+    def _supposing(self, explanation: Changes, changes: Changes) -> Saving:
+        before, after = self.need(self.after(explanation)), self.need(self.after({**explanation, **changes}))
+        if before is None or after is None:
+            return Saving(Size.exactly(0))
+        gone = difference(before, after)
+        seen, asked = (self.before.observed if self.before else None), self.book.size("log.requested")
+        most = seen.high + asked.high if seen and asked else gone.high  # what came later under the supposition, nobody has seen
+        return Saving(Size(0, min(gone.high, most), min(gone.bytes, most)), supposed=tuple(explanation.items()))
+
+    def fits(self, changes: Changes) -> Fits:
+        """Whether every moment fits after the changes, the one that failed with its request: a smaller one that is known less well may
+        reach further up than the largest."""
+        after = self.after(changes)
+        need = self.need(after)
+        if self.trust == "least" and after is not None and not after.complete:
+            return sits(after)
+        if after is None or need is None or not after.complete or self.trust in ("over", "least", "none"):
+            return "unknown"
+        if self.trust == "short":
+            return self._fits_however(changes)
+        room = after.usable or after.capacity or Size.exactly(0)
+        return reduce(worse, [fits(self._held(after, moment), moment.room or room) for moment in self.moments(after)])
+
+    def _fits_however(self, changes: Changes) -> Fits:
+        """Under a ledger that explains too little: likely where every explanation leaves wide room, else unknown."""
+        if self.usable is None or not self.explanations():
+            return "unknown"
+        for each in self.explanations():
+            # A supposed length stands for what was really in the batch; a change of the limit does not undo it.
+            after = self.after({**each, **changes, "train.max_seq_len": each["train.max_seq_len"]})
+            need, room = self.need(after), self.room(after) or self.usable
+            if need is None or need.bytes > WIDE * room.bytes:
+                return "unknown"
+        return "likely"
+
+    def by_length(self, changes: Changes) -> list[tuple[int, Size, Size]]:
+        """Row length, what is needed there, what the changes save of it: where the ledger falls short, the length in effect and
+        longer ones. Empty where the length does not matter or is itself what changes."""
+        now = self.book.count("train.max_seq_len")
+        if self.trust != "short" or now is None or "train.max_seq_len" in changes:
+            return []
+        found = []
+        for length in (now * times for times in LENGTHS):
+            at: dict[str, Value] = {"train.max_seq_len": length}
+            before, then = self.need(self.after(at)), self.need(self.after({**at, **changes}))
+            if before is None or then is None:
+                return []
+            found.append((length, before, difference(before, then)))
+        grows = found[-1][1].bytes > found[0][1].bytes and found[-1][2].bytes > max(found[0][2].bytes, self.noticeable)
+        return found if grows and all(saved.bytes > 0 for _, _, saved in found) else []
+
+    def explanations(self) -> list[dict[str, Value]]:
+        """Changes of what is not known for sure under which the ledger would meet the message: longer rows, eager attention."""
+        if self._supposed is None:
+            self._supposed = []
+            for attention in (None,) if self.stated("model.attention") else (None, "eager"):
+                base: dict[str, Value] = {} if attention is None else {"model.attention": attention}
+                length = self._length_that_explains(base)
+                if length is not None:
+                    self._supposed.append({**base, "train.max_seq_len": length})
+        return self._supposed
+
+    def _length_that_explains(self, base: dict[str, Value]) -> int | None:
+        """The row length at which the failing moment comes to what was allocated, by halving an interval of lengths."""
+        target = self.before.observed or self.usable if self.before else None
+        if target is None:
+            return None
+        low, high, middle = 256, LONGEST, LONGEST  # where the log says how long the rows were, no limit changes anything
+        for _ in range(13):
+            ledger = self.after({**base, "train.max_seq_len": middle})
+            moment = (ledger.moment(ledger.failing) or ledger.peak) if ledger else None
+            if moment is None or (middle == LONGEST and moment.total.bytes < target.bytes):
+                return None
+            low, high = (middle, high) if moment.total.bytes < target.bytes else (low, middle)
+            middle = round((low * high) ** 0.5)  # even steps in proportion: 12 of them come within 0.2 %
+        return high if high < LONGEST else None

@@ -1,0 +1,44 @@
+"""What a change takes off a moment, and which of several ledgers is asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diagnose.budget.model.ledger import Ledger
+from diagnose.facts import FactBook, Value
+from diagnose.record import record
+from diagnose.units import Size
+
+
+@record
+class Saving:
+    """The bytes that a change takes off a moment; `moment` is empty where it is the peak itself."""
+
+    bytes: Size
+    moment: str = ""
+    #: It saves only under one explanation of a ledger that falls short.
+    supposed: tuple[tuple[str, Value], ...] = ()
+
+
+def pick(ledgers: Sequence[Ledger], role: str | None) -> Ledger | None:
+    """The ledger of the role that failed; where no failure is known, the one that fits worst."""
+    named = [ledger for ledger in ledgers if role is not None and ledger.role == role]
+    failing = [ledger for ledger in ledgers if ledger.failing is not None]
+    return next(iter(named or failing), None) or max(ledgers, key=_fullness, default=None)
+
+
+def _fullness(ledger: Ledger) -> float:
+    room = ledger.usable or ledger.capacity
+    return ledger.peak.total.bytes / room.bytes if ledger.peak and room and room.bytes else 0.0
+
+
+def difference(before: Size, after: Size) -> Size:
+    """What two totals differ by: the terms that both hold are equally wide in both, so their width cancels."""
+    ends = (before.low - after.low, before.high - after.high, before.bytes - after.bytes)
+    return Size(min(ends), max(ends), ends[2])
+
+
+def beyond(saved: Size, book: FactBook) -> bool:
+    """Whether it is more than the card that ran out has."""
+    capacity = book.size("log.capacity")
+    return capacity is not None and saved.low > capacity.high

@@ -1,0 +1,31 @@
+"""What a remedy costs where an engine serves requests and nothing is trained: answers, throughput, length; no training results."""
+
+from __future__ import annotations
+
+from diagnose.adapters.schema import framework_tables
+from diagnose.phrases import Text, phrase
+from diagnose.plan.pricing.context import Job
+from diagnose.plan.rules.remedy_rules import Rule
+
+#: Failures that only an engine prints.
+_OF_ENGINES = ("vllm_kv", "sglang_kv")
+
+
+def serves(job: Job) -> bool:
+    """Whether it is an engine by itself that ran out: nothing names a trainer, a training method or a card shared with one."""
+    book = job.book
+    engine = book.word("log.role") == "engine" or book.word("log.family") in _OF_ENGINES
+    trains = book.word("train.framework") not in (None, *framework_tables.engines()) or book.word("train.stage") is not None
+    return engine and not trains and book.word("rollout.placement") is None
+
+
+def price(rule: Rule, job: Job) -> Text | None:
+    """The price in a server's words; None where a model is trained."""
+    if not serves(job):
+        return None
+    if rule.serving is not None:
+        return rule.serving
+    results = phrase(f"plan.serving_{rule.results}")
+    if rule.speed == "same":
+        return results
+    return phrase("plan.serving_both", results=results, speed=phrase(f"plan.serving_{rule.speed}"))

@@ -1,0 +1,141 @@
+"""What was read: events, facts and knobs, each with the line or key that it came from."""
+
+from __future__ import annotations
+
+from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Fact, declared
+from diagnose.phrases import Lang
+from diagnose.render.formats import PLAIN, View
+from diagnose.render.markup.markdown import code, escape
+from diagnose.render.parts import words
+from diagnose.render.parts.layout import Page, cells, clip, pad
+from diagnose.render.parts.strings import changed, escaped, harmless, one_line
+from diagnose.render.parts.words import word
+from diagnose.render.text import details
+from diagnose.render.text.full_text import notices
+
+#: The parts of the report that were read and not concluded.
+READ = ("schema", "tool", "inputs", "events", "facts", "notices")
+
+
+def as_json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
+    """The parts of the report that were read, as in the contract."""
+    import json
+
+    report = diagnosis.to_dict(lang)
+    return escaped(json.dumps({key: report[key] for key in READ}, ensure_ascii=False, indent=2))
+
+
+def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    """Inputs, failures, facts and settings. Without `verbose` only the fact that holds of each name."""
+    diagnosis = changed(diagnosis, harmless)
+    page = Page(view.width, view.colour)
+    if not diagnosis.facts and not diagnosis.events:
+        page.say(word("nothing_read", lang))
+    if diagnosis.inputs:
+        page.heading(word("inputs", lang))
+        for given in diagnosis.inputs:
+            what = word("input_line", lang, kind=given.kind, lines=given.lines, bytes=given.bytes, encoding=given.encoding)
+            page.say(words.semicolon(lang).join((f"{given.name}{words.colon(lang)}{what}", *given.notes)), "  ", "    ")
+    if diagnosis.events:
+        page.heading(word("events", lang))
+        details.failures(page, diagnosis, lang)
+    for title, facts in sections(diagnosis, view):
+        if facts:
+            page.heading(word(title, lang))
+            (settings if title == "knobs" else table)(page, facts, lang, view.verbose)
+    notices(page, diagnosis, lang, verbose=view.verbose)
+    return page.text()
+
+
+def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    """Facts and settings as tables."""
+    diagnosis = changed(diagnosis, harmless)
+    parts = []
+    for title, facts in sections(diagnosis, view):
+        rows = [
+            f"| {code(fact.name, cell=True)} | {escape(words.value_text(fact.value, lang))} | {escape(origin(fact, lang))} |"
+            for fact in facts
+        ]
+        if rows:
+            parts.append("\n".join([f"| {word(title, lang)} | | |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts or [word("nothing_read", lang)]) + "\n"
+
+
+def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
+    """Facts of the run, then settings. Of several facts of a name the one that holds comes first; the others only with --verbose."""
+    from diagnose.facts import FactBook
+
+    book = FactBook(diagnosis.facts)
+    kept = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
+    return [("facts", [fact for fact in kept if not _of_settings(fact)]), ("knobs", [fact for fact in kept if _of_settings(fact)])]
+
+
+def _of_settings(fact: Fact) -> bool:
+    """Settings, and quantities that follow from them."""
+    entry = declared(fact.name)
+    if entry is None:
+        return False
+    return entry.is_knob or (fact.origin == "derived" and entry.by == "adapters" and not fact.name.startswith("config."))
+
+
+def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
+    """Name, value and origin in columns; with `verbose` the witness's whole text below."""
+    values = [one_line(words.value_text(fact.value, lang)) for fact in facts]
+    names = min(max(cells(fact.name) for fact in facts), page.width * 2 // 5)
+    figures = min(max(map(cells, values)), page.width * 3 // 10)
+    for fact, value in zip(facts, values, strict=True):
+        line = f"  {pad(fact.name, names)}  {pad(value, figures)}  "
+        page.row(line + _shortened(fact, lang, page.width - cells(line)))
+        if verbose:
+            page.say(one_line(fact.witness.text), "      ", style="dim")
+
+
+def _shortened(fact: Fact, lang: Lang, room: int) -> str:
+    """Where a fact came from in so much room: of a long place its end, which tells the line."""
+    text = origin(fact, lang)
+    if not words.place(fact.witness) or cells(text) <= room:
+        return clip(text, room)
+    while cells(text) > max(room - 1, 0):
+        text = text[1:]
+    return f"…{text}"
+
+
+def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
+    """Every setting with its value under the file that sets it, its key first; then what was given, what follows, what nobody set."""
+    names = max(cells(fact.name) for fact in facts)
+    seen: set[str] = set()
+    for title, held in _by_place(facts, lang).items():
+        page.say(title, "  ", "    ", style="name")
+        keys = [f"{fact.witness.line:>4} {one_line(fact.witness.key)}" if words.place(fact.witness) else "  " for fact in held]
+        width = min(max(map(cells, keys)), max(page.width - names - 18, 24))
+        for fact, key in zip(held, keys, strict=True):
+            value = one_line(words.value_text(fact.value, lang)) + (f" ({word('not_in_effect', lang)})" if fact.name in seen else "")
+            seen |= {fact.name} if verbose else set()
+            how = one_line(fact.witness.text) if verbose or fact.origin != "log" else ""
+            value += f"  ({how})" if how not in ("", value) else ""
+            lead = f"  {pad(key, width)}  {pad(fact.name, names)}  "
+            if key.strip() and (cells(key) > width or cells(lead + value) > page.width):  # a long one has a line of its own
+                page.row(f"  {key}")
+                lead = f"       {pad(fact.name, names)}  "
+            page.say(value, lead)
+
+
+def _by_place(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
+    """The facts by what says them: options, logs, files, then what nobody set."""
+    order = ("given", "log", "config", "catalogue", "derived", "default")
+    groups: dict[str, list[Fact]] = {}
+    for fact in sorted(facts, key=lambda fact: (order.index(fact.origin), fact.witness.line)):
+        placed = bool(words.place(fact.witness))
+        name = f"set_by_{'log' if fact.origin == 'log' else 'file'}" if placed else f"set_by_{fact.origin}"
+        groups.setdefault(word(name, lang, file=fact.witness.source if placed else ""), []).append(fact)
+    return groups
+
+
+def origin(fact: Fact, lang: Lang) -> str:
+    """The line or key that a fact came from, or the word for where else."""
+    witness = fact.witness
+    if place := words.place(witness):
+        return f"{place} {witness.key}".rstrip()
+    source = word(f"origin_{witness.source}", lang) if witness.source in ("catalogue", "default", "given", "derived") else witness.source
+    return f"{source}{words.colon(lang)}{one_line(witness.text)}" if witness.text else source

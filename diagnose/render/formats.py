@@ -1,0 +1,66 @@
+"""Diagnosis -> str: one pure function per format; nothing here computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from diagnose.diagnosis import Diagnosis
+from diagnose.phrases import Lang
+from diagnose.record import record
+
+
+@record
+class View:
+    """How much is shown and how wide. `top`: remedies shown in full; `budget`, `rules`: every term, every rule."""
+
+    width: int = 80
+    colour: bool = False
+    top: int = 3
+    verbose: bool = False
+    budget: bool = False
+    rules: bool = False
+
+
+#: Eighty columns, no colour: a pipe.
+PLAIN = View()
+
+Renderer: TypeAlias = Callable[[Diagnosis, Lang, View], str]
+
+
+# Each imports its module when called: a JSON report need not pay for the terminal.
+def _text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.text.terminal import render
+
+    return render(diagnosis, lang, view)
+
+
+def _json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
+    import json
+
+    from diagnose.render.parts.strings import escaped
+
+    # One part of the report per line: as fast as none (indent= is written in Python), and still readable.
+    parts = (f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False)}" for name, part in diagnosis.to_dict(lang).items())
+    return escaped("{\n" + ",\n".join(parts) + "\n}")
+
+
+def _markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.markup.markdown import render
+
+    return render(diagnosis, lang, view)
+
+
+def _html(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.markup.html import render
+
+    return render(diagnosis, lang, view)
+
+
+def _sarif(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    from diagnose.render.data.sarif import render
+
+    return render(diagnosis, lang, view)
+
+
+RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html, "sarif": _sarif}

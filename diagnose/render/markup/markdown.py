@@ -1,0 +1,271 @@
+"""The answer as one pastes it into a chat or an issue: short, a table, a diff."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+from diagnose.budget.model.ledger import Moment
+from diagnose.diagnosis import Diagnosis
+from diagnose.phrases import Lang, Text
+from diagnose.plan.rules.remedy import Edit, Remedy
+from diagnose.render.formats import PLAIN, View
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.words import colon, comma, word
+from diagnose.render.text import bar, details
+
+#: What Markdown, HTML or a chat would act on.
+ACTIVE = re.compile(r"([\\*\[\]<>~|#]|(?<!\w)_|_(?!\w)|!(?=\[)|&(?=[\w#]+;))")
+#: A mention: a blank of no width keeps it from calling anybody.
+MENTION = re.compile(r"@(?=\w)")
+CODE = re.compile(r"(`+)(?!`)([^`\n]+)(?<!`)\1(?!`)")
+
+TERMS, REJECTED, QUESTIONS = 6, 8, 3
+#: What a comment on GitHub holds, in characters; how wide the bar is.
+COMMENT, BAR = 65_536, 76
+
+
+def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
+    """The whole answer as Markdown that holds nothing a stranger's log could make act: what to do in the open, the reasons folded."""
+    diagnosis = changed(diagnosis, harmless)
+    failed = words.bracketed(code(where), lang) if (where := failure_text.seen_at(diagnosis)) else ""
+    parts = [
+        f"**{failure_text.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
+        "  \n".join(map(escape, outlook_view.room(diagnosis, lang))),
+        card_bar(diagnosis, lang),
+        plan(diagnosis, lang),
+        frontier(diagnosis, lang),
+        "" if diagnosis.outcome.plan else remedies(diagnosis, lang, view),
+        notices(diagnosis, lang),
+    ]
+    folds = [
+        folded(word("why", lang), causes(diagnosis, lang)),
+        folded(word("memory_host" if failure_text.on_host(diagnosis) else "memory", lang), memory(diagnosis, lang, view)),
+        folded(word("budget", lang), in_full(diagnosis, lang) if view.budget else ""),
+        snapshot(diagnosis, lang),
+        folded(word("remedies", lang), remedies(diagnosis, lang, view) if diagnosis.outcome.plan else ""),
+        folded(word("not_here", lang), rejected(diagnosis, lang, view)),
+        folded(word("questions", lang), questions(diagnosis, lang)),
+    ]
+    return within("\n\n".join(filter(None, parts)), list(filter(None, folds)))
+
+
+def within(shown: str, folds: list[str]) -> str:
+    """What is shown and as many of the folded parts as a comment holds."""
+    while folds and len(shown) + sum(map(len, folds)) + 2 * len(folds) > COMMENT:
+        folds.pop()
+    whole = "\n\n".join([shown, *folds])
+    return (whole if len(whole) <= COMMENT else whole[: COMMENT - 2] + "…") + "\n"
+
+
+def folded(title: str, text: str) -> str:
+    """A part that opens on a click; GitHub and GitLab want a blank line between the tag and Markdown."""
+    return f"<details><summary>{escape(title)}</summary>\n\n{text}\n\n</details>" if text else ""
+
+
+def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The card as a block of signs."""
+    shown = card.of(diagnosis, lang)
+    if shown is None:
+        return ""
+    lines = [card.heading(shown, lang), bar.line(shown, BAR), *bar.legend(shown, BAR, lang)]
+    return fenced("text", lines)
+
+
+def escape(text: str) -> str:
+    """A text that Markdown shows as it is; code spans in it stay code."""
+    shown, at = "", 0
+    flat = one_line(text)
+    for span in CODE.finditer(flat):
+        shown += _inert(flat[at : span.start()]) + span[0]
+        at = span.end()
+    return shown + _inert(flat[at:])
+
+
+def _inert(text: str) -> str:
+    return MENTION.sub("@\u200b", ACTIVE.sub(r"\\\1", text.replace("`", "'")))
+
+
+def code(text: str, cell: bool = False) -> str:
+    """A code span that no backtick in the text can end; in the `cell` of a table no bar either."""
+    flat = one_line(text).replace("|", "\\|") if cell else one_line(text)
+    ticks = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
+    return f"{ticks} {flat} {ticks}" if "`" in flat else f"{ticks}{flat}{ticks}"
+
+
+def fenced(language: str, lines: list[str]) -> str:
+    """A code block that no line in it can end."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(lines)) or ["``"]))
+    return "\n".join([fence + language, *(harmless(line).replace("\n", " ").rstrip() for line in lines), fence])
+
+
+def bullets(title: str, items: list[str]) -> str:
+    head = [f"**{title}**", ""] if title else []
+    return "\n".join([*head, *(f"- {item}" for item in items)]) if items else ""
+
+
+def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
+    """The failing moment as a table, and how it compares with what was printed."""
+    if failure_text.on_host(diagnosis):
+        kept = memory_rows.kept_on_host(diagnosis)
+        return "\n".join([*_table(word("memory_host", lang), kept, lang, TERMS)]) if kept.terms else ""
+    ledger = memory_rows.leading(diagnosis)
+    now = memory_rows.told_of(ledger)
+    said = memory_rows.printed(diagnosis, lang, "`")
+    if ledger is None or now is None or not now.terms:
+        return "\n".join(map(escape, said))
+    title = word("memory_at" if ledger.failing else "memory_needed", lang, moment=words.moment(now.name, lang))
+    rows = _table(title, now, lang, len(now.terms) if view.verbose else TERMS)
+    lines = [
+        words.sentence(memory_rows.balance(ledger, now, lang), lang),
+        memory_rows.doubt(diagnosis, lang),
+        *said,
+        memory_rows.peak(ledger, now, lang),
+        memory_rows.gaps(ledger, lang),
+    ]
+    lines += memory_rows.others(diagnosis, ledger, lang)
+    return "\n".join([*rows, "", *(escape(line) + "  " for line in filter(None, lines))]).rstrip()
+
+
+def snapshot(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What a memory snapshot shows, folded."""
+    if diagnosis.snapshot is None:
+        return ""
+    from diagnose.render.parts.snapshot_view import parts
+
+    (title, lines), *others = parts(diagnosis, lang)
+    lists = ["\n".join(f"- {escape(line)}" for line in lines)]
+    lists += [bullets(name, [escape(line) for line in each]) for name, each in others]
+    return folded(title, "\n\n".join(lists))
+
+
+def _table(title: str, now: Moment, lang: Lang, most: int) -> list[str]:
+    """The terms of a moment, largest first."""
+    rows = [f"| {escape(title)} | {word('size', lang)} | {word('share', lang)} |", "|---|---:|---:|"]
+    return rows + [f"| {escape(row.name)} | {words.figure(row.size)} | {row.share:.0%} |" for row in memory_rows.rows(now, lang, most)]
+
+
+def in_full(diagnosis: Diagnosis, lang: Lang) -> str:
+    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    parts: list[str] = []
+    for ledger in diagnosis.ledgers:
+        parts.append(f"**{escape(memory_rows.on_gpus(ledger, lang))}**")
+        named = [(words.moment(now.name, lang), now) for now in ledger.moments]
+        for title, now in named + details.on_host(ledger, lang):
+            peak = words.bracketed(word("moment_peak", lang), lang) if now is ledger.peak else ""
+            head = escape(f"{title}{colon(lang)}{words.amount(now.total, lang)}{peak}")
+            rows = [f"| {head} | {word('size', lang)} | {word('formula', lang)} |", "|---|---:|---|"]
+            for term in now.terms:
+                size = words.figure(term.size) + words.width(term.size, lang)
+                rows.append(f"| {escape(term.name.to(lang))} | {escape(size)} | {code(details.formula(term), cell=True)} |")
+            parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
+    """How far each way of running the job can be taken."""
+    head, *lines = outlook_view.columns(diagnosis, lang) or [[]]
+    if not lines:
+        return ""
+    rows = [f"| {' | '.join(map(escape, line))} |" for line in (head, *lines)]
+    rows.insert(1, "|---|" + "---:|" * (len(head) - 2) + "---|")
+    notes = [escape(note) + "  " for note in outlook_view.notes(diagnosis, lang)]
+    return "\n".join([f"**{escape(outlook_view.title(diagnosis, lang))}**", "", *rows, *(["", *notes] if notes else [])]).rstrip()
+
+
+def causes(diagnosis: Diagnosis, lang: Lang) -> str:
+    headline = diagnosis.verdict.headline.to(lang)
+    lines = []
+    for number, cause in enumerate(diagnosis.judgement.causes, 1):
+        notes = [failure_text.certainty(cause, lang)]
+        if accounted := failure_text.accounted(cause, lang):
+            notes.append(accounted)
+        if where := words.places(cause.evidence):
+            notes.append(code(where))
+        explanation = words.sentence(cause.explanation.to(lang), lang)
+        more = "" if cause.also_true or failure_text.told(explanation, headline) else f"{words.stop(lang)}{escape(explanation)}"
+        title = cause.title.to(lang).rstrip(".。")
+        lines.append(f"{number}. {escape(title)}{words.bracketed(comma(lang).join(notes), lang)}{more}")
+    if not lines and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+        lines.append(failure_text.no_cause(diagnosis, lang))
+    return "\n".join(lines)
+
+
+def plan(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The plan with its diff and its variables."""
+    made = diagnosis.outcome.plan
+    if made is None or not made.steps:
+        return ""
+    known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
+    lines = [f"**{escape(advice_text.heading_of(made, diagnosis, memory_rows.leading(diagnosis), lang))}**", ""]
+    for number, step in enumerate(made.steps, 1):
+        remedy = known.get(step)
+        title = escape(remedy.title.to(lang)) if remedy else words.name_of("remedy", step, lang)
+        said = [f"{number}. {title}" + (f"{colon(lang)}{advice_text.price(remedy, lang)}" if remedy else "")]
+        if remedy is not None and (why := advice_text.reason(remedy, diagnosis, lang)):
+            said.append(escape(why))
+        if remedy is not None and remedy.command is not None:
+            said.append(command(remedy.command, lang))
+        lines.append("  \n   ".join(said))
+    if made.edits:
+        lines += ["", fenced("diff", diff(made.edits))]
+    if made.env:
+        lines += ["", fenced(variables.BLOCKS[variables.shell(diagnosis)], variables.lines(made.env, diagnosis))]
+    for remark in (advice_text.remark(made, lang), advice_text.climb(made, diagnosis, lang)):
+        lines += ["", escape(remark)] if remark else []
+    return "\n".join(lines)
+
+
+def diff(edits: tuple[Edit, ...]) -> list[str]:
+    """The changes as removed and added lines, file by file."""
+    lines = []
+    for target, changes in groupby(edits, key=lambda change: change.target):
+        lines.append(f"# {words.short(target)}")
+        for change in changes:
+            if change.frm is not None:
+                lines.append("- " + words.setting(change.key, change.frm, target))
+            if change.to is not None:
+                lines.append("+ " + words.setting(change.renamed or change.key, change.to, target))
+    return lines
+
+
+def remedies(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
+    outcome = diagnosis.outcome
+    planned = outcome.plan.steps if outcome.plan else ()
+    others = [remedy for remedy in outcome.remedies if remedy.id not in planned]
+    shown = others if view.verbose else others[: view.top]
+    return bullets("" if outcome.plan else word("remedies_only", lang), [one_remedy(remedy, diagnosis, lang) for remedy in shown])
+
+
+def one_remedy(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
+    gain, price = advice_text.effect(remedy, lang), advice_text.price(remedy, lang)
+    line = f"{escape(remedy.title.to(lang))}{colon(lang)}{gain}{words.semicolon(lang)}{price}"
+    edits = [
+        f"{escape(advice_text.target(change, diagnosis))}{colon(lang)}{code(advice_text.edit(change, lang))}" for change in remedy.edits
+    ]
+    commands = [command(remedy.command, lang)] if remedy.command else []
+    told = filter(None, [escape(advice_text.instruction(remedy, diagnosis, lang))])
+    return "  \n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands, *told])
+
+
+def command(text: Text, lang: Lang) -> str:
+    """What to run as code; a sentence about what to do as a sentence. A command needs no translation."""
+    return code(text.en) if text.en == text.zh else escape(text.to(lang))
+
+
+def rejected(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
+    refused = diagnosis.outcome.rejected
+    said = advice_text.refusals(refused if view.verbose else advice_text.telling(refused), lang)
+    return bullets("", [escape(each) for each in (said if view.verbose else said[:REJECTED])])
+
+
+def questions(diagnosis: Diagnosis, lang: Lang) -> str:
+    asked = diagnosis.outcome.questions[:QUESTIONS]
+    lines = [f"{escape(words.question(each.why.to(lang), each.how.to(lang), lang))} {code(each.set)}" for each in asked]
+    return bullets("", lines)
+
+
+def notices(diagnosis: Diagnosis, lang: Lang) -> str:
+    said = [(words.level(notice, lang), escape(words.notice(notice, lang))) for notice in diagnosis.notices if notice.level != "info"]
+    return bullets(word("notices", lang), [f"{level}{colon(lang)}{text}" for level, text in said])

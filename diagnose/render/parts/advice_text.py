@@ -1,0 +1,207 @@
+"""What every format says of what to do: remedies and their prices, edits, the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from diagnose.budget.model.ledger import Ledger
+from diagnose.diagnosis import Diagnosis
+from diagnose.phrases import Lang
+from diagnose.plan.rules.remedy import Edit, Plan, Rejected, Remedy
+from diagnose.render.parts import memory_rows
+from diagnose.render.parts.failure_text import on_host
+from diagnose.render.parts.words import (
+    amount,
+    bracketed,
+    colon,
+    comma,
+    figure,
+    meaning,
+    name_of,
+    semicolon,
+    sentence,
+    setting,
+    short,
+    value_text,
+    word,
+)
+from diagnose.units import Size, show
+
+#: The words for a plan that one can start.
+FITTING = ("yes", "likely")
+
+#: How an estimate is known to be off (ledgers.astray), so that no peak can rest on it.
+OFF = ("below", "above", "lacks")
+
+
+def patch(diagnosis: Diagnosis) -> str:
+    """The plan as a unified diff of the given configs; empty where there is nothing to change in them."""
+    if diagnosis.patch is not None:
+        return diagnosis.patch
+    plan = diagnosis.outcome.plan
+    if plan is None or not plan.edits or not diagnosis.documents:
+        return ""
+    from diagnose.plan.patch import patching as patch
+
+    return patch.diff(diagnosis.documents, plan.edits)
+
+
+def target(change: Edit, diagnosis: Diagnosis) -> str:
+    """The file of an edit, with the line where its key stands."""
+    documents = (document for document in diagnosis.documents if document.name == change.target)
+    lines = (entry.line for document in documents for entry in document.entries if entry.key == change.key and entry.line)
+    line = next(lines, 0)
+    return f"{short(change.target)}:{line}" if line else short(change.target)
+
+
+def effect(remedy: Remedy, lang: Lang) -> str:
+    """What a remedy saves, the peak it leaves, and whether that fits; of a saving that nothing bears out only its bound."""
+    if remedy.saves is not None and remedy.saves.high <= 0:
+        return word("saves_nothing", lang)
+    if remedy.saves is not None and remedy.fits == "unknown":
+        return word("may_save", lang, size=show(remedy.saves.high))
+    parts = [spared(remedy, lang)] if remedy.saves is not None else []
+    if remedy.beyond:
+        return "".join(parts)
+    if remedy.peak is not None:
+        parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
+    return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
+
+
+def worth(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
+    """What a remedy saves, whether it does `alone`, and what it costs, in as few words as a line has room for."""
+    return semicolon(lang).join(filter(None, (saving(remedy, lang, alone), price(remedy, lang))))
+
+
+def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
+    """What a remedy saves, and whether that is enough; of more than the card has, which nothing can save, not even that."""
+    enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
+    if remedy.saves is None or remedy.saves.high <= 0:
+        return "".join(enough)
+    if remedy.fits == "unknown":
+        return word("may_save_most", lang, size=show(remedy.saves.high))
+    return comma(lang).join([spared(remedy, lang), *enough])
+
+
+def spared(remedy: Remedy, lang: Lang) -> str:
+    """What is saved; of a bound only the bound, and of more than the card has only that."""
+    assert remedy.saves is not None
+    saves = remedy.saves
+    if remedy.beyond:
+        return word("saves_beyond", lang)
+    return word("saves", lang, size=amount(saves, lang)) if saves.low > 0 else word("may_save_most", lang, size=show(saves.high))
+
+
+def price(remedy: Remedy, lang: Lang) -> str:
+    """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
+    paid = remedy.price
+    if paid.told is not None:  # nothing is trained
+        parts = [paid.told.to(lang)]
+    else:
+        parts = [word(f"results_{paid.results}", lang)]
+        parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
+    parts += [word(f"effort_{paid.effort}", lang)] if paid.effort in ("code", "hardware") else []
+    if paid.host_memory is not None and paid.host_memory.bytes > 0:
+        parts.append(word("costs_host", lang, size=amount(paid.host_memory, lang)))
+    return comma(lang).join(parts)
+
+
+def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
+    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway. Where the estimate is known to
+    be off, of its figures only the bound."""
+    if unproven(remedy, diagnosis):
+        return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
+    why = remedy.why.to(lang)
+    return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
+
+
+def unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
+    """Whether the figures of a remedy rest on an estimate that is known to be off."""
+    return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.astray(diagnosis) in OFF
+
+
+def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
+    """What is to be done, where no edit, no command and no figure says it."""
+    shown = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
+    return "" if shown else reason(remedy, diagnosis, lang)
+
+
+def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
+    """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
+    named: dict[str, list[str]] = {}
+    for each in rejected:
+        named.setdefault(sentence(each.reason.to(lang), lang), []).append(name_of("remedy", each.id, lang))
+    return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
+
+
+def telling(rejected: Sequence[Rejected]) -> list[Rejected]:
+    """Without advice of which there is no more to say than that there is nothing of the kind."""
+    return [each for each in rejected if not each.idle]
+
+
+def beside(plan: Plan, known: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
+    """The edits and variables of a plan that none of its steps has as its own."""
+    steps = [known[step] for step in plan.steps if step in known]
+    edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
+    return [edit for edit in plan.edits if edit not in edits], [line for line in plan.env if line not in env]
+
+
+def edit(change: Edit, lang: Lang) -> str:
+    """One change in the user's own key."""
+    if change.renamed:
+        if change.frm == change.to or change.to is None:
+            return word("rename", lang, key=change.key, renamed=change.renamed)
+        return word("rename_to", lang, key=change.key, renamed=change.renamed, frm=change.frm or "", to=change.to)
+    if change.frm is None:
+        return word("add", lang, what=setting(change.key, change.to or "", change.target))
+    if change.to is None:
+        bare = change.key.startswith("--") and change.frm == "true"  # an option without a value
+        return word("remove", lang, what=change.key if bare else setting(change.key, change.frm, change.target))
+    return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
+
+
+def remark(plan: Plan, lang: Lang) -> str:
+    """What is to be said of the plan as a whole, as a sentence; empty where nothing is."""
+    return sentence(plan.note.to(lang), lang) if plan.note else ""
+
+
+def climb(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
+    """What may be raised once the plan runs, step upon step, in one line; empty where there is nothing."""
+    steps = []
+    for rung in plan.ladder:
+        key, peak = key_of(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
+        steps.append(word("ladder_step", lang, knob=key, frm=value_text(rung.frm, lang), to=value_text(rung.to, lang), peak=peak))
+    return sentence(word("ladder_line", lang, steps=semicolon(lang).join(steps)), lang) if steps else ""
+
+
+def key_of(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
+    """The user's own key for a knob; what the knob means where no given file sets it."""
+    keys = (entry.key for document in diagnosis.documents for entry in document.entries if knob in entry.knobs)
+    edited = (remedy.edits[0].key for remedy in diagnosis.outcome.remedies if remedy.edits and knob in dict(remedy.knobs))
+    return next(keys, None) or next(edited, None) or meaning(knob, lang)
+
+
+def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
+    """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
+    ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
+    if on_host(diagnosis):
+        back = plan.predicted_peak if "disable_offload" in plan.steps else None
+        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
+    unsure = memory_rows.astray(diagnosis) in OFF
+    said = word(f"plan_{plan.fits}", lang) if unsure else peak_of(plan, ledger, lang)
+    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(said, lang)
+
+
+def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
+    """The peak that a plan leaves, what can be had, and whether it fits."""
+    fits = word(f"plan_{plan.fits}", lang)
+    if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
+        return fits
+    room = (ledger.usable or ledger.capacity) if ledger is not None else None
+    room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
+    peak = amount(plan.predicted_peak, lang)
+    key = "do_this_peak" if room else "do_this_peak_bare"
+    said = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
+    if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING:
+        said += comma(lang) + word("margin", lang, margin=figure(plan.margin))
+    return said

@@ -1,0 +1,202 @@
+"""What every format says of what happened: the failure, its card and its request, the causes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diagnose.decide.verdict import Verdict as Ruling
+from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Notice
+from diagnose.headlines import HOST
+from diagnose.parse.model.event import Event
+from diagnose.phrases import Lang, phrase
+from diagnose.plan.pricing import fit
+from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
+from diagnose.units import Size
+
+#: Notices that say which of several runs is diagnosed.
+WHICH = ("attempts", "started_again", "older_runs")
+
+#: What nobody owns on the card is not worth a word below this.
+NEGLIGIBLE = 2**28
+
+
+def certainty(cause: Ruling, lang: Lang) -> str:
+    """certain, likely; or whether it is only also true."""
+    if cause.also_true:
+        return word("also_true" if cause.outcome == "fires" else "also_likely", lang)
+    return word("certain" if cause.outcome == "fires" else "likely", lang)
+
+
+def accounted(cause: Ruling, lang: Lang) -> str:
+    """What a cause accounts for, and how much of the card that is; empty where that is not known."""
+    if cause.accounts_for is None:
+        return ""
+    size = amount(cause.accounts_for, lang)
+    return (
+        word("accounts_for", lang, size=size)
+        if cause.share is None
+        else word("accounts_for_share", lang, size=size, share=f"{cause.share:.0%}")
+    )
+
+
+def in_short(causes: Sequence[Ruling], lang: Lang, wheres: Sequence[str], share: bool = True, size: bool = True) -> str:
+    """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
+    said, of_what = [], False
+    for cause, where in zip(causes, wheres, strict=True):
+        much = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
+        if much and share and cause.share is not None:
+            part = f"{cause.share:.0%}"
+            much += comma(lang) + (part if of_what else word("of_the_card", lang, share=part))
+            of_what = True
+        notes = comma(lang).join(filter(None, [certainty(cause, lang), much, where]))
+        said.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
+    return semicolon(lang).join(said)
+
+
+def name_of_cause(cause: str, lang: Lang) -> str:
+    """What people call a cause of the vocabulary; the word itself where a rule pack brings its own."""
+    try:
+        return phrase(f"manual.cause_{cause}").to(lang)
+    except KeyError:
+        return cause
+
+
+def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
+    alone = "_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else ""
+    known = counted(diagnosis, lang)
+    beside = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
+    said = word(f"no_leading_cause{alone}", lang, causes=beside) if beside else word(f"no_cause{alone}", lang)
+    return f"{said}{'' if lang == 'zh' else ' '}{known}" if known else said
+
+
+def counted(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
+    ledger = fit.foremost(diagnosis.ledgers)
+    now = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
+    groups = {term.group: now.of(term.group) for term in now.terms} if now is not None else {}
+    if now is None or "weights" not in groups or on_host(diagnosis):
+        return ""
+    largest = max(groups, key=lambda group: groups[group].bytes)
+    what, much = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
+    return word("counted", lang, size=amount(now.total, lang), what=what, much=much)
+
+
+def told(explanation: str, headline: str) -> bool:
+    """Whether the headline says this already."""
+    return explanation.strip(" .。").casefold() in headline.casefold()
+
+
+def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
+    """The notices that are told unasked: mere information only where it says which run this is."""
+    return tuple(each for each in diagnosis.notices if each.level != "info" or each.code in WHICH)
+
+
+def on_host(diagnosis: Diagnosis) -> bool:
+    """Whether what failed is about host memory: the card's figures explain nothing then."""
+    return diagnosis.verdict.status in ("oom", "suspected") and diagnosis.verdict.family in HOST
+
+
+def banner(diagnosis: Diagnosis, lang: Lang) -> str:
+    """Two words that say how it stands."""
+    if diagnosis.asked == "check":
+        return word(f"banner_check_{diagnosis.fits}", lang)
+    status, family = diagnosis.verdict.status, diagnosis.verdict.family
+    root = diagnosis.verdict.event
+    if status == "oom" and root is not None and not diagnosis.events[root].fatal:
+        return word("banner_survived_host" if family in HOST else "banner_survived", lang)
+    return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
+
+
+def good(diagnosis: Diagnosis) -> bool:
+    """Whether the banner is good news: no failure of memory, or a job that fits."""
+    return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
+
+
+def seen_at(diagnosis: Diagnosis) -> str:
+    """Where the failure is read: error.log:84; empty before a run."""
+    return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
+
+
+def who(event: Event, lang: Lang) -> str:
+    """The card or rank of a failure; empty where the log names neither."""
+    if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
+        return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
+    if event.gpu is not None:
+        return word("event_of_gpu", lang, gpu=event.gpu)
+    return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
+
+
+def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
+    """One of the log's failures in a line: what it is, whose, in which phase, what it follows from, how often, where it is read."""
+    event = diagnosis.events[number]
+    parts = [
+        event.exception or event.family,
+        who(event, lang),
+        "" if event.phase == "unknown" else phase(event.phase, lang),
+        word("root", lang) if number == diagnosis.verdict.event else "",
+        "" if event.consequence_of is None else word("event_consequence", lang, index=event.consequence_of + 1),
+        word("event_folded", lang, count=event.count) if event.count > 1 else "",
+        places(event.evidence),
+    ]
+    return comma(lang).join(filter(None, parts))
+
+
+def foreign(diagnosis: Diagnosis) -> Size | None:
+    """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
+    held = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
+    return held if isinstance(held, Size) and held.low >= NEGLIGIBLE else None
+
+
+def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
+    """What the message says of the card, part by part; empty where it prints less than two figures."""
+    sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
+    parts = [
+        ("part_allocated", event.allocated or event.mps_allocated),
+        ("part_asleep", sizes.get("log.asleep")),
+        ("part_unallocated", sizes.get("log.reserved_unallocated", event.reserved_unallocated)),
+        ("part_private", event.private_pools),
+        ("part_not_torch", sizes.get("log.not_torch") or event.other_allocations),
+        ("part_engine", sizes.get("log.engine_in_use")),
+        ("part_foreign", foreign(diagnosis)),
+        ("part_free", event.free),
+        ("part_requested", event.requested),
+    ]
+    said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
+    if len(said) < 3:
+        return ""
+    if (capacity := event.capacity or event.max_allowed) is not None:
+        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(capacity, lang)))
+    return word("on_the_card", lang, parts=semicolon(lang).join(said))
+
+
+#: What the CUDA allocator asks the card for, whatever small tensor needs room.
+BLOCKS = ("2.00 MiB", "20.00 MiB")
+
+
+def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
+    """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
+    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
+    if claim is None:
+        asked = diagnosis.root.requested if diagnosis.root else None
+        return word("request_names_nothing", lang, size=str(asked)) if str(asked) in BLOCKS else ""
+    key = "request_at_least" if claim.at_least else "request_is" if claim.exact and claim.agrees else "request_may_be"
+    also = word("request_also_one", lang) if claim.coincidence == 1 else word("request_also", lang, count=claim.coincidence)
+    alike = [also] if claim.coincidence else []
+    if claim.span is not None:
+        alike.insert(0, word("request_span", lang, low=f"{claim.span[0]:,}", high=f"{claim.span[1]:,}"))
+    return word(
+        key,
+        lang,
+        tensor=claim.tensor.to(lang),
+        numbers=f"{tick}{claim.numbers}{tick}",
+        bytes=f"{claim.bytes:,}",
+        also=bracketed(semicolon(lang).join(alike), lang) if alike else "",
+    )
+
+
+def contradicted(diagnosis: Diagnosis) -> str:
+    """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
+    told = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
+    return str(told) if told in ("below", "above") else ""

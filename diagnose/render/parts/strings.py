@@ -1,0 +1,71 @@
+"""Every text of a diagnosis through one function: to make it harmless, to mask it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from diagnose.adapters.formats.settings import Document
+from diagnose.catalogue import Model
+from diagnose.record import fields, is_record, replace
+from diagnose.units import Size
+
+Item = TypeVar("Item")
+
+#: Values whose texts are ours, or whose characters are counted by offset.
+UNTOUCHED = (Document, Model, Size)
+
+#: Terminal sequences: CSI, OSC and other strings with their terminator, two-character escapes.
+ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]")
+
+#: Characters that move the cursor, hide, or turn the direction of text.
+HARMFUL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
+)
+
+
+def changed(value: Item, change: Callable[[str], str]) -> Item:
+    """The same value with every text in it changed; offsets, figures and the shapes of models stay."""
+    return cast(Item, _changed(value, change))
+
+
+def _changed(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, UNTOUCHED) or value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, tuple):
+        parts = [_changed(part, change) for part in value]
+        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
+    if is_record(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _changed(getattr(value, each.name), change) for each in fields(value)})
+    return value
+
+
+def harmless(text: str) -> str:
+    """A text from a stranger as one can print it: no escapes, no control characters, no change of direction."""
+    if text.isascii() and text.isprintable():
+        return text
+    plain = ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", " ").replace("\t", " ")
+    return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", plain)
+
+
+def visible(text: str) -> str:
+    """A patch to look at or to copy: blanks and tabs stay, so that it applies; what hides, turns or steers is shown as a sign."""
+    return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def escaped(written: str) -> str:
+    """JSON text with what could steer a terminal written as \\u escapes: the same value, safe to look at."""
+    return written if written.isascii() and "\x7f" not in written else HARMFUL.sub(_escape, written)
+
+
+def _escape(sign: re.Match[str]) -> str:
+    return json.dumps(sign[0])[1:-1] if sign[0] != "\x7f" else r"\u007f"  # which JSON leaves as it is
+
+
+def one_line(text: str) -> str:
+    """The same on one line, blanks folded."""
+    return " ".join(harmless(text).split())

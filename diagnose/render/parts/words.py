@@ -1,0 +1,222 @@
+"""The small phrases that every format shares: sizes, places, prices, edits, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import PurePath
+
+from diagnose.facts import Notice, Value, Witness, declared
+from diagnose.phrases import Lang, phrase, same
+from diagnose.plan.rules.remedy import Unsettled
+from diagnose.units import Size, Version, show, told
+
+#: A name of an input that is longer is shown by its last part.
+LONGEST_NAME = 32
+
+#: Wider than this share of its value, a size is shown as a range.
+VAGUE = 0.1
+
+
+def word(key: str, lang: Lang, /, **values: object) -> str:
+    """A phrase of rules/phrases/render.yaml."""
+    return phrase(f"render.{key}").fill(**values).to(lang) if values else _plain(key, lang)
+
+
+@cache
+def _plain(key: str, lang: Lang) -> str:
+    """A phrase without placeholders: a report of thousands of jobs says few of them very often."""
+    return phrase(f"render.{key}").fill().to(lang)
+
+
+def name_of(kind: str, name: str, lang: Lang) -> str:
+    """What people call a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
+    try:
+        return word(f"{kind}_{name}", lang)
+    except KeyError:
+        return name
+
+
+def moment(name: str | None, lang: Lang) -> str:
+    try:
+        return phrase(f"moment.{name}").to(lang)
+    except KeyError:
+        return name or ""
+
+
+def phase(name: str, lang: Lang) -> str:
+    try:
+        return phrase(f"phase.{name}").to(lang)
+    except KeyError:
+        return name
+
+
+def amount(size: Size, lang: Lang = "en") -> str:
+    """A size as people read it: as printed where it was, as a range where it is not known well."""
+    if size.text and not (size.text.endswith(" bytes") and size.bytes >= 2**20):
+        return told(size)
+    if size.high - size.low <= VAGUE * abs(size.bytes):
+        return show(size.bytes)
+    if size.low <= 0 < size.high:
+        return word("at_most", lang, size=show(size.high))
+    low, high = show(size.low), show(size.high)
+    if low.partition(" ")[2] == high.partition(" ")[2]:
+        low = low.partition(" ")[0]
+    return word("range", lang, low=low, high=high)
+
+
+def figure(size: Size) -> str:
+    """A size in one figure, for a column: always the same unit."""
+    return gib(size.bytes)
+
+
+def width(size: Size, lang: Lang) -> str:
+    """Both ends of a size that is known only as a range, in brackets; empty where it is known well."""
+    if size.high - size.low <= VAGUE * abs(size.bytes):
+        return ""
+    return bracketed(amount(Size(size.low, size.high, size.bytes), lang), lang)
+
+
+def gib(count: int) -> str:
+    """Bytes in GiB, unless that would print as nothing."""
+    return f"{count / 2**30:.2f} GiB" if abs(count) >= 2**30 // 100 or not count else show(count)
+
+
+def place(witness: Witness) -> str:
+    """error.log:84, train.yaml:9, or nothing for what stands in no file."""
+    if not witness.line and not witness.key:
+        return ""
+    return f"{short(witness.source)}:{witness.line}" if witness.line else short(witness.source)
+
+
+def short(name: str) -> str:
+    """An input's name as given, or as much of its end as does not fill the line: of a folder's logs the last part alone is the same."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    *folders, last = PurePath(name).parts or (name,)
+    while folders and len(folders[-1]) + 1 + len(last) <= LONGEST_NAME:
+        last = f"{folders.pop()}/{last}"
+    return last
+
+
+def places(evidence: tuple[Witness, ...], most: int = 3) -> str:
+    """Where it is seen, each place once."""
+    seen = list(dict.fromkeys(filter(None, map(place, evidence))))
+    return ", ".join(seen[:most]) + (", …" if len(seen) > most else "")
+
+
+def value_text(value: Value, lang: Lang) -> str:
+    """A fact's value as people read it."""
+    if value is None:
+        return word("unknown", lang)
+    if isinstance(value, bool):
+        return word("enabled" if value else "disabled", lang)
+    if isinstance(value, Size):
+        return amount(value, lang)
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 100_000 else str(value)
+    if isinstance(value, (str, Version)):
+        return str(value)
+    return value.id
+
+
+def meaning(name: str, lang: Lang) -> str:
+    """What a fact or knob means, in a few words."""
+    entry = declared(name)
+    return name if entry is None else entry.zh if lang == "zh" else entry.en
+
+
+def comma(lang: Lang) -> str:
+    return "，" if lang == "zh" else ", "
+
+
+def semicolon(lang: Lang) -> str:
+    return "；" if lang == "zh" else "; "
+
+
+def stop(lang: Lang) -> str:
+    """The end of a sentence, before another."""
+    return "。" if lang == "zh" else ". "
+
+
+def colon(lang: Lang) -> str:
+    return "：" if lang == "zh" else ": "
+
+
+def bracketed(text: str, lang: Lang) -> str:
+    return f"（{text}）" if lang == "zh" else f" ({text})"
+
+
+def sentence(text: str, lang: Lang) -> str:
+    """The text with a capital and a full stop; a key that it begins with stays as it is."""
+    text = text.strip()
+    first = text.split(" ", 1)[0]
+    if lang == "en" and first.isalpha() and first.isascii() and first.islower():
+        text = text[0].upper() + text[1:]
+    return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")
+
+
+#: Files of settings, and files of commands.
+_FILES, _COMMANDS = (".yaml", ".yml", ".json", ".toml"), (".sh", ".bash", ".slurm", ".sbatch", ".bat", ".cmd", ".ps1")
+
+#: How variables of the environment are spelt.
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+
+
+def setting(key: str, value: str, target: str = "") -> str:
+    """A key with its value as `target` writes it: `key: value`, `--key value`, `--key`, `Call(key=value)`; `key=value` in a command."""
+    if key.startswith("-"):
+        return f"{key} {value}".rstrip()
+    if target.endswith((".py", ".ipynb")) and not _VARIABLE.fullmatch(key):
+        return _argument(key, value)
+    if value and (target.endswith(_COMMANDS) or (_VARIABLE.fullmatch(key) and not target.endswith(_FILES))):
+        return f"{key}={value}"
+    return f"{key}: {value}"
+
+
+def _argument(key: str, value: str) -> str:
+    """An argument of a script: `key=value`, `block={"key": value}`, `from_pretrained(key=value)`."""
+    call, dot, rest = key.partition(".")
+    if dot and (call == "from_pretrained" or call[:1].isupper()):
+        return f"{call}({_argument(rest, value)})"
+    first, *inner = key.split(".")
+    for name in reversed(inner):
+        value = f'{{"{name}": {value}}}'
+    return f"{first}={value}"
+
+
+def question(why: str, how: str, lang: Lang) -> str:
+    """What is asked and how it is found out, as one text."""
+    bare = sentence(why, lang).rstrip(".。")
+    return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
+
+
+def lacking(rules: Sequence[Unsettled], lang: Lang) -> str:
+    """Causes that could not be judged, by their titles, and the fact that they lack."""
+    titles = semicolon(lang).join(each.title.to(lang) for each in rules)
+    return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
+
+
+def notice(said: Notice, lang: Lang) -> str:
+    """A notice with its place in front, once."""
+    text = said.message.to(lang)
+    if said.witness is None or not (where := place(said.witness)):
+        return text
+    if said.witness.line and said.witness.column and said.code.startswith("config."):
+        where += f":{said.witness.column}"  # of a config's fault an editor is told line and column
+    for name in dict.fromkeys((said.witness.source, short(said.witness.source))):
+        text = text.removeprefix(f"{name}{colon(lang)}")
+    text = text.removesuffix(phrase("adapters.at", what=same(""), line=said.witness.line, column=said.witness.column).to(lang))
+    return f"{where}{colon(lang)}{text}" if where not in text else text
+
+
+def told_notice(said: Notice, lang: Lang) -> str:
+    """A notice with its level in front."""
+    return f"{level(said, lang)}{colon(lang)}{notice(said, lang)}"
+
+
+def level(notice: Notice, lang: Lang) -> str:
+    return word(f"level_{notice.level}", lang)

@@ -1,0 +1,68 @@
+"""The card as one bar of signs, with what each sign means: readable without colour, in a pipe, on light and dark."""
+
+from __future__ import annotations
+
+from diagnose.diagnosis import Diagnosis
+from diagnose.phrases import Lang
+from diagnose.render.parts import card
+from diagnose.render.parts.layout import Page, cells
+
+#: Black or white on a colour of its own: legible whatever the terminal's background.
+PAINT = {
+    "weights": "97;44",
+    "gradients": "30;46",
+    "optimizer": "97;45",
+    "activations": "30;42",
+    "logits": "30;43",
+    "other": "30;47",
+    "allocated": "97;44",
+    "unexplained": "30;47",
+    "unused": "30;100",
+    "outside": "30;100",
+    "cache": "30;105",
+    "engine": "30;105",
+    "foreign": "30;105",
+    "free": "",
+    "request": "1;97;41",
+}
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Heading, bar and legend; nothing where no card is known."""
+    shown = card.of(diagnosis, lang)
+    if shown is None:
+        return
+    page.heading(card.heading(shown, lang))
+    page.row("  " + line(shown, page.width - 4, page.colour))
+    for each in legend(shown, page.width - 2, lang):
+        page.row("  " + each)
+
+
+def line(shown: card.Card, width: int, colour: bool = False) -> str:
+    """The bar between brackets, of `width` columns in all; what stands behind the closing one does not fit."""
+    room = max(width - 2, 8)
+    edge, at, out = shown.edge_cell(room), 0, "["
+    for part, count in shown.cells(room):
+        for piece in (count,) if edge is None or not at < edge < at + count else (edge - at, at + count - edge):
+            if at == edge:
+                out += "]"
+            out += painted(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
+            at += piece
+    return out + ("]" if edge is None or edge >= room else "")
+
+
+def painted(text: str, style: str) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if style else text
+
+
+def legend(shown: card.Card, width: int, lang: Lang) -> list[str]:
+    """What each sign means and its GiB, as many to a line as there is room for."""
+    lines, used = [""], 0
+    for part in shown.parts:
+        text = f"{card.SIGNS[part.kind]} {part.name(lang)} {card.figure(part)}"
+        if used and used + 2 + cells(text) > width:
+            lines.append("")
+            used = 0
+        lines[-1] += f"  {text}" if used else text
+        used += cells(text) + (2 if used else 0)
+    return lines

@@ -1,0 +1,88 @@
+"""What is shown only when asked: evidence, every failure, the ledger in full, every rule."""
+
+from __future__ import annotations
+
+from diagnose.budget.model.ledger import Ledger, Moment, Term
+from diagnose.decide.verdict import Verdict as Ruling
+from diagnose.diagnosis import Diagnosis
+from diagnose.phrases import Lang
+from diagnose.render.formats import View
+from diagnose.render.parts import failure_text, memory_rows, words
+from diagnose.render.parts.layout import Page
+from diagnose.render.parts.strings import one_line
+from diagnose.render.parts.words import colon, comma, word
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """The parts that the view asks for, after the answer."""
+    if view.verbose and diagnosis.events:
+        page.heading(word("events", lang))
+        failures(page, diagnosis, lang)
+    if view.budget and diagnosis.ledgers:
+        page.heading(word("budget", lang))
+        in_full(page, diagnosis, lang)
+    if view.rules:
+        page.heading(word("rules", lang))
+        every_rule(page, diagnosis, lang)
+
+
+def evidence(page: Page, cause: Ruling) -> None:
+    """The lines that a cause rests on, and where to read more."""
+    for witness in cause.evidence:
+        if place := words.place(witness):
+            page.say(f"{place}  {one_line(witness.text or witness.key)[:200]}", "     ", "       ", "dim")
+    page.say(cause.url, "     ", style="name")
+
+
+def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Every failure of the log, with what follows from what."""
+    for number in range(len(diagnosis.events)):
+        page.say(f"{number + 1}. {failure_text.failure(diagnosis, number, lang)}", "  ", "     ")
+
+
+def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    for ledger in diagnosis.ledgers:
+        room = word("of_usable", lang, usable=words.amount(ledger.usable, lang)) if ledger.usable else ""
+        page.say(memory_rows.on_gpus(ledger, lang) + room, "  ", style="bold")
+        if ledger.beside:
+            others = Moment("beside", ledger.beside)
+            terms(page, f"{word('beside', lang)}{colon(lang)}{words.amount(others.total, lang)}", others, lang)
+        for now in ledger.moments:
+            marks = [word("moment_failing", lang)] if now.name == ledger.failing else []
+            marks += [word("moment_peak", lang)] if now is ledger.peak else []
+            note = words.bracketed(comma(lang).join(marks), lang) if marks else ""
+            terms(page, f"{words.moment(now.name, lang)}{colon(lang)}{words.amount(now.total, lang)}{note}", now, lang)
+        for title, host in on_host(ledger, lang):
+            terms(page, f"{title}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
+
+
+def on_host(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
+    """Host memory: what stays there, and the moments that take more."""
+    title = word("host_memory", lang)
+    stays = [(title, Moment("host", ledger.host.terms))] if ledger.host.terms else []
+    return stays + [(f"{title}{comma(lang)}{words.moment(moment.name, lang)}", moment) for moment in ledger.host.moments]
+
+
+def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:
+    page.say(title, "  ", "    ", "bold")
+    for term in now.terms:
+        page.say(term.name.to(lang) + words.width(term.size, lang), f"    {words.figure(term.size):>10}  ", " " * 16)
+        page.say(formula(term), " " * 16, " " * 18, "dim")
+
+
+def formula(term: Term) -> str:
+    """The formula in symbols and in numbers, and where it is from."""
+    equal = f"{term.symbols} = {term.numbers}" if term.numbers else term.symbols
+    return f"{equal}  [{term.source}]" if term.source else equal
+
+
+def every_rule(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+    """Each rule with the line of it that decided."""
+    for ruling in diagnosis.judgement.all:
+        missing = words.bracketed(word("rule_needs", lang, fact=ruling.missing), lang) if ruling.missing else ""
+        style = "bold" if ruling.outcome in ("fires", "likely") else ""
+        page.say(f"{ruling.rule}{colon(lang)}{word(f'rule_{ruling.outcome}', lang)}{missing}", "  ", "    ", style)
+        page.say(one_line(ruling.deciding), "      ", style="dim")
+    for rule in diagnosis.judgement.faults:
+        page.say(f"{rule.to(lang)}{colon(lang)}{word('rule_crashed', lang)}", "  ", "    ", "note")

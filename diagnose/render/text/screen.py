@@ -1,0 +1,230 @@
+"""One screen of a terminal: why, the card, what to do, what not to do, what else to know.
+
+Verdict, bar, plan and what every remedy saves and costs always stand. What explains them is left out piece by piece, the least
+useful first, until the answer fits; --verbose has it all.
+"""
+
+from __future__ import annotations
+
+from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Notice
+from diagnose.phrases import Lang
+from diagnose.plan.rules.remedy import Remedy
+from diagnose.record import record
+from diagnose.render.formats import PLAIN, View
+from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts.layout import Page, cells, wrap
+from diagnose.render.parts.words import colon, word
+from diagnose.render.text import bar, full_text
+
+#: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
+EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
+
+#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
+LINES, COLUMNS = 25, 80
+
+#: What a full screen does without, the least useful first.
+SPARED = (
+    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
+    *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places"),
+)  # fmt: skip
+
+
+@record
+class Screen:
+    """What is written where, and what it does without."""
+
+    page: Page
+    diagnosis: Diagnosis
+    lang: Lang
+    view: View
+    spared: frozenset[str] = frozenset()
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """Everything where there is room, or was asked for with --top; else as much as fits. A table of what fits is as long as it is."""
+    above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
+    most = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(SPARED)
+    for count in range(most + 1):
+        page.lines = [*above]
+        write(Screen(page, diagnosis, lang, view, frozenset(SPARED[:count])))
+        if len(page.lines) <= room:
+            break
+
+
+def write(screen: Screen) -> None:
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    why(screen)
+    above = len(page.lines)
+    bar.append(page, diagnosis, lang)
+    if "first gap" in screen.spared and page.lines[above:]:
+        del page.lines[above]
+    caveats(screen)
+    full_text.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.spared)
+    outlook_view.append(page, diagnosis, lang, edits=False)
+    remedies(screen)
+    rejected(screen)
+    above = len(page.lines)
+    asked(screen)
+    noted(screen)
+    if page.lines[above:] and page.lines[above - 1]:
+        page.lines.insert(above, "")
+    hint(screen)
+    if "gaps" in screen.spared:
+        page.lines = [line for line in page.lines if line]
+
+
+def why(screen: Screen) -> None:
+    """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
+    diagnosis, lang = screen.diagnosis, screen.lang
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    most = 0 if "places" in screen.spared else 1 if "second place" in screen.spared else 2
+    share, size = (name not in screen.spared for name in ("shares", "figures of causes"))
+    failed = failure_text.seen_at(diagnosis)
+    seen = [tuple(each for each in cause.evidence if words.place(each) != failed)[:most] for cause in leading]
+    said = failure_text.in_short(leading, lang, [words.places(where) for where in seen], share, size)
+    if said:
+        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(said, lang)}")
+    elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+        screen.page.say(failure_text.no_cause(diagnosis, lang))
+
+
+def caveats(screen: Screen) -> None:
+    """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    ledger = memory_rows.leading(diagnosis)
+    now = memory_rows.told_of(ledger)
+    if ledger is None or now is None or failure_text.on_host(diagnosis):
+        return
+    doubt = memory_rows.doubt(diagnosis, lang)
+    page.say(doubt, "  ", style="note")
+    if ledger.failing and memory_rows.comes_later(ledger, now) and (memory_rows.overflows(ledger) or not doubt):
+        page.say(memory_rows.peak(ledger, now, lang), "  ", style="note")
+    page.say(memory_rows.gaps(ledger, lang) if now.terms else "", "  ", style="note")
+
+
+def remedies(screen: Screen) -> None:
+    """The plan's steps with their edits; then others, until so many are shown as were asked for."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    outcome, plan = diagnosis.outcome, diagnosis.outcome.plan
+    known = {remedy.id: remedy for remedy in outcome.remedies}
+    steps = plan.steps if plan is not None else ()
+    others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
+    if plan is not None and steps:
+        page.heading(advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang))
+    elif others:
+        page.heading(word("remedies_only", lang))
+    for number, step in enumerate(steps, 1):
+        remedy = known.get(step)
+        if remedy is None:
+            page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
+            continue
+        page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice_text.worth(remedy, lang, alone=False)}", "  ", "     ")
+        changes(screen, remedy)
+        reasons(screen, remedy, "reasons of steps")
+    if plan is not None:
+        full_text.edits(page, diagnosis, advice_text.beside(plan, known)[0], (), lang, "     ")
+        page.say(advice_text.remark(plan, lang), "  ", style="note")
+        page.say(advice_text.climb(plan, diagnosis, lang) if steps and "climb" not in screen.spared else "", "  ", "    ")
+    for number, remedy in enumerate(others):
+        lead = word("instead", lang) if steps else f"{number + 1}. "
+        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.worth(remedy, lang)}", f"  {lead}", "     ")
+        if "edits of others" not in screen.spared:
+            changes(screen, remedy)
+        reasons(screen, remedy, "reasons of others")
+
+
+def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
+    """The first edits of a remedy, how many more there are, and its command."""
+    page, lang = screen.page, screen.lang
+    shown = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
+    full_text.edits(page, screen.diagnosis, shown[:-1], (), lang, indent)
+    for change in shown[-1:]:
+        left = len(remedy.edits) - len(shown)
+        more = words.bracketed(word("more_edits", lang, count=left), lang) if left else ""
+        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{more}", indent, indent + "  ", "edit")
+    full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
+    page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
+
+
+def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
+    """What is to be done, where there is no edit, no command and no figure to say."""
+    if name in screen.spared:
+        return
+    screen.page.say(advice_text.instruction(remedy, screen.diagnosis, screen.lang), indent)
+
+
+def rejected(screen: Screen) -> None:
+    """What people would advise and what would not help here, each with its reason."""
+    most = REJECTED - sum(name in screen.spared for name in ("third rejected", "second rejected", "rejected"))
+    said = advice_text.refusals(advice_text.telling(screen.diagnosis.outcome.rejected), screen.lang)
+    full_text.not_here(screen.page, said[:most], screen.lang)
+
+
+def asked(screen: Screen) -> None:
+    """The most useful question, unless the plan surely works."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    questions, plan = diagnosis.outcome.questions, diagnosis.outcome.plan
+    if (
+        not questions
+        or (plan is not None and plan.fits in advice_text.FITTING)
+        or (diagnosis.asked == "check" and diagnosis.exit_status == 0)
+    ):
+        return
+    first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
+    if "question" in screen.spared:
+        return
+    if "why ask" in screen.spared:
+        short = f"{title}{words.meaning(first.fact, lang)}{colon(lang)}"
+        if cells(short + first.set) <= page.width:
+            page.say(short + first.set)
+        else:
+            page.say(short.rstrip(), "", "  ")
+            page.say(first.set, "  ", "    ", style="edit")
+        return
+    how = "" if "how" in screen.spared else first.how.to(lang)
+    page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
+    page.say(first.set, "  ", "    ", style="edit")
+
+
+def noted(screen: Screen) -> None:
+    """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    said = notes(diagnosis, lang)
+    most = 1 if "second note" in screen.spared else NOTES
+    for notice in said[:most]:
+        if notice.level == "error" or "rest of notes" not in screen.spared:
+            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.spared)
+        else:
+            page.say(wrap(words.told_notice(notice, lang), page.width - 2)[0] + " …", style="note")
+    if len(said) > most:
+        page.say(word("more_notices", lang, count=len(said) - most), style="dim")
+
+
+def notes(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
+    """The notices that a screen is to show, the weightiest first."""
+    plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
+    corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
+    said = [
+        each
+        for each in failure_text.weighty(diagnosis)
+        if each.level == "error" or not (about(each, corrected) or failure_text.told(each.message.to(lang), headline))
+    ]
+    return sorted(said, key=lambda notice: notice.level != "error")
+
+
+def about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
+    """Whether a notice is about one of these keys of a file: where the plan corrects it, the plan has said so."""
+    return notice.witness is not None and (notice.witness.source, notice.witness.key) in keys
+
+
+def hint(screen: Screen) -> None:
+    """How to see more, and what to do with the plan."""
+    page, diagnosis = screen.page, screen.diagnosis
+    if not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
+        return
+    if "last gap" not in screen.spared:
+        page.gap()
+    patch = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
+    page.say(word("more_detail_patch" if patch else "more_detail", screen.lang), style="dim")

@@ -1,0 +1,49 @@
+"""What a stream shows: in colour or not, and how wide."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from diagnose.render.formats import View
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+#: Lines longer than this are hard to read, shorter ones hold nothing, whatever the terminal.
+WIDEST, NARROWEST = 110, 40
+
+
+def view(out: TextIO | None, top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
+    """The view of a stream; 80 columns where it is no terminal and COLUMNS does not say."""
+    return View(min(max(columns(out), NARROWEST), WIDEST), colourful(out), max(top, 0), verbose, budget, rules)
+
+
+def colourful(out: TextIO | None) -> bool:
+    """Colour only on a terminal that wants it, or where FORCE_COLOR asks for it (a pager, a CI's log); NO_COLOR has the last word."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR", "")
+    return forced != "0" and (bool(forced) or (terminal(out) and os.environ.get("TERM") != "dumb"))
+
+
+def terminal(out: TextIO | None) -> bool:
+    """Whether somebody sits there; what stands in for a stream (a notebook's, a test's) need not know the question."""
+    try:
+        return out is not None and out.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def columns(out: TextIO | None) -> int:
+    """What COLUMNS says, else the width of the terminal.
+
+    (The shutil that could tell brings three compressors along.)
+    """
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdigit() and int(told[:6]) > 0:
+        return int(told[:6])
+    try:
+        return os.get_terminal_size(out.fileno() if out is not None else -1).columns or 80
+    except (AttributeError, OSError, ValueError):
+        return 80

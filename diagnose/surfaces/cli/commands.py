@@ -1,0 +1,283 @@
+"""The command line as typer sees it: one function per command; what it does is imported inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NoReturn, TypeAlias
+
+import typer
+
+from diagnose.surfaces.cli import usage
+from diagnose.surfaces.cli.command_line import WORDS
+from diagnose.surfaces.term.console import guarded, help_text, language, say
+
+#: What a shell may complete a beginning to; None: files.
+Complete: TypeAlias = Callable[[str], list[str]] | None
+
+
+def cards(begun: str) -> list[str]:
+    """The names of cards that a shell may complete to."""
+    from diagnose.catalogue.cards import card_names
+
+    return [name for name in card_names() if name.startswith(begun)]
+
+
+def known_rules(begun: str) -> list[str]:
+    """The rules, causes and remedies that a shell may complete to."""
+    from diagnose.manual import rule_shelf
+
+    return sorted(name for name in rule_shelf.shelf([]).names() if name.startswith(begun))
+
+
+def groupings(begun: str) -> list[str]:
+    """What failures can be grouped by, that a shell may complete to."""
+    from diagnose.cluster.report.failure_groups import BY
+
+    return [name for name in BY if name.startswith(begun)]
+
+
+def _argument(name: str, metavar: str, complete: Complete = None) -> typer.models.ArgumentInfo:
+    info: typer.models.ArgumentInfo = typer.Argument(help=help_text(name), metavar=metavar, show_default=False, autocompletion=complete)
+    return info
+
+
+def _option(name: str, *flags: str, metavar: str | None = None, complete: Complete = None, **more: Any) -> typer.models.OptionInfo:
+    info: typer.models.OptionInfo = typer.Option(*flags, help=help_text(name), metavar=metavar, autocompletion=complete, **more)
+    return info
+
+
+def _number(name: str, flag: str, *flags: str, low: int | None = None, high: int | None = None) -> typer.models.OptionInfo:
+    metavar = "N" if low is None else f"{low}..{high}"
+    return _option(name, flag, *flags, metavar=metavar, parser=usage.number(flag, int, low, high))
+
+
+def _word(name: str, flag: str, words: Sequence[str]) -> typer.models.OptionInfo:
+    def begun(text: str) -> list[str]:
+        return [word for word in words if word.startswith(text)]
+
+    return _option(name, flag, metavar="|".join(words), complete=begun, parser=usage.one_of(flag, words))
+
+
+Logs = Annotated[list[str] | None, _argument("log", "LOG")]
+Files = Annotated[list[str] | None, _argument("config_file", "FILE")]
+Paths = Annotated[list[str], _argument("jobs_path", "PATH")]
+Folders = Annotated[list[str] | None, _argument("folders", "DIR")]
+Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
+Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
+Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
+Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
+Gpus = Annotated[int | None, _number("gpus", "--gpus")]
+Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
+Form = Annotated[str, _word("format", "--format", WORDS["format"])]
+Lang = Annotated[str | None, _word("lang", "--lang", WORDS["language"])]
+Top = Annotated[int, _number("top", "--top")]
+Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
+All = Annotated[bool, _option("explain_all", "--explain-all")]
+Budget = Annotated[bool, _option("explain_budget", "--explain-budget")]
+Patch = Annotated[str | None, _option("patch", "--patch", metavar="FILE|-")]
+Apply = Annotated[bool, _option("apply", "--apply")]
+Rules = Annotated[list[str] | None, _option("rules_dir", "--rules", metavar="DIR")]
+Redact = Annotated[bool | None, _option("redact", "--redact/--no-redact")]
+Strict = Annotated[bool, _option("strict", "--strict")]
+Snapshot = Annotated[str | None, _option("snapshot", "--snapshot", metavar="FILE")]
+Trial = Annotated[bool, _option("trial", "--trial")]
+Jobs = Annotated[int | None, _number("jobs", "--jobs", "-j")]
+Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
+Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
+Store = Annotated[str | None, _option("store", "--store", metavar="FILE")]
+Out = Annotated[str | None, _option("out", "--out", metavar="FILE")]
+Engine = Annotated[str, _word("engine", "--engine", ("local", "ray"))]
+RayAddress = Annotated[str | None, _option("ray_address", "--ray-address", metavar="ADDRESS")]
+Watch = Annotated[bool, _option("watch", "--watch")]
+Notify = Annotated[str | None, _option("notify", "--notify", metavar="URL")]
+Since = Annotated[str | None, _option("since", "--since", metavar="TIME")]
+GroupBy = Annotated[str, _option("group_by", "--group-by", metavar="WHAT", complete=groupings)]
+FailOn = Annotated[list[str] | None, _option("fail_on", "--fail-on", metavar="CONDITION")]
+Pattern = Annotated[str | None, _option("job_pattern", "--job-pattern", metavar="PATTERN")]
+Host = Annotated[str, _option("host", "--host", metavar="NAME")]
+Port = Annotated[int, _number("port", "--port", low=0, high=65535)]
+Workers = Annotated[int | None, _number("workers", "--workers", low=1, high=256)]
+Size = Annotated[int, _number("max_mib", "--max-mib", low=1, high=1024)]
+Seconds = Annotated[float, _option("timeout", "--timeout", metavar="SECONDS", parser=usage.number("--timeout", float, 0.1, 3600))]
+Queue = Annotated[int, _number("queue", "--queue", low=1, high=100_000)]
+PerClient = Annotated[int, _number("per_client", "--per-client", low=1, high=100_000)]
+Masked = Annotated[bool, _option("masked", "--redact/--no-redact")]
+Command = Annotated[list[str], _argument("run_command", "CMD...")]
+Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
+Http = Annotated[bool, _option("http", "--http")]
+Hooks = Annotated[bool, _option("webhooks", "--http")]
+Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
+
+app = typer.Typer(cls=usage.Commands, help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+rules_app = typer.Typer(cls=usage.Commands, help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rules_app, name="rules")
+bot_app = typer.Typer(cls=usage.Commands, help=help_text("bot"), no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bot_app, name="bot")
+
+
+@app.command(help=help_text("explain"))
+def explain(
+    log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
+    strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.term import answer_command
+
+    options = plain(locals())
+    _end(lang, lambda: answer_command.explain(log or (), *answer_command.parted(options)))
+
+
+@app.command(help=help_text("check"))
+def check(
+    file: Files = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
+    strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.term import answer_command
+
+    options = plain(locals())
+    _end(lang, lambda: answer_command.check(file or (), *answer_command.parted(options)))
+
+
+@app.command(help=help_text("facts"))
+def facts(
+    log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = "text", lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.term import answer_command
+
+    options = plain(locals())
+    _end(lang, lambda: answer_command.facts(log or (), *answer_command.parted(options)))
+
+
+@app.command(help=help_text("run"), context_settings={"allow_interspersed_args": False})
+def run(
+    command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
+    budget: Budget = False, rules: Rules = None, redact: Redact = None, snapshot: Snapshot = None,
+) -> None:  # fmt: skip
+    options = plain({name: value for name, value in locals().items() if name != "command"})
+    from diagnose.surfaces.run import run_command as surface
+
+    raise typer.Exit(surface.run(command, options))
+
+
+@app.command(help=help_text("triage"))
+def triage(
+    path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: Form = "text", lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
+    jobs: Jobs = None, export: Export = None, store: Store = None, out: Out = None, engine: Engine = "local",
+    ray_address: RayAddress = None, watch: Watch = False, notify: Notify = None, since: Since = None, group_by: GroupBy = "fingerprint",
+    fail_on: FailOn = None, job_pattern: Pattern = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose import workers
+    from diagnose.cluster import PRELOADED
+    from diagnose.record import fields
+
+    if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
+        workers.warm(PRELOADED)  # while the modules are loaded that find them
+    from diagnose.surfaces.term import answer_command
+    from diagnose.surfaces.term.triage_command import How, triage
+
+    how = How(**{each.name: options[each.name] for each in fields(How) if options[each.name] is not None})
+    _end(lang, lambda: triage(path, *answer_command.parted(options), how))
+
+
+@app.command(help=help_text("serve"))
+def serve(
+    host: Host = "127.0.0.1", port: Port = 8080, workers: Workers = None, max_mib: Size = 16, timeout: Seconds = 20.0,
+    queue: Queue = 128, per_client: PerClient = 64, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.server.serve_command import Served, serve
+
+    _end(lang, lambda: serve(Served(**options)))
+
+
+@app.command(help=help_text("mcp"))
+def mcp(
+    http: Http = False, host: Host = "127.0.0.1", port: Port = 8081, timeout: Seconds = 60.0, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.server.mcp_server import Spoken, speak_mcp
+
+    _end(lang, lambda: speak_mcp(Spoken(**options)))
+
+
+@bot_app.command("slack", help=help_text("bot_slack"))
+def bot_slack(
+    http: Hooks = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0,
+    max_mib: Attached = 16, redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.bots.bot_command import Asked, bot
+
+    _end(lang, lambda: bot(Asked("slack", **options)))
+
+
+@bot_app.command("feishu", help=help_text("bot_feishu"))
+def bot_feishu(
+    host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
+    redact: Masked = True, lang: Lang = None,
+) -> None:  # fmt: skip
+    options = plain(locals())
+    from diagnose.surfaces.bots.bot_command import Asked, bot
+
+    _end(lang, lambda: bot(Asked("feishu", http=True, **options)))
+
+
+@app.command(help=help_text("schema"))
+def schema() -> None:
+    from diagnose.typed import schema
+
+    _end(None, lambda: say(schema()))
+
+
+@rules_app.command("list", help=help_text("rules_list"))
+def rules_list(folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import listing
+
+    _end(lang, lambda: listing(folder or (), language(lang)))
+
+
+@rules_app.command("show", help=help_text("rules_show"))
+def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import show
+
+    _end(lang, lambda: show(name, folder or (), language(lang)))
+
+
+@rules_app.command("check", help=help_text("rules_check"))
+def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import check
+
+    _end(lang, lambda: check([*(folder or ()), *(rules or ())], language(lang)))
+
+
+@rules_app.command("docs", help=help_text("rules_docs"))
+def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import docs
+
+    _end(lang, lambda: docs(output, folder or (), language(lang)))
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, _option("version", "--version")] = False) -> None:
+    if version:
+        from diagnose.version import __version__
+
+        _end(None, lambda: say(f"oomdoctor {__version__}"))
+
+
+def plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as the commands take them: in the language of the locale where none was asked for."""
+    return {**options, "lang": language(options.get("lang"))}
+
+
+def _end(lang: str | None, work: Callable[[], int | None]) -> NoReturn:
+    """Do the work of a command and leave with its exit status."""
+    raise typer.Exit(guarded(language(lang), work))

@@ -1,0 +1,118 @@
+"""What typer would say of a mistake on the command line, said as every other complaint: one sentence, with what was probably meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperGroup
+
+from diagnose.errors import UserError
+from diagnose.surfaces.term.console import guarded, language, trouble
+
+Number = TypeVar("Number", int, float)
+
+
+class Commands(TyperGroup):
+    """A group of commands that knows which one a misspelt word was meant to be."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands and not ctx.resilient_parsing:  # a shell that completes is told nothing
+            raise unknown("no_such_command", args[0], self.commands, ctx.command_path)
+        return super().resolve_command(ctx, args)
+
+
+def number(flag: str, kind: type[Number], low: Number | None = None, high: Number | None = None) -> Callable[[str], Number]:
+    """What reads the value of an option that takes a number. It raises UserError for what is none, or out of bounds."""
+
+    def read(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is not None and (low is None or value >= low) and (high is None or value <= high):
+            return value
+        if low is None:
+            raise trouble("takes_whole", flag=flag, text=repr(text))
+        raise trouble("takes_between", flag=flag, low=low, high=high, text=repr(text))
+
+    return read
+
+
+def one_of(flag: str, words: Sequence[str]) -> Callable[[str], str]:
+    """What reads the value of an option that takes one of a few words. It raises UserError for any other."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            near = nearest(text, words)
+            raise trouble("takes_word", hint="did_you_mean" if near else "", flag=flag, words=", ".join(words), text=repr(text), near=near)
+        return text
+
+    return read
+
+
+def answered(app: typer.Typer) -> int:
+    """The exit status of the command that the command line names; 2, after a sentence, where typer does not understand it."""
+    return guarded(language(spoken(sys.argv[1:])), lambda: run(app))
+
+
+def run(app: typer.Typer) -> int:
+    """The same. Raises UserError for what is not understood."""
+    try:
+        return int(app(prog_name="oomdoctor", standalone_mode=False) or 0)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
+            return 2
+        if (said := user_error(error)) is None:
+            raise
+        raise said from error
+
+
+def user_error(error: Exception) -> UserError | None:
+    """What a usage error of typer comes to; None for any other. Releases of typer keep these classes, which are click's, in different
+    places, so they are known by name.
+    """
+    context: Any = getattr(error, "ctx", None)
+    command = context.command_path if context else "oomdoctor"
+    name = str(getattr(error, "option_name", ""))
+    match type(error).__name__:
+        case "NoSuchOption":
+            flags = [flag for each in context.command.params for flag in (*each.opts, *each.secondary_opts)]
+            return unknown("no_such_option", name, [*flags, *context.help_option_names], command)
+        case "MissingParameter":
+            return trouble("missing", hint="see_help", name=error.param.metavar, command=command)  # type: ignore[attr-defined]
+        case "BadOptionUsage":
+            given = any(word.startswith(f"{name}=") for word in sys.argv)
+            return trouble("takes_nothing" if given else "takes_something", name=name)
+        case "UsageError":
+            return trouble("too_many_words", hint="see_help", command=command)
+    return None
+
+
+def unknown(key: str, name: str, known: Iterable[str], command: str) -> UserError:
+    """The complaint that a command has nothing of that name."""
+    near = nearest(name, known)
+    return trouble(key, hint="did_you_mean" if near else "see_help", name=name, near=near, command=command)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that this one is a slip of, else nothing. Dashes in front do not make two options alike."""
+    import difflib  # only a mistake needs it
+
+    bare = {each.lstrip("-"): each for each in known}
+    return bare[found[0]] if (found := difflib.get_close_matches(word.lstrip("-"), list(bare), 1)) else ""
+
+
+def spoken(words: Sequence[str]) -> str | None:
+    """The language that the words ask for, where they cannot be understood as a whole."""
+    for word, following in pairwise([*words, ""]):
+        asked = following if word == "--lang" else word.removeprefix("--lang=")
+        if word.startswith("--lang") and asked in ("en", "zh"):
+            return asked
+    return None

@@ -1,0 +1,220 @@
+"""The web application: a JSON API with its own OpenAPI description, and the page of `serve_page.py`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from diagnose.errors import UserError
+from diagnose.phrases import phrase
+from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server.remote_answer import Answer, Question
+from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, understood
+from diagnose.surfaces.server.serve_limits import PROBLEM, RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
+from diagnose.surfaces.server.serve_page import add_page, empty
+from diagnose.surfaces.server.typed_answers import Article, Rule
+from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
+from diagnose.typed import Report
+from diagnose.version import __version__
+
+if TYPE_CHECKING:
+    from diagnose.phrases import Lang
+
+REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
+
+#: What the statuses of a question mean, for the description.
+STATUSES = {
+    400: "The request ended before its body did.",
+    408: "The body did not arrive in time.",
+    413: "The request is too large; it is refused before it is read.",
+    415: "The body is of another type.",
+    422: "The body is not what this address takes, an option names nothing that is known, or the diagnosis took too long.",
+    429: "Too many requests of one address are being answered.",
+    500: "A mistake of ours.",
+    503: "Too many requests are waiting.",
+}
+
+
+class Health(BaseModel):
+    """The server is up; how many questions are being answered or wait."""
+
+    model_config = ConfigDict(extra="forbid")
+    status: str
+    version: str
+    asked: int
+
+
+class Fault(BaseModel):
+    """RFC 9457."""
+
+    model_config = ConfigDict(title="Problem", extra="forbid")
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+SHAPES: tuple[type[BaseModel], ...] = (ToExplain, ToCheck, Report, Rule, Article, Health, Fault)
+
+Asks = Callable[[Question], Awaitable[Answer]]
+Tongue = Annotated[str, Query(alias="lang", description="en or zh; else Accept-Language decides.", max_length=20)]
+
+
+def application(crew: Crew, limits: Limits, redact: bool = True, ready: Callable[[], None] = lambda: None) -> Gate:
+    """The whole application. `ready` is called when its processes are."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        await crew.start()
+        ready()
+        try:
+            yield
+        finally:
+            crew.close()
+
+    pages: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None, "redirect_slashes": False}  # no others than declared
+    app = FastAPI(title="oomdoctor", version=__version__, lifespan=life, **pages)
+
+    async def ask(question: Question) -> Answer:
+        """The answer of a worker. Raises Refused for whatever keeps it from being one."""
+        try:
+            reply = await crew.answer(question)
+        except Overloaded as full:
+            raise Refused(503, "too_busy", seconds=RETRY) from full
+        except Stopped as late:
+            raise Refused(422, "took_too_long", seconds=f"{crew.seconds:g}") from late
+        except Lost as lost:
+            print(f"oomdoctor: {lost}", file=sys.stderr)
+            raise Refused(500, "internal") from lost
+        return reply
+
+    _add_api(app, ask, crew, redact)
+    add_page(app, ask, redact, limits)
+    _add_problems(app)
+    return Gate(app, limits, empty)
+
+
+def language(request: Request) -> Lang:
+    return language_of(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
+
+
+def is_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _add_api(app: FastAPI, ask: Asks, crew: Crew, redact: bool) -> None:
+    async def reported(request: Request, shape: type[ToCheck]) -> Response:
+        if not is_json(request):
+            raise Refused(415, "wrong_type", wanted="application/json")
+        answer = await ask(understood(shape, await request.body()).question(language(request), redact))
+        if answer.wrong:
+            return fault(422, answer.wrong)
+        return Response(answer.data, media_type="application/json")
+
+    @app.post("/api/explain", **_described("explain", "ToExplain", "Diagnose one failed job."))
+    async def explain(request: Request) -> Response:
+        return await reported(request, ToExplain)
+
+    @app.post("/api/check", **_described("check", "ToCheck", "Before a run: will it fit?"))
+    async def check(request: Request) -> Response:
+        return await reported(request, ToCheck)
+
+    @app.get("/api/rules", response_model=list[Rule], operation_id="rules", summary="Every rule.")
+    def rules(request: Request, _lang: Tongue = "") -> Any:
+        return remote_answer.rules(language(request))
+
+    @app.get(
+        "/api/rules/{id}",
+        response_model=Article,
+        operation_id="rule",
+        summary="What the manual says of a rule, or of every rule of a cause or remedy.",
+        responses={404: _problem("No rule, cause or remedy is called that.")},
+    )
+    def rule(request: Request, id: str, _lang: Tongue = "") -> Any:
+        try:
+            return remote_answer.article(id, language(request))
+        except UserError as trouble:
+            return fault(404, trouble.to(language(request)))
+
+    @app.get("/healthz", response_model=Health, operation_id="health", summary="Whether the server is up.")
+    def health() -> Any:
+        return {"status": "ok", "version": __version__, "asked": crew.asked}
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def openapi() -> Any:
+        return description(app)
+
+
+def _described(name: str, shape: str, summary: str) -> dict[str, Any]:
+    """How a POST describes itself. The body is read by pydantic, not by the framework."""
+    body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}}
+    return {
+        "operation_id": name,
+        "summary": summary,
+        "openapi_extra": {"requestBody": body},
+        "response_class": Response,
+        "responses": {
+            200: {"description": "The report; `oomdoctor schema` prints its schema.", "content": REPORT},
+            **{status: _problem(why) for status, why in STATUSES.items()},
+        },
+    }
+
+
+def _problem(why: str) -> dict[str, Any]:
+    return {"description": why, "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Fault"}}}}
+
+
+def description(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        _, held = models_json_schema([(shape, "validation") for shape in SHAPES], ref_template="#/components/schemas/{model}")
+        made.setdefault("components", {}).setdefault("schemas", {}).update(held["$defs"])
+        for path in made["paths"].values():
+            for operation in path.values():
+                if "422" in operation["responses"] and PROBLEM not in operation["responses"]["422"]["content"]:
+                    operation["responses"]["422"] = _problem("A parameter is not understood.")
+        for unused in ("HTTPValidationError", "ValidationError"):
+            made["components"]["schemas"].pop(unused, None)
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+# -- problems
+
+
+def fault(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    what: Problem = problem(status, detail)
+    return JSONResponse(what, status, {**retry(status), **(headers or {})}, media_type=PROBLEM)
+
+
+def _add_problems(app: FastAPI) -> None:
+    @app.exception_handler(Refused)
+    async def refused(request: Request, refusal: Refused) -> Response:
+        return fault(refusal.status, refusal.detail(language(request)))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        why = "; ".join(str(each["msg"])[:200] for each in error.errors()[:5])
+        return fault(422, phrase("remote.not_understood", why=why).to(language(request)))
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> Response:
+        known = {404: "no_such_page", 405: "no_such_method"}.get(error.status_code)
+        detail = phrase(f"remote.{known}", method=request.method[:20]).to(language(request)) if known else str(error.detail)
+        return fault(error.status_code, detail, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def ours(request: Request, error: Exception) -> Response:  # noqa: ARG001 - uvicorn prints it
+        return fault(500, phrase("remote.internal").to(language(request)))

@@ -1,0 +1,159 @@
+"""A few worker processes that answer questions: a bounded queue, a time limit for each question, and a new process after a bad one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import TypeAlias
+
+from diagnose import workers
+from diagnose.surfaces.server.remote_answer import Answer, Question
+from diagnose.workers import START
+from diagnose.workers import Lost as Lost
+from diagnose.workers import Stopped as Stopped
+
+#: Questions after which a process is replaced, so that nothing that a stranger wrote is held for long.
+LIFE = 1000
+#: Bytes of address space of one process (POSIX): more is no diagnosis.
+MEMORY = 4 << 30
+#: Seconds that a question waits for its turn at most.
+PATIENCE = 60.0
+
+#: What every process needs, loaded once where processes are forked from one that has it.
+PRELOADED = [
+    __name__,
+    "diagnose.explain",
+    "diagnose.plan.outlook.frontier",
+    "diagnose.render.data.report_json",
+    "diagnose.render.markup.html",
+    "diagnose.render.markup.markdown",
+    "diagnose.render.parts.redaction",
+]
+
+Reply: TypeAlias = "Answer | str"
+
+
+class Overloaded(Exception):
+    """As many questions wait as may."""
+
+
+class Worker(workers.Worker):
+    """A process that answers a number of questions."""
+
+    def __init__(self) -> None:
+        super().__init__(work, preload=PRELOADED)
+        self.left = LIFE
+
+    def ask(self, asked: object, seconds: float) -> Reply:
+        """The answer. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
+        self.left -= 1
+        reply: Reply = super().ask(asked, seconds)
+        return reply
+
+
+def work(pipe: Connection) -> None:
+    """The life of a process: questions in, answers out, until the other end is gone."""
+    workers.confine(MEMORY)
+    from diagnose.surfaces.server.remote_answer import answered
+
+    answered(Question(logs=(("", workers.PRACTICE),), form="markdown"))
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        pipe.send("ready")
+        while True:
+            asked = pipe.recv()
+            try:
+                reply: Reply = answered(asked)
+            except Exception as error:  # a mistake of ours, or no memory left
+                reply = f"{type(error).__name__}: {error}"[:300]
+            pipe.send(reply)
+
+
+class Crew:
+    """`workers` processes behind a queue of at most `most` questions, each answered within `seconds` or not at all."""
+
+    def __init__(self, workers: int = 2, seconds: float = 20.0, most: int = 128) -> None:
+        self.seconds, self.most, self.asked, self.patience = seconds, most, 0, PATIENCE
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="oomdoctor")
+        self._size = workers
+        self._mine = threading.local()  # a thread has a process
+        self._lock = threading.Lock()
+        self._all: list[Worker] = []
+        self._closed = False
+
+    async def start(self) -> None:
+        """Have every process ready before the first question."""
+        loop = asyncio.get_running_loop()
+        gate = threading.Barrier(self._size)
+        await asyncio.gather(*(loop.run_in_executor(self._threads, self._ready, gate) for _ in range(self._size)))
+
+    async def answer(self, asked: Question) -> Answer:
+        """Raises Overloaded, Stopped or Lost."""
+        if self.asked >= self.most:
+            raise Overloaded
+        self.asked += 1
+        future = self._threads.submit(self._answer, asked)
+        try:
+            waiting = asyncio.wrap_future(future)
+            await asyncio.wait({waiting}, timeout=self.patience)
+            if not waiting.done() and future.cancel():  # only what was not begun can be
+                raise Overloaded
+            reply = await waiting
+        finally:
+            future.cancel()
+            self.asked -= 1
+        if isinstance(reply, str):
+            raise Lost(reply)
+        return reply
+
+    def close(self) -> None:
+        """End every process; questions that wait are not answered."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for worker in self._all:
+                worker.process.kill()
+        self._threads.shutdown(wait=True)
+        with self._lock:
+            for worker in self._all:
+                worker.end()
+            self._all.clear()
+
+    # -- in the threads
+
+    def _ready(self, gate: threading.Barrier) -> None:
+        gate.wait(START)  # a thread waits here, so that every other one gets its turn
+        self._worker()
+
+    def _worker(self) -> Worker:
+        held: Worker | None = getattr(self._mine, "worker", None)
+        if held is None or held.left <= 0:
+            if held is not None:
+                self._drop(held)
+            held = Worker()
+            with self._lock:
+                self._all.append(held)
+            self._mine.worker = held
+        return held
+
+    def _drop(self, worker: Worker) -> None:
+        self._mine.worker = None
+        with self._lock:
+            if worker in self._all:
+                self._all.remove(worker)
+        worker.end()
+
+    def _answer(self, asked: Question) -> Reply:
+        if self._closed:
+            raise Lost("closing")
+        worker = self._worker()
+        try:
+            return worker.ask(asked, self.seconds)
+        except Stopped:
+            self._drop(worker)
+            raise
+        except (EOFError, OSError) as error:
+            self._drop(worker)
+            raise Lost("a worker process died") from error

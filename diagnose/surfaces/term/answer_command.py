@@ -1,0 +1,160 @@
+"""The commands that answer about one job: explain, check, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diagnose.phrases import Lang
+from diagnose.record import fields, record, replace
+from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
+from diagnose.surfaces.term.console import trouble
+
+if TYPE_CHECKING:
+    from diagnose.diagnosis import Diagnosis
+
+
+#: Formats that are made to be handed on, those that mean a diagnosis, and those that a diff can follow.
+SHARED = ("markdown", "html", "sarif")
+OF_A_JOB = ("html", "sarif")
+READABLE = ("text", "markdown")
+
+
+@record
+class Asked:
+    """What a diagnosis is made from, as written on the command line."""
+
+    configs: Sequence[str] = ()
+    model: str | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+    set: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    trial: bool = False
+    snapshot: str | None = None
+
+    def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
+        """The keyword arguments of `explain` and `check` that it means: without `trial` and `snapshot`, which only `explain` takes."""
+        return {
+            "configs": path_arguments.configs(self.configs, logs),
+            "model": path_arguments.model(self.model),
+            "gpu": self.gpu,
+            "gpus": self.gpus,
+            "set": path_arguments.settings(self.set),
+            "rules": [Path(folder) for folder in self.rules],
+        }
+
+
+@record
+class Shown:
+    """How it is printed, and what is written besides."""
+
+    format: str = "text"
+    lang: Lang = "en"
+    top: int = 3
+    verbose: bool = False
+    every_rule: bool = False
+    budget: bool = False
+    redact: bool | None = None
+    strict: bool = False
+    patch: str | None = None
+    apply: bool = False
+
+    def masked(self, diagnosis: Diagnosis) -> Diagnosis:
+        """The diagnosis as it may leave: what is made for other people's eyes is masked unless told otherwise."""
+        if not (self.format in SHARED if self.redact is None else self.redact):
+            return diagnosis
+        from diagnose.render.parts import redaction as redact
+
+        return redact.diagnosis(diagnosis)
+
+
+def parted(values: Mapping[str, Any]) -> tuple[Asked, Shown]:
+    """Options by name, sorted into what is asked and how it is shown; those that are None are left out."""
+    given = {name: value for name, value in values.items() if value is not None}
+    asked = {each.name: given[each.name] for each in fields(Asked) if each.name in given}
+    shown = {each.name: given[each.name] for each in fields(Shown) if each.name in given}
+    return Asked(**asked), Shown(**shown)
+
+
+def explain(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
+    """Diagnose one job and print the answer; the exit status of the contract."""
+    from diagnose.pipeline import explain
+
+    ready(shown)
+    given = path_arguments.logs(logs) if logs or not asked.snapshot else []
+    quick_preview.say(given, asked, shown)
+    snapshot = Path(asked.snapshot) if asked.snapshot else None
+    with reading_progress.reading([*given, *filter(None, [snapshot])], shown.lang):
+        diagnosis = explain(given, **asked.options(logs), trial=asked.trial, snapshot=snapshot)
+    return finish(diagnosis, asked, shown)
+
+
+def check(files: Sequence[str], asked: Asked, shown: Shown) -> int:
+    """The same without a log: does it fit? Files named without --config are configs too."""
+    from diagnose.pipeline import check
+
+    ready(shown)
+    asked = replace(asked, configs=[*asked.configs, *files])
+    options = asked.options()
+    if not options["configs"]:
+        raise trouble("no_config_given", hint="give_config")
+    diagnosis = check(options.pop("configs"), **options)
+    status = finish(diagnosis, asked, shown)
+    unusable = sum(notice.level == "error" for notice in diagnosis.notices)
+    return 2 if unusable >= len(asked.configs) else status
+
+
+def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
+    """Print what was read. Of configs alone: 0, since they were read."""
+    from diagnose.pipeline import check, explain
+    from diagnose.render import facts_view as facts
+
+    of_many(shown)
+    options = asked.options(logs)
+    if not logs and not options["configs"]:
+        raise trouble("no_log_given", hint="give_log")
+    given = path_arguments.logs(logs) if logs else []
+    with reading_progress.reading(given, shown.lang):
+        diagnosis = explain(given, **options) if logs else check(options.pop("configs"), **options, frontier=False)
+    render = facts.as_json if shown.format == "json" else facts.as_markdown if shown.format == "markdown" else facts.as_text
+    console.say(render(shown.masked(diagnosis), shown.lang, console.view(verbose=shown.verbose)))
+    refused = complain(diagnosis, shown.lang)
+    return 2 if refused and (shown.strict or not logs) else diagnosis.exit_status if logs else 0
+
+
+def ready(shown: Shown) -> None:
+    """Raises UserError for options that cannot go together, before any work."""
+    if shown.patch == "-" and shown.format not in READABLE:
+        raise trouble("patch_with_format", hint="patch_to_file", format=shown.format)
+
+
+def of_many(shown: Shown) -> None:
+    """Raises UserError for a format that means one diagnosis where none is made, or many are."""
+    if shown.format in OF_A_JOB:
+        raise trouble("format_of_a_job", hint="other_formats", format=shown.format)
+
+
+def finish(diagnosis: Diagnosis, asked: Asked, shown: Shown) -> int:
+    """Print the answer, write patch and edits where asked, complain of what could not be used; the exit status."""
+    from diagnose.render.formats import RENDERERS
+
+    view = console.view(shown.top, shown.verbose, shown.budget, shown.every_rule)
+    console.say(RENDERERS[shown.format](shown.masked(diagnosis), shown.lang, view))
+    if shown.patch is not None or shown.apply:
+        from diagnose.surfaces.term import patch_writer
+
+        patch_writer.write(diagnosis, asked.configs, shown)
+    refused = complain(diagnosis, shown.lang)
+    return 2 if refused and shown.strict else diagnosis.exit_status
+
+
+def complain(diagnosis: Diagnosis, lang: Lang) -> int:
+    """A sentence on standard error for each input that could not be used; how many there are."""
+    from diagnose.render.parts import words
+
+    refused = [notice for notice in diagnosis.notices if notice.level == "error"]
+    for notice in refused:
+        console.warn(words.notice(notice, lang))
+    return len(refused)

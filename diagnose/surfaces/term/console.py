@@ -1,0 +1,100 @@
+"""How the command line speaks: language, width and colour of the terminal, output and errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO, cast
+
+if TYPE_CHECKING:
+    from diagnose.errors import UserError
+    from diagnose.phrases import Lang
+    from diagnose.render.formats import View
+
+#: What a terminal that cannot write a character gets instead.
+PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—": "-", "\u200b": ""}
+
+
+def trouble(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
+    """A complaint whose sentences are the command line's."""
+    from diagnose.errors import UserError
+    from diagnose.phrases import phrase
+
+    return UserError(phrase(f"cli.{key}", **values), where, phrase(f"cli.{hint}", **values) if hint else None)
+
+
+def language(asked: str | None = None) -> Lang:
+    """The language asked for, else the locale's."""
+    if asked is None:
+        told = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+        asked = "zh" if told.lower().startswith(("zh", "chinese")) else "en"
+    return cast("Lang", asked)
+
+
+def help_text(name: str) -> str:
+    """A help text of rules/phrases/cli.yaml in the language of the locale."""
+    from diagnose.phrases import phrase
+
+    return phrase(f"cli.{name}").to(language())
+
+
+def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
+    """The view of standard output."""
+    from diagnose.render.text import stream
+
+    return stream.view(sys.stdout, top, verbose, budget, rules)
+
+
+def say(text: str) -> None:
+    """A text on standard output. A reader that went away is no error. Raises UserError where it cannot be written."""
+    try:
+        _write(sys.stdout, text if text.endswith("\n") else text + "\n")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise trouble("cannot_write", where="stdout", hint="check_target", why=error.strerror or str(error)) from error
+
+
+def warn(sentence: str) -> None:
+    """A sentence on standard error, on one line and harmless; lost where nobody reads it."""
+    from diagnose.render.parts.strings import one_line
+
+    with contextlib.suppress(OSError):
+        _write(sys.stderr, f"oomdoctor: {one_line(sentence)}\n")
+
+
+def _write(out: TextIO, text: str) -> None:
+    """The text in the stream's encoding; what it cannot write is replaced."""
+    encoding = out.encoding or "utf-8"
+    try:
+        data = text.encode(encoding)
+    except UnicodeEncodeError:
+        data = text.translate(str.maketrans(PLAIN)).encode(encoding, "replace")
+    if hasattr(out, "buffer"):
+        out.flush()
+        out.buffer.write(data)
+    else:
+        out.write(data.decode(encoding))
+    out.flush()
+
+
+def guarded(lang: Lang, work: Callable[[], int | None]) -> int:
+    """The exit status of `work`: 2 after a complaint, 3 after a mistake of ours, each as one sentence on standard error."""
+    from diagnose.errors import UserError
+    from diagnose.phrases import phrase
+
+    try:
+        return work() or 0
+    except UserError as trouble:
+        warn(trouble.to(lang))
+        return 2
+    except KeyboardInterrupt:
+        warn(phrase("cli.stopped").to(lang))
+        return 130
+    except Exception as error:
+        if os.environ.get("OOMDOCTOR_DEBUG"):
+            raise
+        warn(phrase("cli.internal", error=f"{type(error).__name__}: {error}"[:300]).to(lang))
+        return 3

@@ -1,0 +1,101 @@
+"""What the words of a command line name: logs, configs, settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from diagnose import rule_files
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.scan.source import Source
+from diagnose.surfaces.term.console import trouble
+
+MATCHES = 1024  # files that one pattern may stand for
+
+
+def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:
+    """The logs of one job: files, folders, archives, patterns, objects, and `-` once for standard input. Raises UserError for none."""
+    if not names:
+        raise trouble("no_log_given", hint="give_log")
+    if names.count("-") > 1:
+        raise trouble("one_stdin", hint="give_files")
+    found: list[Path | BinaryIO | Source] = []
+    for name in names:
+        found += [sys.stdin.buffer] if name == "-" else stored(name) if "://" in name else matching(name)
+    return found
+
+
+def matching(name: str) -> list[Path]:
+    """The path that a word names, or those that match it where it is a pattern that the shell left alone."""
+    path = Path(name)
+    if not any(sign in name for sign in "*?[") or os.path.lexists(name):
+        return [path]
+    import glob
+
+    found = sorted(islice(glob.iglob(os.path.expanduser(name), recursive=True), MATCHES + 1))  # noqa: PTH207 - Path.glob refuses absolute ones
+    if not found:
+        raise trouble("no_match", where=name, hint="quote_pattern")
+    if len(found) > MATCHES:
+        raise trouble("too_many_matches", where=name, hint="narrow_pattern", most=MATCHES)
+    return [Path(each) for each in found]
+
+
+def stored(url: str) -> list[Source]:
+    """An object in a store, or those that match a pattern. Raises UserError where the extra is missing or nothing is there."""
+    from diagnose.cluster.find import object_stores
+
+    store, path = object_stores.reached(url)
+    try:
+        paths = sorted(store.glob(path))[: MATCHES + 1] if any(sign in path for sign in "*?[") else [path]
+    except Exception as error:  # each store has errors of its own
+        raise object_stores.failed(url, error) from error
+    if not paths:
+        raise trouble("no_match", where=url, hint="check_url")
+    if len(paths) > MATCHES:
+        raise trouble("too_many_matches", where=url, hint="narrow_pattern", most=MATCHES)
+    scheme = object_stores.scheme_of(url)
+    return [Source(f"{scheme}://{path}", opener=partial(object_stores.opened, store, path), place="") for path in paths]
+
+
+def configs(specs: Sequence[str], logs: Sequence[str] = ()) -> list[Path | BinaryIO | ConfigSource]:
+    """Configs as given: FILE, or KIND=FILE for a forced kind. Raises UserError for a kind that does not exist."""
+    if [*specs, *logs].count("-") > 1:
+        raise trouble("one_stdin", hint="give_files")
+    return [config(spec) for spec in specs]
+
+
+def config(spec: str) -> Path | BinaryIO | ConfigSource:
+    kind, equals, name = spec.partition("=")
+    if spec == "-":
+        return sys.stdin.buffer
+    if not equals or Path(spec).exists() or "/" in kind:
+        return Path(spec)
+    if kind not in kinds():
+        raise trouble("bad_config_kind", hint="known_kinds", kind=kind, kinds=", ".join(kinds()))
+    return ConfigSource.file(Path(name), kind)
+
+
+def kinds() -> list[str]:
+    """The kinds of config that there are: one per file of rules/frameworks."""
+    return sorted(rule_files.table("frameworks"))
+
+
+def settings(pairs: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE pairs as a dict; the last one of a name holds."""
+    values = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise trouble("bad_set", text=repr(pair))
+        values[name.strip()] = value
+    return values
+
+
+def model(asked: str | None) -> str | Path | None:
+    """A model id, or the config.json that a path names."""
+    return Path(asked) if asked is not None and (asked.endswith(".json") or Path(asked).is_file()) else asked

@@ -1,0 +1,80 @@
+"""A first answer on a log that takes a while to read: what its head and its end alone say."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from diagnose.phrases import phrase
+from diagnose.surfaces.term import console
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from diagnose.surfaces.term.answer_command import Asked, Shown
+
+LARGE = 256 << 20  # below, the whole answer is there in the time that reading the first one takes
+STEP = 4 << 20  # the end is looked at in pieces of this size, backwards
+FAR = 64 << 20  # and no further
+
+
+def say(logs: Sequence[object], asked: Asked, shown: Shown) -> None:
+    """Where someone waits at a terminal for a large log: a sentence on standard error. Only the whole log tells which failure was first."""
+    if not sys.stderr.isatty() or len(logs) != 1 or not isinstance(logs[0], Path) or _size(logs[0]) < LARGE:
+        return
+    headline = at(logs[0], asked, shown)
+    if headline:
+        console.warn(phrase("cli.first_glance", answer=headline).to(shown.lang))
+
+
+def at(path: Path, asked: Asked, shown: Shown) -> str:
+    """The headline that both ends of a log give; empty where they show no failure."""
+    from diagnose.pipeline import explain
+
+    try:
+        text = ends(path)
+    except OSError:
+        return ""  # the whole reading says what is wrong with it
+    diagnosis = explain(text, **asked.options(), trial=asked.trial)
+    return shown.masked(diagnosis).verdict.headline.to(shown.lang) if diagnosis.verdict.event is not None else ""
+
+
+def ends(path: Path) -> bytes:
+    """The head of a file, and its end from where a piece without any failure stands before one with failures."""
+    from diagnose.scan import memory_words
+    from diagnose.scan.log_scan import HEAD
+
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = _read(file, 0, min(HEAD, size))
+        start, tail, found = size, b"", False
+        while start > len(head) and size - start < FAR:
+            begin = max(len(head), start - STEP)
+            piece = _read(file, begin, start - begin)
+            view = memoryview(piece)
+            speaks = any(
+                name.endswith("_oom")
+                for _, _, name in memory_words.found(view, memory_words.anchors().find(view), memory_words.literals().longest)
+            )
+            start, tail = begin, piece + tail
+            if found and not speaks:
+                break
+            found = found or speaks
+    return head + b"\n" + tail
+
+
+def _read(file: BinaryIO, start: int, count: int) -> bytes:
+    file.seek(start)
+    return file.read(count)
+
+
+def _size(path: Path) -> int:
+    try:
+        state = path.stat()
+    except (OSError, ValueError):
+        return 0
+    return state.st_size if stat.S_ISREG(state.st_mode) else 0

@@ -1,0 +1,117 @@
+"""The form of a remedy rule: the knob it turns, its price, its exceptions, its edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from diagnose import facts, rule_files
+from diagnose.vet.fault import Fault
+from diagnose.vet.paper import Paper
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """Every fault that only a remedy can have."""
+    if paper.room != "remedies":
+        return
+    yield from knob(paper)
+    yield from targets(paper)
+    yield from price(paper)
+    yield from saving(paper)
+    yield from host(paper)
+    yield from edits(paper)
+
+
+def knob(paper: Paper) -> Iterator[Fault]:
+    """It turns a knob (or a fact of a script) that exists, or says what to do instead."""
+    turns = paper.data["turns"]
+    if turns == "none":
+        if "do" not in paper.data:
+            yield paper.fault(("turns",), "nothing_to_do")
+    elif facts.declared(turns) is None:
+        yield paper.fault(("turns",), "no_such_knob", name=turns)
+    for name in [*paper.data.get("with", {}), *paper.data.get("asks", {})]:
+        if facts.declared(name) is None:
+            yield paper.fault(("with",), "no_such_knob", name=name)
+
+
+def targets(paper: Paper) -> Iterator[Fault]:
+    """The values to try are values of that knob."""
+    turns, to = paper.data["turns"], paper.data.get("to", ())
+    entry = facts.declared(turns)
+    if entry is None or isinstance(to, Mapping) or not entry.words:
+        return
+    for index, word in enumerate(to):
+        if word not in entry.words:
+            yield paper.fault(("to", index), "unknown_word", word=str(word), known=", ".join(entry.words))
+
+
+def price(paper: Paper) -> Iterator[Fault]:
+    """Results, speed and effort in the words of the vocabulary."""
+    words: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["price"]
+    for field, known in words.items():
+        word = paper.data["price"].get(field) if isinstance(paper.data["price"], Mapping) else None
+        if word not in known:
+            yield paper.fault(("price", field), "unknown_word", word=str(word), known=", ".join(known))
+
+
+def saving(paper: Paper) -> Iterator[Fault]:
+    """What it saves is a difference of ledgers, a named fact, or unknown: nobody types numbers."""
+    saves = paper.data.get("saves", "unknown")
+    name = saves.get("at_most") if isinstance(saves, Mapping) else saves
+    if name not in ("ledger", "unknown") and (facts.declared(str(name)) is None):
+        yield paper.fault(("saves",), "no_such_knob", name=str(name))
+
+
+def host(paper: Paper) -> Iterator[Fault]:
+    """The host memory that it takes is a difference of ledgers, a named fact, or unknown."""
+    taken = str(paper.data["price"].get("host_memory", "unknown")) if isinstance(paper.data["price"], Mapping) else "unknown"
+    if taken not in ("ledger", "unknown") and facts.declared(taken) is None:
+        yield paper.fault(("price", "host_memory"), "no_such_knob", name=taken)
+
+
+def edits(paper: Paper) -> Iterator[Fault]:
+    """A framework named by an example exists and has the knob."""
+    turns, tables = paper.data["turns"], rule_files.table("frameworks")
+    for index, example in enumerate(paper.data.get("examples", ())):
+        framework = example.get("framework", "")
+        if framework == "shell":
+            continue
+        if framework not in tables:
+            yield paper.fault(("examples", index), "no_such_framework", name=framework)
+        elif turns != "none" and not any(mentions(tables[table], turns) for table in lineage(framework)):
+            yield paper.fault(("examples", index), "knob_not_there", name=turns, framework=framework)
+
+
+def lineage(framework: str) -> list[str]:
+    """The table of a framework and those that it extends."""
+    tables = rule_files.table("frameworks")
+    found: list[str] = []
+    open_ = [framework]
+    while open_:
+        name = open_.pop()
+        if name in tables and name not in found:
+            found.append(name)
+            extends = tables[name].get("extends", ())
+            open_ += [extends] if isinstance(extends, str) else extends
+    return found
+
+
+def mentions(table: object, knob: str) -> bool:
+    """Whether a framework's table names this knob, however deep."""
+    if isinstance(table, Mapping):
+        return knob in table or any(mentions(part, knob) for part in table.values())
+    if isinstance(table, list):
+        return any(mentions(part, knob) for part in table)
+    return table == knob
+
+
+def used(papers: Sequence[Paper]) -> Iterator[Fault]:
+    """Every remedy is named by a cause, unless conditions of its own bring it up, or people advise it anyway."""
+    if not any(paper.room == "causes" for paper in papers):
+        return
+    named = {word for paper in papers if paper.room != "remedies" for word in paper.data.get("remedies", ())}
+    named |= {"upgrade_library", "downgrade_library"}  # the cures of rules/versions
+    for paper in papers:
+        brought_up = "where" in paper.data or paper.data.get("popular") == "enabled"
+        if paper.room == "remedies" and paper.data["remedy"] not in named and not brought_up:
+            yield paper.fault(("remedy",), "remedy_unused", word=paper.data["remedy"])

@@ -1,0 +1,126 @@
+"""The form of a rule: its fields, their order, its id."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from diagnose import rule_files
+from diagnose.vet.fault import Fault
+from diagnose.vet.paper import Paper
+
+#: Fields in their order; the starred ones must be there.
+FIELDS: Mapping[str, Sequence[str]] = {
+    room: tuple(fields.split())
+    for room, fields in {
+        "causes": "id* cause* status formerly title* when* presume assuming accounts_for yields_to evidence* put_right background remedies*"
+        " references* given examples*",
+        "remedies": "id* remedy* status formerly title* turns* to with already relieves do command saves price* serving popular where"
+        " not_when caveats alone background asks references* examples",
+        "versions": "id* library* cause status since until cure title* symptom* any none assume presume assuming accounts_for yields_to"
+        " evidence* remedies source* given examples*",
+    }.items()
+}
+#: What a field holds where it is not one text: a list of texts, texts by name, or a list of those.
+LISTS = ("yields_to", "remedies", "symptom", "any", "none", "already", "where")
+NAMED = ("given", "presume", "with", "title", "evidence", "put_right", "assuming", "price", "serving", "asks")
+ENTRIES = ("examples", "not_when", "caveats")
+PARTS = ("all", "any", "none")
+STATUS = ("trial", "stable", "retired")
+
+
+def check(paper: Paper) -> Iterator[Fault]:
+    """Every fault of form of one rule."""
+    yield from fields(paper)
+    yield from order(paper)
+    yield from words(paper)
+    yield from forms(paper)
+    yield from conditions(paper)
+
+
+def usable(paper: Paper) -> bool:
+    """Whether the other checks can read it at all."""
+    return all(field[:-1] in paper.data for field in FIELDS[paper.room] if field.endswith("*")) and not [*forms(paper), *conditions(paper)]
+
+
+def fields(paper: Paper) -> Iterator[Fault]:
+    """Every field is one that we know, and none that must be there is missing."""
+    known = [field.rstrip("*") for field in FIELDS[paper.room]]
+    for field in paper.data:
+        if field not in known:
+            near = difflib.get_close_matches(field, known, 1)
+            yield paper.fault((field,), "unknown_field" if not near else "unknown_field_near", field=field, near="".join(near))
+    for field in FIELDS[paper.room]:
+        if field.endswith("*") and not paper.data.get(field[:-1]):
+            yield paper.fault((), "missing_field", field=field[:-1])
+
+
+def order(paper: Paper) -> Iterator[Fault]:
+    """Fields stand in the order of the handbook: who reads fifty rules reads by place."""
+    known = [field.rstrip("*") for field in FIELDS[paper.room]]
+    places = [(known.index(field), field) for field in paper.data if field in known]
+    for (earlier, before), (later, field) in pairwise(places):
+        if later < earlier:
+            yield paper.fault((field,), "field_order", field=field, before=before)
+
+
+def words(paper: Paper) -> Iterator[Fault]:
+    """The id is the file's name, and the words are words of the vocabulary."""
+    if paper.room != "versions" and paper.data.get("id") != paper.name:
+        yield paper.fault(("id",), "id_is_not_file", id=str(paper.data.get("id")), file=paper.name)
+    if paper.data.get("status", "stable") not in STATUS:
+        yield paper.fault(("status",), "unknown_word", word=str(paper.data["status"]), known=", ".join(STATUS))
+    vocabulary = rule_files.table("vocabulary")
+    if paper.room == "causes" and paper.data.get("cause") not in vocabulary["cause"]:
+        word = str(paper.data.get("cause"))
+        yield paper.fault(("cause",), "unknown_word", word=word, known=nearest(word, vocabulary["cause"]))
+    if paper.room == "remedies" and paper.data.get("remedy") not in remedy_words():
+        yield paper.fault(
+            ("remedy",), "unknown_word", word=str(paper.data.get("remedy")), known=nearest(str(paper.data.get("remedy")), remedy_words())
+        )
+
+
+def forms(paper: Paper) -> Iterator[Fault]:
+    """Lists are lists, and what has names has names."""
+    for field, held in paper.data.items():
+        if field in LISTS and not (isinstance(held, list) and all(isinstance(entry, str) for entry in held)):
+            yield paper.fault((field,), "not_a_list", field=field)
+        if field in NAMED and not isinstance(held, Mapping):
+            yield paper.fault((field,), "not_named", field=field)
+        if field in ENTRIES and not (isinstance(held, list) and all(isinstance(entry, Mapping) for entry in held)):
+            yield paper.fault((field,), "not_entries", field=field)
+    for index, example in enumerate(paper.data.get("examples", ())):
+        if isinstance(example, Mapping) and not isinstance(example.get("with", {}), Mapping):
+            yield paper.fault(("examples", index), "not_named", field="with")
+
+
+def conditions(paper: Paper) -> Iterator[Fault]:
+    """`when` is three flat lists of lines; nesting would be two causes, or a fact without a name."""
+    if paper.room != "causes":
+        return
+    when = paper.data.get("when")
+    if not isinstance(when, Mapping):
+        yield paper.fault(("when",), "when_form")
+        return
+    for part, lines in when.items():
+        flat = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+        if part not in PARTS or not flat or not lines:
+            yield paper.fault(("when", part), "when_form")
+
+
+def remedy_words() -> set[str]:
+    """Every remedy of the vocabulary."""
+    groups: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["remedy"]
+    return {word for group in groups.values() for word in group}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The words that it may have meant, or where all of them stand."""
+    return ", ".join(difflib.get_close_matches(word, list(known), 3)) or "rules/vocabulary.yaml"
+
+
+def texts(data: Any) -> bool:
+    """Whether this is a text in both languages."""
+    return isinstance(data, Mapping) and all(isinstance(data.get(lang), str) and data[lang].strip() for lang in ("en", "zh"))
