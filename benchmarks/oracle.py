@@ -91,8 +91,9 @@ def answered(job: Job, out: Path) -> list[tuple[str, str]]:
     """Run a job and write its answers; their names with a hash each."""
     from diagnose import check, explain
     from diagnose.plan.patch import patching
-    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.formats import RENDERERS
     from diagnose.render.parts import redaction
+    from diagnose.render.parts.view import View
 
     os.chdir(job.folder)
     options = {**job.options, "configs": [Path(config) for config in job.options.get("configs", ())]}

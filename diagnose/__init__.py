@@ -13,28 +13,11 @@ from diagnose.version import __version__
 
 if TYPE_CHECKING:
     from diagnose.cluster.run.triage_run import triage
-    from diagnose.diagnosis import Diagnosis, Json
     from diagnose.live.watching import install_excepthook, watch
-    from diagnose.phrases import Lang
     from diagnose.pipeline import check, explain
     from diagnose.typed import Report
 
 __all__ = ["Report", "__version__", "check", "explain", "install_excepthook", "triage", "watch"]
-
-
-def to_dict(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
-    """The report of the contract."""
-    from diagnose.render.data import report_json
-
-    return report_json.to_dict(diagnosis, lang)
-
-
-def to_markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:
-    """What one pastes into a chat; secrets and names masked unless `redact` is False."""
-    from diagnose.render.formats import RENDERERS, View
-    from diagnose.render.parts import redaction as masks
-
-    return RENDERERS["markdown"](masks.diagnosis(diagnosis) if redact else diagnosis, lang, View(verbose=verbose))
 
 
 #: Where the names of the public interface are defined.

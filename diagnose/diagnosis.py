@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import reduce
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from diagnose.adapters.formats.settings import Document
@@ -74,12 +76,15 @@ class Diagnosis:
 
     def to_dict(self, lang: Lang = "en") -> dict[str, Json]:
         """The report of the contract, its keys in the contract's order."""
-        from diagnose import to_dict  # a renderer: bound by the package, so that this module looks back only
-
-        return to_dict(self, lang)
+        report: dict[str, Json] = _renderers().report(self, lang)
+        return report
 
     def to_markdown(self, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:
         """What one pastes into a chat; secrets and names masked unless `redact` is False."""
-        from diagnose import to_markdown
+        text: str = _renderers().markdown(self, lang, redact=redact, verbose=verbose)
+        return text
 
-        return to_markdown(self, lang, redact=redact, verbose=verbose)
+
+def _renderers() -> ModuleType:
+    """The module that renders a Diagnosis. It is imported by name because it is built on this class."""
+    return import_module("diagnose.render.formats")

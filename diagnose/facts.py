@@ -256,3 +256,8 @@ class FactBook:
 
     def __iter__(self) -> Iterator[Fact]:
         return iter(self._facts)
+
+
+def derived_fact(name: str, value: Value, formula: str) -> Fact:
+    """A fact that follows from other facts; the formula is its witness."""
+    return Fact(name, value, "derived", Witness("derived", text=formula))

@@ -161,3 +161,8 @@ class Version:
 
     def __repr__(self) -> str:
         return f"Version({self.text!r})"
+
+
+def not_negative(size: Size) -> Size:
+    """The size with every bound at least 0, without the text that it was printed as."""
+    return Size(max(0, size.low), max(0, size.high), max(0, size.bytes))

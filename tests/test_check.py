@@ -279,8 +279,9 @@ def test_the_exit_status_says_it(command: Any, tmp_path: Path, gpu: str | None, 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("gpu", ["RTX4090-24GB", "A100-80GB", None])
 def test_the_answer_fits_eighty_columns_and_markdown_has_the_table(gpu: str | None, lang: Any) -> None:
-    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.formats import RENDERERS
     from diagnose.render.parts.layout import cells
+    from diagnose.render.parts.view import View
 
     diagnosis = lora(gpu=gpu)
     text = RENDERERS["text"](diagnosis, lang, View(verbose=True))
@@ -395,7 +396,8 @@ def test_a_dial_is_turned_to_what_fits_and_says_where() -> None:
 @pytest.mark.parametrize("path", ["verl/grpo-with-fsdp-offload.sh", "openrlhf/ppo-with-a-critic-over-ray.sh"])
 def test_an_engine_is_said_to_set_no_limit_wherever_it_runs(path: str) -> None:
     """verl's shares the cards of the policy, OpenRLHF's has its own."""
-    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.formats import RENDERERS
+    from diagnose.render.parts.view import View
 
     text = RENDERERS["text"](check([CORPUS / path], gpu="H100-80GB"), "en", View())
     said = " ".join(text.split())

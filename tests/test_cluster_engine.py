@@ -17,11 +17,11 @@ from many import QUIET, failure, lay
 from diagnose import explain, workers
 from diagnose.cluster.find.job import About, Job
 from diagnose.cluster.run import job_work, local_engine, task_rows, worker_supervisor
-from diagnose.cluster.run.local_engine import Brought, Shared, local
+from diagnose.cluster.run.local_engine import Shared, local
 from diagnose.cluster.run.task import Asked, Task
 from diagnose.cluster.run.worker_supervisor import Limits
 from diagnose.cluster.store.digests import digest
-from diagnose.cluster.store.result import Result
+from diagnose.cluster.store.result import Brought, Result
 from diagnose.errors import UserError
 from diagnose.phrases import Text
 from diagnose.record import replace

@@ -22,9 +22,9 @@ from diagnose.cluster.report.failure_groups import BY, Summary, summary
 from diagnose.cluster.report.report_chat import of_group
 from diagnose.phrases import Lang
 from diagnose.record import replace
-from diagnose.render.formats import View
 from diagnose.render.markup.chat_message import dialect
 from diagnose.render.parts.layout import cells
+from diagnose.render.parts.view import View
 
 LANGS: list[Lang] = ["en", "zh"]
 

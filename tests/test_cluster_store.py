@@ -21,13 +21,12 @@ from many import QUIET, failure, lay, rows, still, told  # noqa: F401
 from diagnose import triage, workers
 from diagnose.cluster.find.job import About, Job
 from diagnose.cluster.run import triage_run as story
-from diagnose.cluster.run.local_engine import Brought
 from diagnose.cluster.run.task import Asked
 from diagnose.cluster.run.triage_run import settled
 from diagnose.cluster.store import result_rows, schema
 from diagnose.cluster.store import result_store as module
 from diagnose.cluster.store.bloom_filter import Perhaps
-from diagnose.cluster.store.result import Happened, Result, Trouble
+from diagnose.cluster.store.result import Brought, Happened, Result, Trouble
 from diagnose.cluster.store.result_store import Store
 from diagnose.cluster.store.table_export import export
 from diagnose.errors import UserError

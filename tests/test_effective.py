@@ -21,9 +21,9 @@ from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Lang
 from diagnose.plan.edits import env_edits
 from diagnose.plan.patch import patching
-from diagnose.render import facts_view
-from diagnose.render.formats import View
+from diagnose.render.markup import facts_view
 from diagnose.render.parts.layout import cells
+from diagnose.render.parts.view import View
 
 TRAINER = "--model_name_or_path Qwen/Qwen2.5-7B --output_dir out"
 

@@ -19,7 +19,8 @@ from diagnose.errors import UserError
 from diagnose.pipeline import explain
 from diagnose.plan.patch import patching
 from diagnose.plan.rules.remedy import Edit
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
+from diagnose.render.parts.view import View
 from diagnose.units import Size
 
 LOG = (CORPUS / "llamafactory-6800" / "error.log").read_bytes()

@@ -16,7 +16,8 @@ from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.saving import beyond
 from diagnose.plan.rules import remedy_rules
-from diagnose.render.formats import PLAIN, RENDERERS
+from diagnose.render.formats import RENDERERS
+from diagnose.render.parts.view import PLAIN
 from diagnose.units import Size
 
 FLASH = next(rule for rule in remedy_rules.rules() if rule.id == "flash-attention")

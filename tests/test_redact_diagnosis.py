@@ -14,10 +14,11 @@ from samples import SAMPLES
 from diagnose import explain
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.chat_message import chat
 from diagnose.render.parts import redaction
 from diagnose.render.parts.redaction import Masker
+from diagnose.render.parts.view import View
 
 #: Invented; each as it stands in logs and configs, with the part that may not leave.
 SECRETS = {

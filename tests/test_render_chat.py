@@ -16,8 +16,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang, same
 from diagnose.plan.rules.remedy import Edit
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.chat_message import Platform, chat, dialect
+from diagnose.render.parts.view import View
 from diagnose.units import Size
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")

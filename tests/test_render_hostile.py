@@ -10,9 +10,10 @@ from attacks import ATTACKS, FRAMES, MESSAGE, config, log
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.chat_message import Platform, chat
 from diagnose.render.parts.strings import HARMFUL
+from diagnose.render.parts.view import View
 
 PLATFORMS: tuple[Platform, ...] = ("slack", "discord", "feishu", "github")
 

@@ -16,9 +16,10 @@ from samples import SAMPLES
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html, style
 from diagnose.render.markup.elements import el, link, prose
+from diagnose.render.parts.view import View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 ATTACKS = [

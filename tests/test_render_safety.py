@@ -13,10 +13,11 @@ from samples import SAMPLES
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase, same
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.markdown import code, escape, fenced
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.strings import HARMFUL, changed, harmless
+from diagnose.render.parts.view import View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 

@@ -16,7 +16,8 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
 from diagnose.render.data.sarif import FINGERPRINT
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
+from diagnose.render.parts.view import View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 

@@ -16,10 +16,11 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
 from diagnose.pipeline import explain
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.parts import advice_text, card, failure_text, words
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.strings import HARMFUL
+from diagnose.render.parts.view import View
 from diagnose.render.text import bar, full_text, screen
 
 GIB = 2**30

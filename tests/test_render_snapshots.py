@@ -7,8 +7,9 @@ from samples import SAMPLES
 from syrupy.assertion import SnapshotAssertion
 
 from diagnose.phrases import Lang
-from diagnose.render import facts_view
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
+from diagnose.render.markup import facts_view
+from diagnose.render.parts.view import View
 
 EVERYTHING = View(verbose=True, budget=True, rules=True)
 

@@ -11,9 +11,10 @@ from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Input
 from diagnose.parse.model.event import Frame
-from diagnose.render.formats import RENDERERS, View
+from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.chat_message import chat
 from diagnose.render.parts import variables, words
+from diagnose.render.parts.view import View
 
 SET = ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)
 

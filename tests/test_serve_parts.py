@@ -23,7 +23,8 @@ from serving import LOG
 from diagnose.render.parts.strings import one_line
 from diagnose.surfaces.server import remote_answer, serve_limits
 from diagnose.surfaces.server import worker_pool as crews
-from diagnose.surfaces.server.remote_answer import Question, answered, label, text_of
+from diagnose.surfaces.server.question import Question, label, text_of
+from diagnose.surfaces.server.remote_answer import answered
 from diagnose.surfaces.server.serve_limits import Gate, Limits, Patient, language_of
 from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped, Worker
 

@@ -16,6 +16,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 from diagnose.render import formats
 from diagnose.render.parts import card, redaction
+from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source
 from diagnose.snapshot import snapshot_reader
 from diagnose.snapshot.measure import Snapshot, tensor_of
@@ -292,7 +293,7 @@ def test_a_snapshot_that_cannot_be_read_is_a_notice() -> None:
 
 
 def shown_as(form: str, diagnosis: Diagnosis, lang: Any) -> str:
-    return formats.RENDERERS[form](diagnosis, lang, formats.PLAIN)
+    return formats.RENDERERS[form](diagnosis, lang, PLAIN)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

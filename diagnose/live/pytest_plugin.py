@@ -29,7 +29,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 def section(error: BaseException, configs: list[Any]) -> str:
     """The answer about an exception; empty where it is none of memory, or where it cannot be explained."""
     from diagnose.live.watching import Watch, language
-    from diagnose.render.formats import RENDERERS, View
+    from diagnose.render.formats import RENDERERS
+    from diagnose.render.parts.view import View
 
     kept: list[str] = []
     Watch(configs, report=lambda found: kept.append(RENDERERS["text"](found, language(), View()))).passing(error)

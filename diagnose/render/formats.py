@@ -5,25 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from diagnose.diagnosis import Diagnosis
+from diagnose.diagnosis import Diagnosis, Json
 from diagnose.phrases import Lang
-from diagnose.record import record
-
-
-@record
-class View:
-    """How much is shown and how wide. `top`: remedies shown in full; `budget`, `rules`: every term, every rule."""
-
-    width: int = 80
-    colour: bool = False
-    top: int = 3
-    verbose: bool = False
-    budget: bool = False
-    rules: bool = False
-
-
-#: Eighty columns, no colour: a pipe.
-PLAIN = View()
+from diagnose.render.parts.view import PLAIN, View
 
 Renderer: TypeAlias = Callable[[Diagnosis, Lang, View], str]
 
@@ -64,3 +48,17 @@ def _sarif(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _markdown, "html": _html, "sarif": _sarif}
+
+
+def report(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
+    """The report as plain data, its keys in the order of the schema."""
+    from diagnose.render.data import report_json
+
+    return report_json.to_dict(diagnosis, lang)
+
+
+def markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:
+    """The answer for a chat or an issue; secrets and names masked unless `redact` is False."""
+    from diagnose.render.parts import redaction
+
+    return RENDERERS["markdown"](redaction.diagnosis(diagnosis) if redact else diagnosis, lang, View(verbose=verbose))

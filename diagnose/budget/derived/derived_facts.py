@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from diagnose.budget.derived.concluded import fact, plain
 from diagnose.budget.derived.implied_by_request import implied
 from diagnose.budget.derived.implied_lengths import lengths
 from diagnose.budget.derived.log_comparison import against
@@ -14,9 +13,9 @@ from diagnose.budget.model.trainable_params import tuning
 from diagnose.budget.moments import failure_moment
 from diagnose.budget.moments.node_placement import fullest
 from diagnose.budget.terms.training_states import shardable
-from diagnose.facts import Fact, FactBook
+from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.record import replace
-from diagnose.units import Size
+from diagnose.units import Size, not_negative
 
 #: Further from the observed figure than this share, the ledger and the message do not meet.
 MEETS = 0.2
@@ -61,8 +60,8 @@ def _of_tuning(book: FactBook) -> list[Fact]:
     shape = book.shape("model.shape")
     word = tuning(book, shape.params if shape else None)
     silent = word is not None and "train.finetuning" not in book
-    made = [fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
-    return [*made, fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+    made = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
+    return [*made, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 
 def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
@@ -72,9 +71,9 @@ def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> li
     best = attributions[0]
     told = f"{best.formula} = {best.numbers}"
     return [
-        fact("attribution.group", best.group, told),
-        fact("attribution.exact", best.exact, told),
-        fact("attribution.bytes", Size.exactly(best.bytes), told),
+        derived_fact("attribution.group", best.group, told),
+        derived_fact("attribution.exact", best.exact, told),
+        derived_fact("attribution.bytes", Size.exactly(best.bytes), told),
     ]
 
 
@@ -82,7 +81,7 @@ def _by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
     """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
     exact = [made for made in attributions if made.exact and not made.solved]
     groups = {made.group for made in exact}
-    return [fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
+    return [derived_fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
 
 
 def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
@@ -90,17 +89,24 @@ def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
     peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
     if peak is None or moment is None:
         return []
-    made = [fact(f"ledger.{group}", size, _sum(moment, group)) for group in GROUPS if (size := _known(ledger, moment, group)) is not None]
+    made = [
+        derived_fact(f"ledger.{group}", size, _sum(moment, group))
+        for group in GROUPS
+        if (size := _known(ledger, moment, group)) is not None
+    ]
     if ledger.complete:
-        made.append(fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
-        made += [fact("ledger.total", moment.total, _sum(moment)), fact("ledger.moment", moment.name, "moment of the failure")]
-        made += [fact("ledger.peak", peak.total, _sum(peak)), fact("ledger.peak_moment", peak.name, "largest moment")]
+        made.append(derived_fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
+        made += [
+            derived_fact("ledger.total", moment.total, _sum(moment)),
+            derived_fact("ledger.moment", moment.name, "moment of the failure"),
+        ]
+        made += [derived_fact("ledger.peak", peak.total, _sum(peak)), derived_fact("ledger.peak_moment", peak.name, "largest moment")]
         sent = ledger.whole or moment  # with the copy in which they are sent
-        made.append(fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
-        made.append(fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
+        made.append(derived_fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
+        made.append(derived_fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
         made += _logits(ledger)
     if ledger.unexplained is not None and ledger.complete:
-        made.append(fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
+        made.append(derived_fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
     return [*made, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
 
 
@@ -108,7 +114,7 @@ def _logits(ledger: Ledger) -> list[Fact]:
     """Logits and loss of one model at their largest: the loss call as a whole, or the start of backward."""
     moments = [ledger.moment("loss_call"), ledger.moment("loss_backward"), ledger.whole]
     best = max((moment for moment in moments if moment), key=lambda moment: moment.of("logits").bytes, default=None)
-    return [] if best is None else [fact("ledger.logits_at_loss", best.of("logits"), _sum(best, "logits"))]
+    return [] if best is None else [derived_fact("ledger.logits_at_loss", best.of("logits"), _sum(best, "logits"))]
 
 
 def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
@@ -129,16 +135,18 @@ def _sum(moment: Moment, *groups: str) -> str:
 def _engine(book: FactBook, moment: Moment) -> list[Fact]:
     """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
     if any(term.group == "rollout_engine" for term in moment.terms):
-        return [fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
+        return [derived_fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
     seen, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     if seen is not None:
-        return [fact("ledger.rollout_engine", replace(seen, text=""), "memory of the engine's process")]
+        return [derived_fact("ledger.rollout_engine", replace(seen, text=""), "memory of the engine's process")]
     shared = book.word("rollout.placement") == "colocated" or book.switch("colocate.all")
     if not shared or share is None or capacity is None:
         return []
     asleep = book.switch("rollout.sleep") and book.switch("log.engine_awake") is not True
-    return [] if asleep else [fact("ledger.rollout_engine", plain(capacity.times(share)), "gpu_memory_utilization * capacity")]
+    return (
+        [] if asleep else [derived_fact("ledger.rollout_engine", not_negative(capacity.times(share)), "gpu_memory_utilization * capacity")]
+    )
 
 
 def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
@@ -151,18 +159,18 @@ def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     told = f"{moment.name} against allocated"
     if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
         enough = moment.total.high >= (1 - MEETS) * seen.low
-        return [fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
+        return [derived_fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
     made = set(MADE_AT.get(moment.name, ()))
     there = [term for term in moment.terms if term.group not in made and term.key not in GRADIENTS]
     if total([term.size for term in there if term.group in FIXED]).low > seen.high * (1 + MEETS / 10):
-        return [fact("ledger.verdict", "above", told)]
+        return [derived_fact("ledger.verdict", "above", told)]
     if not ledger.complete:
         return []
     if moment.total.high < (1 - MEETS) * seen.low:
-        return [fact("ledger.verdict", "below", told)]
+        return [derived_fact("ledger.verdict", "below", told)]
     if total([term.size for term in there]).low <= (1 + MEETS) * seen.high:
-        return [fact("ledger.verdict", "agrees", told)]
-    return [fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
+        return [derived_fact("ledger.verdict", "agrees", told)]
+    return [derived_fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
 
 
 def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
@@ -172,7 +180,7 @@ def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
     if seen is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
         return []
     too_much = min(weights) > seen.high * (1 + MEETS / 10)
-    return [fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
+    return [derived_fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
 
 
 def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
@@ -183,10 +191,10 @@ def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
     coming = [term for term in step.terms if term.key == "moments"]
     there = any(term.key == "moments" for term in moment.terms)
     size = coming[0].size if coming and not there else Size.exactly(0)
-    return [fact("ledger.next_states", size, coming[0].symbols if coming and not there else "0")]
+    return [derived_fact("ledger.next_states", size, coming[0].symbols if coming and not there else "0")]
 
 
 def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
     """What the fullest node keeps in host memory."""
     terms = fullest(ledgers)
-    return [fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []
+    return [derived_fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from diagnose.budget.derived.concluded import fact, plain
 from diagnose.budget.model import non_torch
 from diagnose.budget.moments import failure_moment
-from diagnose.facts import Fact, FactBook
+from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.parse.messages.host_oom import LIMITED
 from diagnose.record import replace
-from diagnose.units import Size, Version
+from diagnose.units import Size, Version, not_negative
 
 #: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
 ON_CARD = frozenset(("cuda_driver", "cublas", "cudnn", "cusolver", "nccl", "cupy", "jax", "tf", "vllm_kv", "sglang_kv"))
@@ -24,33 +23,35 @@ def of_message(book: FactBook) -> list[Fact]:
     made: list[Fact] = []
     family = book.word("log.family")
     if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
-        made.append(fact("log.on_card", family not in ON_HOST, f"family {family}"))
+        made.append(derived_fact("log.on_card", family not in ON_HOST, f"family {family}"))
     if family in LIMITED:
-        made.append(fact("host.shared", False, "the limit that was reached is the job's own"))
-        made.append(fact("host.limited", True, f"family {family}"))
+        made.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
+        made.append(derived_fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")
     left = _left_by_cap(book)
     if family:
         refused = requested is not None and free is not None and requested.high <= free.low
-        made.append(fact("log.refused", refused, "requested <= free"))
+        made.append(derived_fact("log.refused", refused, "requested <= free"))
     if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
-        made.append(fact("log.shortage", plain(requested - left), "requested - (allowed - reserved)"))
+        made.append(derived_fact("log.shortage", not_negative(requested - left), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
-        made.append(fact("log.shortage", plain(requested - free), "requested - free"))
+        made.append(derived_fact("log.shortage", not_negative(requested - free), "requested - free"))
     reserved, allocated = book.size("log.reserved_total"), book.size("log.allocated")
     if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
-        made.append(fact("log.reserved_unallocated", plain(reserved - allocated), "reserved - allocated"))
+        made.append(derived_fact("log.reserved_unallocated", not_negative(reserved - allocated), "reserved - allocated"))
     torch = book.version("version.torch")
     old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
     if old and "alloc.expandable_segments" not in book:
-        made.append(fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
+        made.append(derived_fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
     usable = failure_moment.usable(book)
     if usable is not None:
         capped = usable == failure_moment.cap(book)
-        made.append(fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated"))
+        made.append(
+            derived_fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated")
+        )
     filled = failure_moment.filled(book)
     if family and filled is not None:
-        made.append(fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
+        made.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
     return [*made, *_processes(book), *_growth(book)]
 
 
@@ -65,7 +66,7 @@ def _held(book: FactBook) -> Size | None:
 def _left_by_cap(book: FactBook) -> Size | None:
     """What torch may still take where the process has a cap of its own; None without one."""
     allowed, held = book.size("log.allowed"), _held(book)
-    return None if allowed is None or held is None else plain(allowed - held)
+    return None if allowed is None or held is None else not_negative(allowed - held)
 
 
 def _processes(book: FactBook) -> list[Fact]:
@@ -82,18 +83,22 @@ def _processes(book: FactBook) -> list[Fact]:
     most = capacity.high - free.low if capacity is not None and free is not None else held.high + 3 * beside.high
     if process is not None and held.low <= process.high and process.low <= most:
         own, formula = process, "capacity - free - this process"
-        made.append(fact("log.not_torch", plain(process - held), "this process - allocated - unallocated"))
+        made.append(derived_fact("log.not_torch", not_negative(process - held), "this process - allocated - unallocated"))
     if capacity is None or free is None:
         return made
     engine = book.size("log.engine_in_use")
     rest = capacity - free - own
     if engine is not None:
         rest, formula = rest - engine, f"{formula} - rollout engine"
-    return [*made, fact("log.foreign", plain(rest), formula)]
+    return [*made, derived_fact("log.foreign", not_negative(rest), formula)]
 
 
 def _growth(book: FactBook) -> list[Fact]:
     role = book.word("log.role")
     name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
     before, now = book.size(name), failure_moment.observed(book)
-    return [] if before is None or now is None else [fact("log.grown", plain(now - before), "allocated - allocated after initialisation")]
+    return (
+        []
+        if before is None or now is None
+        else [derived_fact("log.grown", not_negative(now - before), "allocated - allocated after initialisation")]
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget.derived.concluded import fact
-from diagnose.facts import Fact, FactBook, Value
+from diagnose.facts import Fact, FactBook, Value, derived_fact
 from diagnose.record import replace
 
 #: Knobs that people set to save memory.
@@ -25,15 +24,15 @@ def missed(book: FactBook) -> list[Fact]:
         if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
             told = f"{key.value} was meant as {knob.value}"
             return [
-                fact("config.missed_memory", True, told),
+                derived_fact("config.missed_memory", True, told),
                 Fact("config.missed_key", key.value, "derived", replace(key.witness, text=told)),
-                fact("config.missed_knob", knob.value, told),
-                fact("config.missed_real", real.get(place, knob.value), told),
-                fact("config.missed_value", held.get(place) or _written(book.value(knob.value)), told),
-                fact("config.missed_reader", reader.get(place, "-"), told),
-                fact("config.missed_other", other.get(place) is True, told),
+                derived_fact("config.missed_knob", knob.value, told),
+                derived_fact("config.missed_real", real.get(place, knob.value), told),
+                derived_fact("config.missed_value", held.get(place) or _written(book.value(knob.value)), told),
+                derived_fact("config.missed_reader", reader.get(place, "-"), told),
+                derived_fact("config.missed_other", other.get(place) is True, told),
             ]
-    return [fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
+    return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
 
 
 def _place(told: Fact) -> tuple[str, int, int]:

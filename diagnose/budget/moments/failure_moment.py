@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from diagnose.budget.derived.concluded import plain
 from diagnose.budget.model.allocator import prints_as
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.loss_table import Block
@@ -13,7 +12,7 @@ from diagnose.budget.terms import activations, logits
 from diagnose.budget.terms.training_states import accumulation
 from diagnose.facts import FactBook
 from diagnose.record import replace
-from diagnose.units import Size
+from diagnose.units import Size, not_negative
 
 #: The phase that a log shows to the moment that it belongs to.
 MOMENT = {
@@ -63,7 +62,7 @@ def observed(book: FactBook) -> Size | None:
     """What torch had allocated on the card; releases that print only the reserved total give that less the unallocated part."""
     allocated, asleep = book.size("log.allocated"), book.size("log.asleep")
     if allocated is not None:
-        return allocated if asleep is None else plain(allocated - asleep)
+        return allocated if asleep is None else not_negative(allocated - asleep)
     reserved, idle = book.size("log.reserved_total"), book.size("log.reserved_unallocated")
     return reserved - idle if reserved is not None and idle is not None else None
 
@@ -84,7 +83,7 @@ def usable(book: FactBook) -> Size | None:
     if reserved is None:
         return None
     asleep = book.size("log.asleep")
-    room, most = replace(free + reserved, text="") if asleep is None else plain(free + reserved - asleep), cap(book)
+    room, most = replace(free + reserved, text="") if asleep is None else not_negative(free + reserved - asleep), cap(book)
     return most if most is not None and most.bytes < room.bytes else room
 
 

@@ -8,8 +8,8 @@ from diagnose.cluster.report.failure_groups import Cost, Group, Named, Plan, Sum
 from diagnose.diagnosis import Json
 from diagnose.phrases import Lang
 from diagnose.render.data.report_json import of_edit
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts.strings import escaped
+from diagnose.render.parts.view import PLAIN, View
 
 #: The version of the fields.
 SCHEMA = "oomdoctor.triage/1"

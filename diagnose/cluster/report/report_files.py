@@ -17,8 +17,8 @@ from diagnose.cluster.report.report_tables import Listed, Shown
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
 from diagnose.record import NamedTuple
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.view import PLAIN, View
 
 #: Failures that get a page, the latest first; diagnoses and jobs on one page.
 DETAILED, DIAGNOSES, JOBS = 20_000, 60, 400

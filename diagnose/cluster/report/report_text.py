@@ -6,10 +6,10 @@ from diagnose.cluster.report import report_words as told
 from diagnose.cluster.report.failure_groups import Group, Summary
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.markup.markdown import COMMENT, code, diff, escape, fenced
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, comma, semicolon, sentence
 
 #: Variants of a plan, and jobs that could not be read, in a text; groups in a table of Markdown.

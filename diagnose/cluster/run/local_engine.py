@@ -13,8 +13,7 @@ from diagnose import workers
 from diagnose.cluster.cluster_errors import trouble
 from diagnose.cluster.run.task import Asked, Task
 from diagnose.cluster.run.worker_supervisor import LIMITS, Limits, Minder
-from diagnose.cluster.store.result import Result
-from diagnose.phrases import Text
+from diagnose.cluster.store.result import Brought, Result
 from diagnose.record import NamedTuple, replace
 
 #: Tasks that one worker is given at once at most; those that wait for a worker (so many that the time left is known early, at a
@@ -24,13 +23,6 @@ CHUNK, AHEAD, BEHIND = 32, 20_000, 1024
 TICK = 0.1
 #: Diagnoses that are remembered for the jobs that they answer too; older ones are asked of `known`.
 REMEMBERED = 4096
-
-
-class Brought(NamedTuple):
-    """What a diagnosis says of every job that it answers."""
-
-    headline: Text
-    fingerprint: str
 
 
 #: What an earlier diagnosis of this key says; None where there is none.

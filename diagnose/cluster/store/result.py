@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnose.cluster.find.job import Job
 from diagnose.phrases import Text
-from diagnose.record import record
+from diagnose.record import NamedTuple, record
 
 
 @record
@@ -76,3 +76,10 @@ class Result:
 def unread(job: Job, fault: str, error: Text) -> Result:
     """The result of a job that nothing could be learned of."""
     return Result(job, error=error, fault=fault)
+
+
+class Brought(NamedTuple):
+    """What a diagnosis says of every job that it answers."""
+
+    headline: Text
+    fingerprint: str

@@ -10,11 +10,10 @@ from time import time
 from typing import TYPE_CHECKING
 
 from diagnose.cluster.cluster_errors import refusals
-from diagnose.cluster.run.local_engine import Brought
 from diagnose.cluster.store import result_rows
 from diagnose.cluster.store.bloom_filter import Perhaps
 from diagnose.cluster.store.database import Database
-from diagnose.cluster.store.result import Result
+from diagnose.cluster.store.result import Brought, Result
 from diagnose.cluster.store.result_rows import Row
 from diagnose.phrases import Text
 from diagnose.record import NamedTuple

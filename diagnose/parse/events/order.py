@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from diagnose.facts import Fact
 from diagnose.parse.text.lazy_re import later
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from diagnose.parse.events.log_events import Seen
     from diagnose.parse.text.lines import Page
@@ -28,6 +29,7 @@ _STAMPS = {
     "syslog": later(rf"^(?P<day>[A-Z][a-z]{{2}} [ \d]\d) {_CLOCK}"),
 }
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
 _TABLE = later(r"time {1,8}: {0,2}\d{4}-\d\d-\d\d_(\d\d):(\d\d):(\d\d)\s{1,80}host {1,8}:[^\n]{0,200}\s{1,80}rank {1,8}: {0,2}(\d{1,6})")
 
 
@@ -103,3 +105,12 @@ def _noticed(pages: Sequence[Page]) -> Iterator[tuple[int, int]]:
         for at in page.excerpt.spots.places(b"Root Cause (first observed failure)")[:1]:
             for match in _TABLE.finditer(raw[max(0, at - (16 << 10)) : at + 1024].decode("utf-8", "replace")):
                 yield int(match[4]), int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
+
+
+def root_rank(pages: Iterable[Page]) -> Iterator[Fact]:
+    """The rank that torchrun names as the first to fail."""
+    for page in pages:
+        match = _ROOT.search(page.excerpt.raw) if page.excerpt.spots.has(b"Root Cause (first observed failure)") else None
+        if match is not None:
+            yield Fact("log.root_rank", int(match[1]), "log", page.witness(page.excerpt.offset + match.start(1)))
+            return

@@ -10,7 +10,6 @@ from diagnose.parse.events import attempts, consequences, folding, interleaved_t
 from diagnose.parse.events import log_events as events
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
-from diagnose.parse.facts import log_facts
 from diagnose.parse.frames import phases
 from diagnose.parse.messages.host_oom import KILLS
 from diagnose.parse.messages.scheduler_oom import STOPS
@@ -95,7 +94,7 @@ def _failures(messages: Sequence[Seen], survival: Survival, pages: Sequence[Page
         own = one.message.family == "ray_oom"  # Ray ends the job's own workers, and says which
         one.survived = one.survived or one.message.helper or not (saving or own)
     failures.sort(key=lambda one: one.attempt.number)
-    named = next((fact.value for fact in log_facts.root_rank(pages)), None)
+    named = next((fact.value for fact in order.root_rank(pages)), None)
     return order.in_order(failures, named if isinstance(named, int) else None, pages, one_log)
 
 

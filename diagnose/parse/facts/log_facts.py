@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Origin, Value, declared
+from diagnose.parse.events import order
 from diagnose.parse.events.log_events import role
 from diagnose.parse.facts import printed_arguments, world_info
 from diagnose.parse.text import grammar_statements
@@ -18,7 +19,7 @@ from diagnose.record import NamedTuple
 from diagnose.units import Size, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from diagnose.facts import Witness
     from diagnose.parse.text.lines import Page
@@ -29,7 +30,6 @@ _DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "
 #: After which of DeepSpeed's captions the states are in place.
 _INITIALISED = later(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
 _CAPTION = later(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
-_ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
 
 
 #: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
@@ -66,7 +66,7 @@ def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
     yield from world(known)
     yield from world_info.facts(pages)
     yield from _memory_lines(pages)
-    yield from root_rank(pages)
+    yield from order.root_rank(pages)
     yield from _day(pages, end)
 
 
@@ -277,12 +277,3 @@ def world(known: Mapping[str, Fact]) -> Iterator[Fact]:
     everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)
     if rows[0] is not None and micro and steps and everything % (micro * steps) == 0:
         yield Fact("parallel.world", everything // (micro * steps), "log", rows[0].witness)
-
-
-def root_rank(pages: Iterable[Page]) -> Iterator[Fact]:
-    """The rank that torchrun names as the first to fail."""
-    for page in pages:
-        match = _ROOT.search(page.excerpt.raw) if page.excerpt.spots.has(b"Root Cause (first observed failure)") else None
-        if match is not None:
-            yield Fact("log.root_rank", int(match[1]), "log", page.witness(page.excerpt.offset + match.start(1)))
-            return

@@ -14,9 +14,9 @@ from diagnose.diagnosis import Diagnosis, Json
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Plan
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts import advice_text, failure_text, memory_rows, words
 from diagnose.render.parts.strings import changed, escaped, harmless
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import word
 from diagnose.version import __version__
 

@@ -9,13 +9,13 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Witness
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.markup import bar_charts, page_tables, style
 from diagnose.render.markup.elements import SCHEMES, Child, Html, document, el, inside, link, prose
 from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
 from diagnose.render.parts.cited_lines import Line, excerpts
 from diagnose.render.parts.layout import clip
 from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.version import __version__
 

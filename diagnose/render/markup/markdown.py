@@ -9,9 +9,9 @@ from diagnose.budget.model.ledger import Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, Text
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
 from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import bar, details
 

@@ -6,11 +6,11 @@ from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Fact
 from diagnose.phrases import Lang
-from diagnose.render import facts_view
-from diagnose.render.formats import View
+from diagnose.render.markup import facts_view
 from diagnose.render.markup.elements import Child, Html, el, inside
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.strings import one_line, visible
+from diagnose.render.parts.view import View
 from diagnose.render.parts.words import colon, word
 from diagnose.render.text import details
 

@@ -6,10 +6,10 @@ from diagnose.budget.model.ledger import Ledger, Moment, Term
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
-from diagnose.render.formats import View
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.strings import one_line
+from diagnose.render.parts.view import View
 from diagnose.render.parts.words import colon, comma, word
 
 

@@ -11,9 +11,9 @@ from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Remedy
 from diagnose.record import record
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.layout import Page, cells, wrap
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, word
 from diagnose.render.text import bar, full_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from diagnose.render.formats import View
+from diagnose.render.parts.view import View
 
 if TYPE_CHECKING:
     from typing import TextIO

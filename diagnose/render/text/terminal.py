@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.parts import failure_text, outlook_view
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.strings import changed, harmless
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed
 from diagnose.render.text import details, full_text, screen
 

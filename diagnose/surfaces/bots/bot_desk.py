@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from diagnose.phrases import Lang, phrase
 from diagnose.record import replace
 from diagnose.surfaces.bots.bot_command import Asked, File, Incoming, Name, Outgoing, Platform, Post, Unfetched
-from diagnose.surfaces.server import remote_answer
-from diagnose.surfaces.server.remote_answer import Question
+from diagnose.surfaces.server.question import Question, label
 from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
 
 if TYPE_CHECKING:
@@ -156,12 +155,12 @@ class Reading:
         self.notes: list[str] = []
         self.words, self.files, self.bytes = WORDS, FILES, desk.asked.max_mib << 20
 
-    def logs(self, post: Post, label: str) -> list[tuple[str, str | bytes]]:
+    def logs(self, post: Post, log_label: str) -> list[tuple[str, str | bytes]]:
         """The words of a message and what it has attached, each with its name."""
         text = post.text[: self.words]
         self.words -= len(text)
-        found: list[tuple[str, str | bytes]] = [(label, text)] if text.strip() else []
-        return [*found, *((remote_answer.label(file.name, "file"), data) for file in post.files if (data := self.data(file)) is not None)]
+        found: list[tuple[str, str | bytes]] = [(log_label, text)] if text.strip() else []
+        return [*found, *((label(file.name, "file"), data) for file in post.files if (data := self.data(file)) is not None)]
 
     def data(self, file: File) -> bytes | None:
         """A file's bytes; None, and a note, where it is not read."""
@@ -184,7 +183,7 @@ class Reading:
         return self.desk.platform.fetch(file, self.bytes)
 
     def note(self, key: str, file: File) -> None:
-        said = phrase(f"bot.{key}", name=remote_answer.label(file.name, "?"), most=self.desk.asked.max_mib, files=FILES).to(self.lang)
+        said = phrase(f"bot.{key}", name=label(file.name, "?"), most=self.desk.asked.max_mib, files=FILES).to(self.lang)
         shown = dialect(self.desk.platform.name).shown(said)
         if len(self.notes) < NOTES and shown not in self.notes:
             self.notes.append(shown)

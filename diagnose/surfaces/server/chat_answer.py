@@ -11,7 +11,7 @@ from diagnose.inputs.pasted_configs import is_config
 from diagnose.record import replace
 from diagnose.render.markup.chat_message import Platform, chat, dialect
 from diagnose.scan import memory_words
-from diagnose.surfaces.server.remote_answer import Answer, Question, diagnosed
+from diagnose.surfaces.server.question import Answer, Question, diagnosed
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
 from diagnose.surfaces.server import remote_answer
-from diagnose.surfaces.server.remote_answer import Answer, Question, text_of
+from diagnose.surfaces.server.question import Answer, Question, text_of
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
 from diagnose.typed import Report

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.surfaces.server import remote_answer
-from diagnose.surfaces.server.remote_answer import Answer, Question
+from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, understood
 from diagnose.surfaces.server.serve_limits import PROBLEM, RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
 from diagnose.surfaces.server.serve_page import add_page, empty

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diagnose.phrases import Lang
-from diagnose.surfaces.server.remote_answer import Question, text_of
+from diagnose.surfaces.server.question import Question, text_of
 from diagnose.surfaces.server.serve_limits import Refused
 
 #: More configs than any job has, and a limit to what is said of each.

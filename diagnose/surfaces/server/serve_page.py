@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from diagnose import catalogue
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import style
-from diagnose.surfaces.server.remote_answer import Answer, Question
+from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_asked import CONFIGS, WORD
 from diagnose.surfaces.server.serve_limits import POLICY, Limits, Refused, language_of, retry
 

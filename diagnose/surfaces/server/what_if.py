@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.pricing import fit
 from diagnose.render.parts import words
-from diagnose.surfaces.server.remote_answer import Answer, Question, diagnosed
+from diagnose.surfaces.server.question import Answer, Question, diagnosed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import TypeAlias
 
 from diagnose import workers
-from diagnose.surfaces.server.remote_answer import Answer, Question
+from diagnose.surfaces.server.question import Answer, Question
 from diagnose.workers import START
 from diagnose.workers import Lost as Lost
 from diagnose.workers import Stopped as Stopped

@@ -109,7 +109,7 @@ def check(files: Sequence[str], asked: Asked, shown: Shown) -> int:
 def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     """Print what was read. Of configs alone: 0, since they were read."""
     from diagnose.pipeline import check, explain
-    from diagnose.render import facts_view as facts
+    from diagnose.render.markup import facts_view as facts
 
     of_many(shown)
     options = asked.options(logs)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 if TYPE_CHECKING:
     from diagnose.errors import UserError
     from diagnose.phrases import Lang
-    from diagnose.render.formats import View
+    from diagnose.render.parts.view import View
 
 #: What a terminal that cannot write a character gets instead.
 PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—": "-", "\u200b": ""}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Fact, declared
 from diagnose.phrases import Lang
-from diagnose.render.formats import PLAIN, View
 from diagnose.render.markup.markdown import code, escape
 from diagnose.render.parts import words
 from diagnose.render.parts.layout import Page, cells, clip, pad
 from diagnose.render.parts.strings import changed, escaped, harmless, one_line
+from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import word
 from diagnose.render.text import details
 from diagnose.render.text.full_text import notices
