@@ -6,8 +6,10 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from fnmatch import fnmatch
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,75 +18,93 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "diagnose"
 
 
+@cache
 def order() -> list[str]:
-    """The rooms in the order that the page gives them."""
+    """The packages and root modules, in the order that the page gives them."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    block = re.search(r"```\n(record .*?)\n```", page, re.DOTALL)
-    assert block, "docs/architecture.md lists the rooms in a block that begins with record"
+    block = re.search(r"```order\n(.*?)\n```", page, re.DOTALL)
+    assert block, "docs/architecture.md lists the packages in a block called order"
     return block[1].split()
 
 
-def rooms() -> list[str]:
-    """The rooms that exist."""
-    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
-    return sorted(files | {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()})
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name below `diagnose`."""
+    files = (path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if not {"_shipped", "__pycache__"} & set(path.parts))
+    return {".".join(path.with_suffix("").parts): PACKAGE / path for path in files if path.name != "__main__.py"}
 
 
-def files_of(room: str) -> list[Path]:
-    single = PACKAGE / f"{room}.py"
-    return [single] if single.is_file() else sorted((PACKAGE / room).glob("**/*.py"))
+def package_of(module: str) -> str:
+    """The package that a module lies in, or a root module itself."""
+    return module.removesuffix("__init__").rstrip(".") if module.endswith("__init__") else module.rpartition(".")[0] or module
 
 
-def rooms_imported_by(file: Path) -> Iterator[str]:
-    """The rooms of diagnose that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(file.read_bytes())):
+def imports_of(module: str) -> Iterator[str]:
+    """The modules of diagnose that a module imports anywhere in it, type-only imports included."""
+    for node in ast.walk(ast.parse(modules()[module].read_bytes())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative imports hide the direction"
+            assert node.level == 0, f"{module}: relative imports hide the direction"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
-            first, _, rest = name.partition(".")
-            if first == "diagnose" and rest:
-                yield rest.split(".")[0]
+            parts = name.split(".")[1:] if name.startswith("diagnose") else []
+            known = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+            yield from [path for path in known if path in modules() or f"{path}.__init__" in modules()][:1]
 
 
-@pytest.mark.parametrize("room", order())
-def test_a_room_only_looks_back(room: str) -> None:
-    """A module that needs a later room would make the story circular."""
-    later = set(order()[order().index(room) + 1 :])
-    for file in files_of(room):
-        assert not later & set(rooms_imported_by(file)), f"{file.relative_to(ROOT)} imports {later & set(rooms_imported_by(file))}"
+@pytest.mark.parametrize("package", order())
+def test_a_package_only_looks_back(package: str) -> None:
+    """A package that needs a later one would make the story circular."""
+    place = {name: number for number, name in enumerate(order())}
+    own = [module for module in modules() if package_of(module) == package]
+    target = {module: package_of(module) if module in modules() else module for name in own for module in imports_of(name)}
+    forward = {(name, module) for name in own for module in imports_of(name) if place[target[module]] > place[package]}
+    assert not forward, f"{package} looks ahead: {sorted(forward)}"
 
 
-def test_every_room_is_on_the_list() -> None:
-    """A room that is not on the list would escape the test above; one that is only on the list is a broken promise."""
-    assert set(rooms()) == set(order())
+def test_every_package_is_on_the_list() -> None:
+    """A package that is not on the list would escape the test above; one that is only on the list is a broken promise."""
+    assert {package_of(module) for module in modules()} - {""} == set(order())
 
 
-@pytest.mark.parametrize("room", ["cluster", "surfaces"])
-def test_every_module_of_a_large_room_is_on_the_page(room: str) -> None:
-    """The page lists these rooms module by module; what it names of them is there, and what is there is named."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([a-z_]+(?:\*)?\.py)`", page))
-    files = {path.name for path in (PACKAGE / room).glob("*.py")} - {"__init__.py"}
-    assert not {name for name in files if not any(fnmatch(name, each) for each in named)}
-    assert not {each for each in named if not list(PACKAGE.glob(f"*/{each}"))}
+def test_no_modules_import_each_other() -> None:
+    """Modules that need each other are one module, or a third one is missing."""
+    graph = {module: {name for name in imports_of(module) if name in modules() and name != module} for module in modules()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the ring
 
 
-def test_rooms_are_two_levels_deep() -> None:
-    deep = [path for path in PACKAGE.glob("*/*/**/*.py") if "_shipped" not in path.parts and "__pycache__" not in path.parts]
-    assert not deep
+def test_no_module_hides_behind_a_name() -> None:
+    """`import diagnose.x.y as y` has to give the module: no module is named like something in it, nor like a name of its package."""
+    hidden = []
+    for module, path in modules().items():
+        names = {node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        if path.name == "__init__.py":
+            hidden += [f"{package_of(module)}.{name}" for name in names if f"{package_of(module)}.{name}".lstrip(".") in modules()]
+        elif path.stem in names:
+            hidden.append(module)
+    assert not hidden
+
+
+def test_module_names_are_unique() -> None:
+    """A name that occurs twice has to be looked up twice."""
+    counts = Counter(path.stem for path in modules().values())
+    assert [name for name, count in counts.items() if count > 1 and name != "__init__"] == []
+
+
+def test_packages_are_two_levels_deep() -> None:
+    """diagnose/parse/text is as deep as it goes."""
+    assert [module for module in modules() if module.removesuffix(".__init__").count(".") > 2] == []
 
 
 HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click", "dataclasses", "inspect")
 
 
-@pytest.mark.parametrize("room", ["diagnose", *(f"diagnose.{room}" for room in order() if room not in ("surfaces", "typed"))])
-def test_importing_a_room_imports_nothing_heavy(room: str) -> None:
-    """Start-up time is made of imports: what costs more than a room does is imported where it is used."""
-    code = f"import sys, {room}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+@pytest.mark.parametrize("package", ["diagnose", *(f"diagnose.{name}" for name in order() if not name.startswith(("surfaces", "typed")))])
+def test_importing_a_package_imports_nothing_heavy(package: str) -> None:
+    """Start-up time is made of imports: what costs more than a package does is imported where it is used."""
+    code = f"import sys, {package}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == []

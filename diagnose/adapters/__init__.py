@@ -1,1 +1,1 @@
-"""Configs, and commands that the log echoes, to knobs with their keys, and to documents that edits can be made in."""
+"""Configs and commands as users write them, turned into knobs with their keys and into documents that edits can be made in."""

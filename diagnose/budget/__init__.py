@@ -1,1 +1,1 @@
-"""Facts to bytes: ledgers of every role, the tensor behind the request, and what follows from both."""
+"""Facts to bytes: ledgers of every role, the tensor behind the failed request, and the facts that follow from both."""

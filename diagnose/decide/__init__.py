@@ -1,1 +1,1 @@
-"""decide"""
+"""Rules against facts: the language of conditions, one verdict per rule, causes ranked."""

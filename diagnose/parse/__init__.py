@@ -1,1 +1,1 @@
-"""Excerpts to events and facts; a module per grammar."""
+"""Excerpts of logs to events and facts."""

@@ -1,4 +1,4 @@
-"""verdicts -> ranked remedies, rejected advice, the cheapest plan that fits, questions; patches."""
+"""Verdicts to priced remedies, rejected advice, the cheapest plan that fits, questions; edits and patches."""
 
 from __future__ import annotations
 

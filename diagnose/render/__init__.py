@@ -1,1 +1,1 @@
-"""Diagnosis -> str: one pure function per format; nothing here computes."""
+"""A diagnosis to text: one pure function per format; nothing here computes."""

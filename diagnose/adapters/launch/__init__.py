@@ -1,1 +1,1 @@
-"""launch"""
+"""A command line to what it launches: launcher, program, flags, forwarded variables."""

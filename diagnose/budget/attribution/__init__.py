@@ -1,1 +1,1 @@
-"""attribution"""
+"""Which tensor the failed request was: candidates from rules/tensors.yaml against the printed size."""

@@ -1,1 +1,1 @@
-"""derived"""
+"""Facts that follow from ledger, message and attribution: shortage, implied lengths, settings that did not hold."""

@@ -1,1 +1,1 @@
-"""store"""
+"""The database of results: digests, fingerprints, schema, export."""

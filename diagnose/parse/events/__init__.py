@@ -1,1 +1,1 @@
-"""events"""
+"""Messages in their place: processes, attempts, duplicates, consequences, order, survival."""

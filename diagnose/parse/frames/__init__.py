@@ -1,1 +1,1 @@
-"""frames"""
+"""Tracebacks: frames, remains of cut-off ones, the phase and activity that they show."""

@@ -1,1 +1,1 @@
-"""choose"""
+"""Which remedies are offered, rejected and combined into a plan."""

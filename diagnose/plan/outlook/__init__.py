@@ -1,1 +1,1 @@
-"""outlook"""
+"""Before a run: how the job sits on its card, and how far batch and length can grow."""

@@ -1,1 +1,1 @@
-"""questions"""
+"""Which unknown fact would change the answer most."""

@@ -1,1 +1,1 @@
-"""rules"""
+"""Remedy rules (rules/remedies) and the values that a plan is made of."""

@@ -1,1 +1,1 @@
-"""data"""
+"""The report as data: JSON and SARIF."""

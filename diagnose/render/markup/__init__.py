@@ -1,1 +1,1 @@
-"""markup"""
+"""Pages, Markdown and chat messages."""

@@ -1,1 +1,1 @@
-"""text"""
+"""The terminal: one screen, and everything with --verbose."""

@@ -1,1 +1,1 @@
-"""bots"""
+"""Chat bots: one core, Slack and Feishu as platforms."""

@@ -1,1 +1,1 @@
-"""cli"""
+"""The command line: typer's commands and the console script."""

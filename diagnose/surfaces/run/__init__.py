@@ -1,1 +1,1 @@
-"""run"""
+"""`oomdoctor run`: a command passed through, its output kept, its death explained."""

@@ -1,1 +1,1 @@
-"""server"""
+"""`serve` and `mcp`: strangers' questions in worker processes, within limits."""
