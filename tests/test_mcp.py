@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
 
-from diagnose.render.data.models import Report, model
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server.mcp_tools import server
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import Crew

@@ -15,7 +15,7 @@ import pytest
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 from diagnose.render import formats
-from diagnose.render.data.models import Report
+from diagnose.render.data.typed_report import Report
 from diagnose.render.parts import card, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source

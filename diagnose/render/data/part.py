@@ -18,7 +18,7 @@ from diagnose.diagnosis import Json
 from diagnose.phrases import Lang, Text
 
 if TYPE_CHECKING:
-    from diagnose.render.data.models import TypedPart
+    from diagnose.render.data.typed_report import TypedPart
 
     class Part(TypedPart): ...
 else:
@@ -31,7 +31,7 @@ else:
 
         @classmethod
         def __get_pydantic_core_schema__(cls, _, handler):
-            from diagnose.render.data.models import model
+            from diagnose.render.data.typed_report import model
 
             return handler.generate_schema(model(cls))
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
-from diagnose.render.data.models import Report, model
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server import remote_answer
 from diagnose.surfaces.server.question import Answer, Question, text_of
 from diagnose.surfaces.server.typed_answers import Article, WhatIf

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.render.data.models import Report, model
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server import remote_answer
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, understood
