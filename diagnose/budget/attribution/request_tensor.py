@@ -137,7 +137,7 @@ def _order(made: Candidate, asked: Query) -> tuple[bool, bool, bool, bool, bool]
 
 def _more(job: Setup) -> dict[str, Number]:
     """Letters that only attribution needs: bucket, sub-group, images, samples, evaluation rows."""
-    defaults = table()["deepspeed"]
+    defaults = table()["zero_defaults"]
     more: dict[str, Number] = {
         "R": job.book.count("zero.reduce_bucket") or defaults["reduce_bucket"],
         "S": job.book.count("zero.sub_group") or defaults["sub_group"],

@@ -99,7 +99,7 @@ def _stated(job: Setup) -> bool:
 def _in_one(job: Setup, which: str) -> bool:
     """Whether linears that read the same input are one matrix."""
     family = job.model.family if job.model else ""
-    return family in table()["in_one"][which] or job.framework in table()["in_one"]["trainers"]
+    return family in table()["in_one"][which] or job.traits.fused_projections
 
 
 #: The conditions of `when`. Unknown attention may be eager.

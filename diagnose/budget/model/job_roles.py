@@ -3,10 +3,11 @@ model, whether they share cards, and processes, or not."""
 
 from __future__ import annotations
 
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import during, table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import record
+from diagnose.traits import traits_of
 
 #: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.
 OWN = {
@@ -73,7 +74,8 @@ def of_role(book: FactBook, role: Role) -> FactBook:
     changes = {knob: book.value(own) for own, knob in OWN.items() if book.value(own) is not None}
     if not role.apart and "critic.offload_between_phases" not in book:
         changes["rollout.offload_between_phases"] = None
-    if book.word("train.framework") in table()["critic"]["whole"] and book.word("train.finetuning") in table()["adapters"]:
+    critic = traits_of(book.word("train.framework")).critic
+    if critic is not None and critic.whole and book.word("train.finetuning") in table()["adapters"]:
         changes["train.finetuning"] = "full"
     return book.changed(changes) if changes else book
 
@@ -97,14 +99,14 @@ def _apart(book: FactBook, policy: Model | None, world: int | None) -> list[Role
 
 def _together(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
     """The roles that share the policy's cards; the policy alone is the whole job."""
-    framework, kept = book.word("train.framework"), book.word("train.ref_model")
+    traits, kept = traits_of(book.word("train.framework")), book.word("train.ref_model")
     found: list[Role] = []
     if _has_critic(book):
-        joint = framework in table()["critic"]["joint"]
+        joint = traits.critic is not None and traits.critic.joint
         found.append(Role("critic", _base(book, policy), world, trained=True, headless=True, joint=joint))
     scored = book.word("reward.model") is not None or book.shape("reward.shape") is not None
     if scored and not book.switch("reward.remote"):
-        away = framework in table()["offloads_frozen"]
+        away = traits.offloads_frozen
         found.append(Role("reward", book.shape("reward.shape"), world, trained=False, headless=True, offloaded=away))
     if kept in ("copy", "offload") and book.word("train.finetuning") not in table()["adapters"]:
         found.append(Role("reference", policy, world, trained=False, offloaded=kept == "offload"))
@@ -115,11 +117,10 @@ def _together(book: FactBook, policy: Model | None, world: int | None) -> list[R
 
 def _has_critic(book: FactBook) -> bool:
     """Whether the framework trains a critic in the policy's processes, and the estimator needs one."""
-    framework = book.word("train.framework")
-    span = table()["critic"]["beside"].get(framework)
-    if book.word("train.stage") != "ppo" or span is None or book.count("critic.gpus") == 0:
+    critic = traits_of(book.word("train.framework")).critic
+    if book.word("train.stage") != "ppo" or critic is None or book.count("critic.gpus") == 0:
         return False
-    return within(span, book.version(f"version.{framework}"))
+    return during(critic.releases, book) is not False
 
 
 def _base(book: FactBook, policy: Model | None) -> Model | None:

@@ -16,6 +16,7 @@ from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import field, record, replace
 from diagnose.ternary import Truth
+from diagnose.traits import Traits, traits_of
 
 
 @record
@@ -42,6 +43,11 @@ class Setup:
     unknown: tuple[str, ...]
     cast: list[Role] = field(default_factory=list)
     kin: dict[str, Setup] = field(default_factory=dict)
+
+    @property
+    def traits(self) -> Traits:
+        """What the framework does otherwise than most."""
+        return traits_of(self.framework)
 
     @property
     def reference(self) -> str:
@@ -158,9 +164,9 @@ def _built(model: Model | None, framework: str, book: FactBook) -> Model | None:
         return None
     if book.word("train.finetuning") == "llama_pro":
         model = replace(model, L=model.L + (book.count("train.trainable_layers") or 0))
-    if model.act == "written" and framework in table()["fused_gelu"]:
+    if model.act == "written" and traits_of(framework).fused_gelu:
         model = replace(model, act="fused")
-    return replace(model, fused_qkv=True) if framework in table()["views_of_qkv"] and not model.latent else model
+    return replace(model, fused_qkv=True) if traits_of(framework).views_of_qkv and not model.latent else model
 
 
 #: Phases in which the weights may not be there yet.

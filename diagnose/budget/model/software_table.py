@@ -7,7 +7,10 @@ from functools import cache
 from typing import Any, cast
 
 from diagnose import rule_files
+from diagnose.facts import FactBook
 from diagnose.record import record
+from diagnose.ternary import Truth
+from diagnose.traits import Releases
 from diagnose.units import Version
 
 
@@ -60,6 +63,14 @@ def below(limit: str, version: Version | None) -> bool:
     if not match:
         return True
     return version < Version(match[1])
+
+
+def during(releases: Releases, book: FactBook) -> Truth:
+    """Whether a job's releases lie in these spans; None where one that decides is not known."""
+    known = [(span, book.version(fact)) for fact, span in releases]
+    if not all(within(span, version) for span, version in known):
+        return False
+    return True if all(version is not None for _, version in known) else None
 
 
 def within(span: str, version: Version | None) -> bool:

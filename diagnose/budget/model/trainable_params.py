@@ -11,6 +11,7 @@ from diagnose.catalogue import Model
 from diagnose.catalogue.shape import Uneven
 from diagnose.facts import FactBook
 from diagnose.record import record
+from diagnose.traits import traits_of
 
 #: The rank that PEFT, LLaMA-Factory and Axolotl take when none is set.
 DEFAULT_RANK = 8
@@ -90,7 +91,7 @@ def tower_frozen(book: FactBook, framework: str) -> bool:
     word = (book.word("model.freeze") or "").lower()
     if word in ("none", "disabled", "false"):
         return False
-    return framework in table()["freezes_vision"] or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
+    return traits_of(framework).freezes_vision or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
 
 
 def _adapters(book: FactBook, model: Model | None, params: int | None, printed: int | None) -> Trainable:
@@ -101,7 +102,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     kind, names = book.word("lora.kind") or "lora", wrapped(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
-        apart = book.word("train.framework") in table()["pads_qkv"]
+        apart = traits_of(book.word("train.framework")).pads_qkv
         count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
         count += saved
     unknown = () if rank is not None or small else ("lora.rank",)

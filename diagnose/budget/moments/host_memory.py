@@ -43,7 +43,7 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
     if job.role.offloaded:
         made.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
     elif job.sharding.offload_param and job.book.word("zero.offload_param") == "nvme":
-        buffers = f"{table()['deepspeed']['parameter_buffers']}*2*n_r"
+        buffers = f"{table()['zero_defaults']['parameter_buffers']}*2*n_r"
         source = "DeepSpeed zero/offload_config.py: buffer_count, buffer_size"
         made.append(term("host_parameter_swap", "weights", buffers, values, source=source))
     elif job.sharding.offload_param:
@@ -87,7 +87,7 @@ def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
 def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
     """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
     ram = job.book.size("host.ram")
-    if ram is None or job.framework not in table()["on_ray"] or not job.role.policy:
+    if ram is None or not job.traits.on_ray or not job.role.policy:
         return []
     return [
         term(
@@ -131,7 +131,7 @@ def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) 
 
 def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
     """A whole copy on the rank that writes it, or every rank's own shards, the optimizer's with them."""
-    if job.framework in table()["saves_shards_through_host"] and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
+    if job.traits.saves_shards_through_host and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
         per = "/nodes" if values["nodes"] != 1 else ""
         symbols = f"({letter(job.precision.weight, 'w')}*P + 8*Pt){per}"
         source = "sharded state dict with offload_to_cpu, moments included"

@@ -12,7 +12,6 @@ from functools import lru_cache
 from diagnose.budget.model.job_roles import Role, roles
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import activations, comm_buffers, extra_models, training_states
 from diagnose.phrases import Text, phrase
 from diagnose.record import replace
@@ -44,7 +43,7 @@ FREED = ("gradients", "gradients_sharded", "gradients_whole")
 
 def between_steps(job: Setup, held: list[Term]) -> list[Term]:
     """What lies on the card after an optimizer step, when others work, and when evaluation and saving happen."""
-    stay = job.framework in table()["main_weights"]
+    stay = job.traits.main_weights
     return [term for term in held if stay or term.key not in FREED]
 
 

@@ -50,12 +50,11 @@ def weight_sync(job: Setup, held: list[Term]) -> list[Moment]:
     """Weights on their way to the engine: an adapter is merged into the whole model, full weights go one by one, or in buckets."""
     if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
         return []
-    rule = table()["weight_sync"]
     if job.trainable.lora:
         made = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
     else:
-        high = f"2*V*h + {rule['bucket'][job.framework]}" if job.framework in rule["bucket"] else ""
-        if not high and job.sharding.scheme == "fsdp" and job.framework not in rule["one_by_one"]:
+        high = f"2*V*h + {job.traits.sync_bucket}" if job.traits.sync_bucket else ""
+        if not high and job.sharding.scheme == "fsdp" and not job.traits.syncs_one_by_one:
             high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
         made = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
     return [Moment("weight_sync", (*in_process_roles.staying(job, held), made))]
@@ -78,7 +77,7 @@ def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
         return []
     scored = [*live, *evaluation_pass(asked)]
     made = generation(asked)
-    if made and job.framework in table()["generates_without_loss"]:
+    if made and job.traits.generates_without_loss:
         return [Moment("eval", (*live, *made))]
     return [Moment("eval", tuple(max([scored, [*live, *made]], key=lambda terms: total([term.size for term in terms]).bytes)))]
 
@@ -111,12 +110,7 @@ def predictions(job: Setup) -> list[Term]:
     Where that has no limit they are those of one step and grow with every further one; how many there are is not known. Every rank
     gathers those of all."""
     book = job.book
-    if (
-        book.switch("eval.loss_only")
-        or not job.knows("T", "V")
-        or job.framework not in table()["collects_predictions"]
-        or job.role.headless
-    ):
+    if book.switch("eval.loss_only") or not job.knows("T", "V") or not job.traits.collects_predictions or job.role.headless:
         return []
     key = "eval_kept" if book.count("eval.accumulation_steps") else "eval_kept_per_step"
     symbols, values = kept_predictions(job), {**job.values, **evaluators(job)}

@@ -59,7 +59,7 @@ def compiled(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
     keeps what fused kernels keep (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps
     more: plain PyTorch is the upper end."""
     plain = layers(job)
-    if not job.book.switch("train.compile") or job.framework in table()["compiles_no_layers"]:
+    if not job.book.switch("train.compile") or job.traits.compiles_no_layers:
         return plain
     most = {term.key: term.size.high for term in plain}
     made = layers(replace(job, fused=True))

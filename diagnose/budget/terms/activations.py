@@ -36,7 +36,7 @@ def stem(job: Setup) -> list[Term]:
     if not job.knows("h", "T"):
         return []
     each, source = _final(job), SAVED
-    if offloaded(job) and job.framework in table()["offloads_final_norm"]:  # a head that learns keeps its input
+    if offloaded(job) and job.traits.offloads_final_norm:  # a head that learns keeps its input
         each, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
     return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
 
@@ -57,7 +57,7 @@ def prepared_head(job: Setup) -> list[Term]:
     """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
     if not prepared(job) or not job.trainable.lora or not autocasts(job) or wide(job) or not job.knows("V", "h"):
         return []  # wide: among the copies of all weights
-    if job.framework in table()["quantizes_head"] or job.role.headless or fused(job):  # losses that make the logits read it themselves
+    if job.traits.quantizes_head or job.role.headless or fused(job):  # losses that make the logits read it themselves
         return []
     return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
 
@@ -142,7 +142,7 @@ def checkpoints(job: Setup) -> list[Term]:
     if job.checkpointing == "selective":
         high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
         # The MLP's output, which no backward reads, is kept by the policy, and not by a compiled layer (torch/_functorch/partitioners.py).
-        compiled = job.book.switch("train.compile") is True and job.framework not in table()["compiles_no_layers"]
+        compiled = job.book.switch("train.compile") is True and not job.traits.compiles_no_layers
         inputs = "2*h" if compiled else "4*h"
         return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
     return [job.term("checkpoints", "activations", f"{each}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]

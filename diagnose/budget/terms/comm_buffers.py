@@ -21,7 +21,7 @@ def resident_bucket(job: Setup) -> list[Term]:
 
 def backward_bucket(job: Setup) -> list[Term]:
     """ZeRO-1 and 2 take theirs at the start of every backward, twice where reduction overlaps it."""
-    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.framework in table()["main_weights"]:
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.traits.main_weights:
         return []
     return _bucket(job, "2*2" if job.book.switch("zero.overlap_comm") else "2")
 
@@ -29,7 +29,7 @@ def backward_bucket(job: Setup) -> list[Term]:
 def staging(job: Setup) -> list[Term]:
     """ZeRO-1 and 2 bring gradients back from the host through a buffer as large as the largest parameter, made at initialisation."""
     away = job.sharding.offload_optimizer and job.sharding.scheme in ("zero1", "zero2")
-    if not away or not job.role.trained or job.trainable.lora or job.framework in table()["main_weights"] or not job.knows("V", "h"):
+    if not away or not job.role.trained or job.trainable.lora or job.traits.main_weights or not job.knows("V", "h"):
         return []
     source = "DeepSpeed zero/stage_1_and_2.py temp_grad_buffer_for_gpu_offload"
     return [job.term("offload_staging", "comm_buffers", "2*V*h", source=source)]
@@ -45,7 +45,7 @@ def asked(job: Setup, name: str) -> int | None:
 
 
 def _bucket(job: Setup, each: str) -> list[Term]:
-    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     if size is not None:
         return [job.term("reduce_bucket", "comm_buffers", f"{each}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
     if job.sharding.hands_on or not job.knows("h"):
@@ -66,11 +66,11 @@ def wide_reduction(job: Setup) -> list[Term]:
     """Gradients on their way in fp32, where DeepSpeed reduces in more than they have: the bucket's cast and what it is reduced into.
     A sequence parallel group reduces so unless told otherwise."""
     said, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
-    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.framework in table()["main_weights"]:
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.traits.main_weights:
         return []
     if said != "fp32" and not (said is None and parallel):
         return []
-    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     bucket = str(size) if size is not None else str(default) if job.sharding.hands_on or not job.knows("h") else "h*h"
     low, source = "" if said == "fp32" else "0", "DeepSpeed runtime/engine.py communication_data_type; zero/stage3.py, stage_1_and_2.py"
     return [job.term("reduce_wide", "comm_buffers", f"(4 + 4)*{bucket}", low=low, source=source)]
@@ -99,7 +99,7 @@ def gathered(job: Setup, *, early: bool = False) -> list[Term]:
     if job.sharding.scheme != "zero3":
         return []
     live, prefetch = asked(job, "zero.max_live_parameters"), asked(job, "zero.prefetch_bucket")
-    default = table()["deepspeed"]["max_live_parameters"]
+    default = table()["zero_defaults"]["max_live_parameters"]
     least, most = "2*max(V*h, P_layer)", f"2*min(P, {default if live is None else live})"
     if live is None and job.sharding.hands_on:
         live = default
@@ -137,15 +137,14 @@ def _fsdp_units(job: Setup) -> list[Term]:
 def whole_gradients(job: Setup) -> list[Term]:
     """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them. One process alone has no other
     to reduce with."""
-    rule = table()["without_sync"]
     if job.values.get("N") == 1:
         return []
-    waits = training_states.accumulates(job) or job.framework in rule["always"]
-    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or job.framework not in rule["whole"] or not job.knows("P", "Pt"):
+    waits = training_states.accumulates(job) or job.traits.accumulates_by_default
+    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
-    flat = "P" if not job.trainable.lora or job.framework in rule["together"] else "Pt"
+    flat = "P" if not job.trainable.lora or job.traits.unsynced_with_frozen else "Pt"
     each = "2" if flat == "P" else "4"
-    reduced = _reduced_each_time(job, rule["deaf"])
+    reduced = _reduced_each_time(job, table()["sync_each_batch_ignored"])
     if reduced:
         return []
     source = "torch FSDP no_sync: unsharded gradients (accelerate sync_each_batch)"
@@ -153,12 +152,12 @@ def whole_gradients(job: Setup) -> list[Term]:
     return [job.term("gradients_whole", "gradients", f"{each}*{flat}", low=least, source=source)]
 
 
-def _reduced_each_time(job: Setup, deaf: dict[str, str]) -> bool | None:
+def _reduced_each_time(job: Setup, ignored: dict[str, str]) -> bool | None:
     """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
     if not job.book.switch("fsdp.sync_each_batch"):
         return False
     release = job.book.version("version.transformers")
-    return None if release is None else not Version(deaf["since"]) <= release < Version(deaf["until"])
+    return None if release is None else not Version(ignored["since"]) <= release < Version(ignored["until"])
 
 
 def root_gradients(job: Setup) -> list[Term]:
@@ -179,9 +178,8 @@ def _reduced_in(job: Setup) -> tuple[int, int]:
     said = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
     if said:
         return said, said
-    if job.framework in table()["reduces_in_16_bits"]:
-        return 2, 2
-    return (4, 4) if job.framework in table()["reduces_in_fp32"] else (2, 4)
+    each = job.traits.reduction_bytes
+    return (2, 4) if each is None else (each, each)
 
 
 def exchanged(job: Setup) -> list[Term]:

@@ -6,7 +6,6 @@ The widths were read off the tensors that models of transformers save (benchmark
 from __future__ import annotations
 
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import adapter_inputs, dora, prompt_adapters
 from diagnose.budget.terms.attention_scores import additive_masks, broadcasts, score, scores_of
 from diagnose.budget.terms.expert_activations import experts, working
@@ -125,7 +124,7 @@ def _views(job: Setup, how: Mode) -> list[str]:
     """What the layout of queries and values keeps alive beside them."""
     model, release = job.model, job.book.version("version.transformers")
     eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts(job)
-    own = job.framework in table()["views_of_qkv"]
+    own = job.traits.views_of_qkv
     recent = own or eager or (release is not None and release >= Version("4.56"))
     if model is None or not recent or how.attended < how.each:  # attention casts what it reads: no view stays
         return []
@@ -211,7 +210,7 @@ def _transient(job: Setup, how: Mode) -> str:
 
 def recomputes(job: Setup) -> bool:
     """Whether layers are computed again in backward. Where it is core attention alone, the layers keep all but its scores."""
-    if job.checkpointing == "selective" and job.framework in table()["recomputes_attention_alone"]:
+    if job.checkpointing == "selective" and job.traits.recomputes_attention_alone:
         return False
     return job.checkpointing not in ("disabled", "none", "false") or bool(job.book.switch("train.activation_offload"))
 
@@ -220,7 +219,7 @@ def _casts_inputs(job: Setup, how: Mode) -> bool:
     """Whether the layer that is computed again ends with an fp32 copy of the MLP's product: PEFT casts what an adapter reads to the
     adapter's precision (tuners/lora/layer.py Linear.forward), before autocast makes it 16 bits again."""
     casts = how.cast == 2 and how.each == 2 and not job.sharding.scheme.startswith("fsdp")
-    left = job.framework in table()["adapter_inputs_uncast"] or quantised(job.book)  # bitsandbytes' layers have a forward of their own
+    left = job.traits.adapter_inputs_uncast or quantised(job.book)  # bitsandbytes' layers have a forward of their own
     return casts and not left and job.trainable.inputs[2] > 0 and recomputes(job)
 
 

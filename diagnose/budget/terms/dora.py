@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.layer_mode import Mode, mode
 from diagnose.budget.terms.weight_terms import adapter_width, quantised
 from diagnose.units import Version
@@ -79,7 +78,7 @@ def working(job: Setup, beside: str = "") -> list[Term]:
 def weights(job: Setup, count: str) -> list[Term]:
     """With dropout, and in older releases always, the linear is computed once more from a weight that was cast or dequantised for it, and
     autograd keeps that weight: of `count` layers."""
-    if not applies(job) or not job.role.trained or job.framework in table()["adapters_like_weights"]:
+    if not applies(job) or not job.role.trained or job.traits.adapters_like_weights:
         return []
     release, how = job.book.version("version.peft"), mode(job)
     again = job.trainable.dropout or (release is not None and release < REUSES)
@@ -100,5 +99,5 @@ def _names(job: Setup) -> tuple[str, ...]:
 
 def _reads_fp32(job: Setup, how: Mode) -> bool:
     """Whether what the adapter reads is fp32: the values are, or PEFT casts them to the adapters' precision."""
-    left = job.framework in table()["adapter_inputs_uncast"] or quantised(job.book)
+    left = job.traits.adapter_inputs_uncast or quantised(job.book)
     return how.each == 4 or how.cast == 4 or (how.cast == 2 and not left)

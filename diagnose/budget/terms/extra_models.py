@@ -7,7 +7,7 @@ from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import below, table, within
+from diagnose.budget.model.software_table import during, table, within
 from diagnose.budget.terms.training_states import ZERO, letter
 from diagnose.units import Size
 
@@ -21,7 +21,7 @@ def reference(job: Setup) -> list[Term]:
     if held in ("none", "adapter", "precomputed") or not job.knows("P"):
         return []
     if held == "offload":
-        source = FROZEN if job.framework in table()["offloads_frozen"] else ZERO
+        source = FROZEN if job.traits.offloads_frozen else ZERO
         return [job.term("reference_offloaded", "extra_models", "0", source=source)]
     each = letter(job.precision.weight, "w")
     per = "" if job.sharding.whole_weights else "/N"
@@ -55,16 +55,16 @@ def teacher(job: Setup) -> list[Term]:
 
 def samples(job: Setup) -> list[Term]:
     """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
-    limit = table()["samples_on_card"].get(job.framework)
-    version = job.book.version(f"version.{job.framework}") if job.framework else None
-    if job.stage not in table()["rollouts"] or limit is None or not below(limit, version):
+    releases = job.traits.samples_on_card
+    here = releases is not None and during(releases, job.book)
+    if job.stage not in table()["rollouts"] or here is False:
         return []
     prompts, each = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
     if prompts is None or not job.knows("s", "G") or job.sharding.ranks is None or not job.role.policy:
         return []
     leaders = max(1, job.sharding.ranks // job.sharding.context)
     values: dict[str, Number] = {**job.values, "n": prompts * each // leaders}
-    low = "0" if version is None else ""
+    low = "0" if here is None else ""
     source = "OpenRLHF trainer/ppo_utils/experience_maker.py"
     return [
         term("sample_ids", "samples", "8*n*s", values, low=low, source=source),
@@ -110,11 +110,11 @@ def _workspaces(job: Setup) -> list[Term]:
     rows, length = book.count("rollout.max_num_seqs"), book.count("rollout.max_model_len") or job.values.get("s")
     if rows is None:  # no more than a round has
         rows = (book.count("rollout.num_generations") or 1) * (book.count("rollout.batch") or 1)
-    whole = job.framework in rule["whole_rows"] and isinstance(length, int)
-    tokens = rows * length if whole and isinstance(length, int) else rule["tokens"].get(job.framework, rule["tokens"]["other"])
+    scheduled, whole = job.traits.engine_tokens, job.traits.engine_takes_whole_rows and isinstance(length, int)
+    tokens = rows * length if whole and isinstance(length, int) else scheduled or rule["default"]
     values: dict[str, Number] = {**job.values, "n_b": tokens}
     symbols = "2*n_b*k_e*(max(f_e, h) + max(2*f_e, h))"
-    settled = whole or job.framework in rule["tokens"]
+    settled = whole or scheduled is not None
     return [term("engine_workspace", "rollout_engine", symbols, values, low="" if settled else "0", source=rule["source"])]
 
 

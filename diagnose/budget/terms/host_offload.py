@@ -50,7 +50,7 @@ def _of_third_stage(job: Setup, values: dict[str, Number], per: str) -> list[Ter
     reads; both pinned where it is asked. Master weights and moments never are. 18 bytes per parameter with 16-bit gradients."""
     asked = job.book.switch("zero.pin_memory")
     partition = letter(job.precision.gradient, "g")
-    size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
+    size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
     groups = f"((Pt/N//{size})*pow2(4*{size}) + pow2(4*(Pt/N - Pt/N//{size}*{size})))"
     return [
         _of_ranks("host_gradients", "gradients", f"{partition}*Pt", values, per, asked),
@@ -61,8 +61,8 @@ def _of_third_stage(job: Setup, values: dict[str, Number], per: str) -> list[Ter
 
 def _of_nvme(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """States and their gradients pass through pinned buffers of the largest sub-group; the partition of gradients stays."""
-    size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
-    swapped = f"{table()['deepspeed']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
+    size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
+    swapped = f"{table()['zero_defaults']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
     source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
     partition = letter(job.precision.gradient, "g")
     return [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.training_states import accumulation
 from diagnose.record import replace
 
@@ -20,7 +19,7 @@ def in_flight(job: Setup) -> Setup:
     (arXiv 2401.10241). No schedule holds more micro batches than a step has.
     """
     stages, layers = job.sharding.pipeline, job.values.get("L")
-    if stages < 2 or not isinstance(layers, int) or job.framework not in table()["pipelined"]:
+    if stages < 2 or not isinstance(layers, int) or not job.traits.pipelined:
         return job
     said = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
     micro = accumulation(job) if said else None

@@ -55,7 +55,7 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
         return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
     if scheme == "zero3":
         return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
-    if resident and not accumulates(job) and job.framework not in table()["main_weights"]:
+    if resident and not accumulates(job) and not job.traits.main_weights:
         return _accumulated(job) if scheme == "zero0" else []
     if in_backward(job):
         one, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""

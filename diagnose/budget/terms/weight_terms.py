@@ -7,6 +7,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.facts import FactBook
+from diagnose.traits import traits_of
 from diagnose.units import Version
 
 #: Bytes per adapter parameter: PEFT's default is fp32, whatever the base.
@@ -51,7 +52,7 @@ def shardable(book: FactBook) -> bool:
         return True
     release = book.version("version.bitsandbytes")
     old = release is not None and release < Version("0.43")
-    return not old and book.word("model.quantization") != "int8" and book.word("train.framework") in table()["flattens_quantized"]
+    return not old and book.word("model.quantization") != "int8" and traits_of(book.word("train.framework")).flattens_quantized
 
 
 def _entry(job: Setup) -> dict[str, object]:
@@ -61,7 +62,7 @@ def _entry(job: Setup) -> dict[str, object]:
 
 def prepared(job: Setup) -> bool:
     """Whether the weights beside a quantised base were upcast to fp32 for training."""
-    kept = job.framework in table()["keeps_16_bit_beside_quantized"]
+    kept = job.traits.keeps_16_bit_beside_quantized
     return quantised(job.book) and not kept and _entry(job).get("upcast") is not False
 
 
@@ -73,7 +74,7 @@ def _quantized(job: Setup) -> list[Term]:
         return [job.term("weights_quantized", "weights", f"{entry['each']}*P", source=source)]
     per = "" if job.sharding.whole_weights or not shardable(job.book) else "/N"
     layers = model.text_params - model.embedding_params
-    if job.framework not in table()["quantizes_head"]:
+    if not job.traits.quantizes_head:
         layers -= model.head_params
     here, every = -(-layers // job.sharding.model_parallel), job.values["P"]
     values = {**job.values, "P_lin": here, "P_rest": max(0, every - here) if isinstance(every, int) else model.params - layers}
@@ -106,8 +107,8 @@ def adapter_width(job: Setup) -> Number:
     if said in ADAPTER:
         return ADAPTER[said]
     release = job.book.version("version.peft")
-    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and job.framework not in table()["casts_trained"]
-    return job.precision.weight if moved or job.framework in table()["adapters_like_weights"] else 4
+    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and not job.traits.casts_trained
+    return job.precision.weight if moved or job.traits.adapters_like_weights else 4
 
 
 def learnt(job: Setup, copies: int = 1) -> str:
@@ -128,4 +129,4 @@ def _times(copies: int, width: Number) -> str:
 
 def whole_module(job: Setup) -> Number:
     """Bytes per parameter of a module that is trained whole beside adapters."""
-    return 4 if prepared(job) or job.framework in table()["casts_trained"] else job.precision.weight
+    return 4 if prepared(job) or job.traits.casts_trained else job.precision.weight

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import catalogue
 from diagnose.errors import UserError
-from diagnose.facts import Fact, declared
+from diagnose.facts import Fact, declared, library_of
 from diagnose.parse.events.log_events import role
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -59,8 +59,8 @@ _ENGINE = later(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
 _MAKERS = ("NVIDIA", "NVIDIA GeForce", "NVIDIA Graphics Device", "Tesla", "AMD", "GeForce", "Quadro")
 #: A line of printed JSON; lines of other processes and progress bars may stand between them.
 _JSON = r"\s*(?:\"[^\"\n]{0,200}\"\s*:?.{0,2000}|[{}\[\]]+,?|-?[\d.eE+-]+,?|(?:true|false|null),?)\s*$"
-_NAMES = {"pytorch": "torch", "liger-kernel": "liger", "flash-attn": "flash_attn", "ms-swift": "swift"}
-_FRAMEWORKS = ("llamafactory", "axolotl", "openrlhf", "verl", "swift")
+#: torch as it calls itself in its reports; no package of it is called so.
+_REPORTED = {"pytorch": "torch"}
 
 
 def facts(pages: Iterable[Page]) -> Iterator[Fact]:
@@ -110,14 +110,15 @@ def _line_versions(page: Page, index: int) -> Iterator[Fact]:
     for said in grammar_statements.statements("environment", text):
         if said.kind != "version" or not _installed(text, said):
             continue
-        library, release = (word.strip("`") for word in said.words)
-        name = library.lower().replace("_", "-")
-        name = _NAMES.get(name, name)
-        if declared(f"version.{name}") is None:
+        package, release = (word.strip("`") for word in said.words)
+        name = package.lower().replace("_", "-")
+        name = _REPORTED.get(name) or library_of(name)
+        entry = declared(f"version.{name}")
+        if entry is None:
             continue
-        witness = page.witness(page.excerpt.offset + _offset(page, index, f"{library}"))
+        witness = page.witness(page.excerpt.offset + _offset(page, index, f"{package}"))
         yield Fact(f"version.{name}", Version(release), "log", witness)
-        if name in _FRAMEWORKS:
+        if entry.trainer:
             yield Fact("train.framework", name, "log", witness)
 
 

@@ -38,7 +38,7 @@ def moves_model(frames: Sequence[Frame]) -> bool:
 
 def runs_megatron(frames: Sequence[Frame]) -> bool:
     """Whether the model that failed is Megatron's."""
-    rule = rule_files.table("phases")["megatron"]
+    rule = rule_files.table("phases")["megatron_layers"]
     return any(lazy_re.found(rule["file"], frame.file.replace("\\", "/")) for frame in frames)
 
 
