@@ -36,10 +36,10 @@ class Precision:
 def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
     """Bytes per element of one role. What is said of the optimizer's states and of the master copy outranks what engines make of them
     (DeepSpeed's bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
-    found = _precision(book, role, shards, framework)
+    result = _precision(book, role, shards, framework)
     states = WIDTH.get(book.word("train.states_dtype") or "")
     copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
-    return replace(found, slot=states or found.slot, states=states, master_width=copy)
+    return replace(result, slot=states or result.slot, states=states, master_width=copy)
 
 
 def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
@@ -72,14 +72,14 @@ def _held(
     if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora:
         return 4, ()  # accelerate upcasts sharded trainable parameters where mixed precision is on
     loaded = traits_of(framework).loaded
-    made = (loaded.lora if lora else loaded.full) if loaded and word in ("bf16", "fp16") else None
-    asked = book.fact("train.load_dtype")
-    if made is not None and (asked is None or asked.origin == "default"):
-        return made, ()  # what the framework makes of the weights after it has loaded them
+    loaded_width = (loaded.lora if lora else loaded.full) if loaded and word in ("bf16", "fp16") else None
+    load_dtype = book.fact("train.load_dtype")
+    if loaded_width is not None and (load_dtype is None or load_dtype.origin == "default"):
+        return loaded_width, ()  # what the framework makes of the weights after it has loaded them
     if load in WIDTH:
         return WIDTH[load], ()
-    if made is not None:
-        return made, ()
+    if loaded_width is not None:
+        return loaded_width, ()
     if word is None:
         return compute, ()
     return Span(2, 4, 4), ("train.load_dtype",)

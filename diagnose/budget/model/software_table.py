@@ -67,10 +67,10 @@ def below(limit: str, version: Version | None) -> bool:
 
 def during(releases: Releases, book: FactBook) -> Truth:
     """Whether a job's releases lie in these spans; None where one that decides is not known."""
-    known = [(span, book.version(fact)) for fact, span in releases]
-    if not all(within(span, version) for span, version in known):
+    dated = [(span, book.version(fact)) for fact, span in releases]
+    if not all(within(span, version) for span, version in dated):
         return False
-    return True if all(version is not None for _, version in known) else None
+    return True if all(version is not None for _, version in dated) else None
 
 
 def within(span: str, version: Version | None) -> bool:
@@ -81,7 +81,7 @@ def within(span: str, version: Version | None) -> bool:
 @cache
 def _bounds(span: str) -> tuple[tuple[bool, Version], ...]:
     """The bounds of a span, each whether it is the lower one. Raises ValueError for a text that is none."""
-    found = [re.fullmatch(r"(>=|<)(\d\S*)", part) for part in span.split()]
-    if not found or not all(found):
+    bounds = [re.fullmatch(r"(>=|<)(\d\S*)", part) for part in span.split()]
+    if not bounds or not all(bounds):
         raise ValueError(f"not a span of releases: {span}")
-    return tuple((match[1] == ">=", Version(match[2])) for match in found if match)
+    return tuple((match[1] == ">=", Version(match[2])) for match in bounds if match)

@@ -121,9 +121,9 @@ def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | Non
         return min(mics, ranks), ()
     if ranks is None or scheme not in ("fsdp", "fsdp_grad"):
         return ranks, ()
-    said = book.count("fsdp.shard_degree")
-    if said and said > 0:
-        return min(said, ranks), ()
+    shard_degree = book.count("fsdp.shard_degree")
+    if shard_degree and shard_degree > 0:
+        return min(shard_degree, ranks), ()
     if book.word("fsdp.sharding") != "hybrid_shard":
         return ranks, ()
     nodes = book.count("parallel.nodes")

@@ -96,7 +96,7 @@ def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Te
         *grown,
         *in_process_roles.joined_gradients(job),
         *comm_buffers.backward_bucket(job),
-        *training_states.embedding_gradient(job, kept=kept),
+        *training_states.embedding_gradient(job, persists=kept),
     ]
     return max(first, last, end, key=_bytes)
 

@@ -150,9 +150,9 @@ def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]
 
 def block_letters(job: Setup) -> dict[str, Number]:
     """The letters of a job with P_b, the parameters of the block that is trained at a time: one layer unless said otherwise."""
-    each = job.values["P_layer"]
+    layer_params = job.values["P_layer"]
     count = job.book.count("train.trainable_layers") or 1
-    return {**job.values, "P_b": each * count if not isinstance(each, Span) else each}
+    return {**job.values, "P_b": layer_params * count if not isinstance(layer_params, Span) else layer_params}
 
 
 def step_transient(job: Setup) -> list[Term]:
@@ -178,10 +178,12 @@ def _of_zero(job: Setup) -> list[Term]:
     if job.traits.main_weights:
         return [] if job.precision.gradient == 4 else [job.term("step_flat", "optimizer_states", "4*Pt/N", source=SHARES)]
     width = job.precision.master_width
-    each = 2 if width == 2 else 4 if job.precision.gradient == 4 else 6  # the flattened copy is the cast where both have one precision
+    step_width = (
+        2 if width == 2 else 4 if job.precision.gradient == 4 else 6
+    )  # the flattened copy is the cast where both have one precision
     if job.sharding.scheme == "zero3":
         group = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
-        flat = job.term("step_group", "optimizer_states", f"{each}*min({group}, Pt/N)", source=ZERO)
+        flat = job.term("step_group", "optimizer_states", f"{step_width}*min({group}, Pt/N)", source=ZERO)
         piece = "V*h/N"
     else:
         flat = job.term("step_flat", "optimizer_states", f"{2 if width == 2 else 6}*Pt/N", source=ZERO)
@@ -189,7 +191,7 @@ def _of_zero(job: Setup) -> list[Term]:
     if job.trainable.lora or not job.knows("V", "h"):
         return [flat]
     norm = job.term("step_norm", "optimizer_states", f"8*{piece}", source=NORM)
-    return [max(flat, norm, key=lambda made: made.size.bytes)]
+    return [max(flat, norm, key=lambda term: term.size.bytes)]
 
 
 def _foreach(job: Setup, whole: str) -> list[Term]:
@@ -197,9 +199,9 @@ def _foreach(job: Setup, whole: str) -> list[Term]:
     per = "/N" if job.sharding.scheme in ("fsdp", "fsdp_grad") else ""
     if per and not job.knows("N"):
         return []
-    said = job.book.fact("train.optimizer")
+    optimizer_fact = job.book.fact("train.optimizer")
     recipes = job.traits.fused_recipes
-    open_ = said is None or said.origin != "config"
+    open_ = optimizer_fact is None or optimizer_fact.origin != "config"
     if recipes is not None and open_ and during(recipes, job.book) is not False:
         return [job.term("step_foreach", "optimizer_states", f"0*Pt{per}", high=f"{whole}{per}", source=FOREACH)]
     return [job.term("step_foreach", "optimizer_states", f"{whole}{per}", source=FOREACH)]

@@ -21,8 +21,8 @@ def in_flight(job: Setup) -> Setup:
     stages, layers = job.sharding.pipeline, job.values.get("L")
     if stages < 2 or not isinstance(layers, int) or not job.traits.pipelined:
         return job
-    said = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
-    micro = accumulation(job) if said else None
+    micro_batches = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
+    micro = accumulation(job) if micro_batches else None
     dense = job.values.get("L_d")
     letters: dict[str, Number] = {"L": _held(job, layers, stages, micro)}
     if isinstance(dense, int):
@@ -47,5 +47,5 @@ def _held(job: Setup, layers: int, stages: int, micro: int | None) -> Number:
 
 def chunks_of(job: Setup, layers: int) -> int:
     """Model chunks per rank, by their number or by the layers of each; 1 where nobody says."""
-    said, each = job.book.count("parallel.virtual"), job.book.count("parallel.chunk_layers")
-    return said or (max(1, layers // each) if each else 1)
+    virtual_stages, chunk_layers = job.book.count("parallel.virtual"), job.book.count("parallel.chunk_layers")
+    return virtual_stages or (max(1, layers // chunk_layers) if chunk_layers else 1)
