@@ -18,7 +18,7 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.events.progress import Bar
     from diagnose.parse.model.event import Event, Frame
 
@@ -67,7 +67,7 @@ _CAPTURED = later(rb"Graph capturing finished|Capture cuda graph end|Uvicorn run
 _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
 
 
-def facts(root: Event, one: Seen) -> Iterator[Fact]:
+def facts(root: Event, one: PlacedMessage) -> Iterator[Fact]:
     """What the root event and the lines before it say, as facts."""
     place = root.evidence[0]
 
@@ -154,7 +154,7 @@ def _capturing(before: bytes) -> bool:
     return bool(begun) and _CAPTURED.search(before, begun[-1]) is None
 
 
-def _check_by_frames(root: Event, one: Seen) -> str:
+def _check_by_frames(root: Event, one: PlacedMessage) -> str:
     """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
     captures = "Capture cuda graph failed" in one.words or (not root.frames and _capturing(one.bytes_before()))
     activities = ["capture_graphs"] if captures else doing.all_of_frames(root.frames)
@@ -192,7 +192,7 @@ def _named(frames: Sequence[Frame]) -> str:
     return f"{_SITE.sub('', frame.file)}:{frame.function}"
 
 
-def _attention(one: Seen) -> Iterator[Fact]:
+def _attention(one: PlacedMessage) -> Iterator[Fact]:
     """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
     if not one.trace.frames:
         name = _implementation("", partial_traceback.source(one.page, one.index, one.prefix))
@@ -226,14 +226,14 @@ def _is_softmax_alone(frame: Frame) -> bool:
     return frame.function == "softmax"
 
 
-def _progress(one: Seen) -> Iterator[Fact]:
+def _progress(one: PlacedMessage) -> Iterator[Fact]:
     """Optimizer steps, rounds and micro batches that the bars show as done."""
     raw = one.bytes_before()
     start = one.offset - len(raw)
     spots, planned = one.page.excerpt.spots, _planned(one)
     began = max(raw.rfind(text) for text in _EVALUATION) if spots.any(_EVALUATION) else -1
     ended = raw.rfind(b"'eval_loss'") if began >= 0 else -1
-    done = progress.before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
+    done = progress.progress_before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
 
     def fact(name: str, bar: Bar, value: int) -> Fact:
         return Fact(name, value, "log", one.page.witness(start + bar.at))
@@ -252,7 +252,7 @@ def _progress(one: Seen) -> Iterator[Fact]:
         yield fact("log.micro_step", done.micro, done.micro.step)
 
 
-def _after_evaluation(one: Seen) -> Iterator[Fact]:
+def _after_evaluation(one: PlacedMessage) -> Iterator[Fact]:
     """Whether an evaluation was the last thing that passed: no loss was printed since, and no bar went on."""
     if not one.page.excerpt.spots.has(b"'eval_loss'"):
         return
@@ -266,7 +266,7 @@ def _after_evaluation(one: Seen) -> Iterator[Fact]:
     yield Fact("log.after_eval", not on and b"'loss'" not in raw[ended:], "log", place)
 
 
-def _planned(one: Seen) -> int | None:
+def _planned(one: PlacedMessage) -> int | None:
     """The number of steps that this run of the job announced."""
     raw, first = one.page.excerpt.raw, one.page.excerpt.offset
     for at in one.page.excerpt.spots.places(b"Total optimization steps = "):
@@ -276,7 +276,7 @@ def _planned(one: Seen) -> int | None:
     return None
 
 
-def _engine(root: Event, one: Seen) -> Iterator[Fact]:
+def _engine(root: Event, one: PlacedMessage) -> Iterator[Fact]:
     """Whether the rollout engine was awake, and what its process holds on this card."""
     if not one.page.excerpt.spots.any(_WAKING):
         return

@@ -11,7 +11,7 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.text.lines import Page
 
 _USED = later(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%")
@@ -20,7 +20,7 @@ _TABLE = later(rb"\btotal +used +free +shared[^\n]{0,60}\n[^\n]{0,40}?\bMem: +(\
 _LEAST, _MOST = 16 << 30, 16 << 40
 
 
-def before(one: Seen) -> Iterator[Fact]:
+def before(one: PlacedMessage) -> Iterator[Fact]:
     """What follows from the last of DeepSpeed's lines before a failure: what was used, and which share of the whole that is."""
     if not one.page.excerpt.spots.has(b"CPU Virtual Memory:"):
         return

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from diagnose.facts import Fact
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
     from diagnose.parse.text.lines import Page
 
 
-def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, one: Seen | None) -> Iterator[Fact]:
+def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, one: PlacedMessage | None) -> Iterator[Fact]:
     """Facts of the input in which the job failed first (of the first input where nothing failed). `looks` are those between the pages.
 
     A reader of tables is loaded only where a log holds the words of one.
