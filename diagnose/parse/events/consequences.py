@@ -66,7 +66,7 @@ def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
         attempt=attempt,
         rank=prefix.rank,
         local_rank=prefix.local_rank,
-        ranks=tuple(dict.fromkeys(one.rank for one in prefixes if one.rank is not None)),
+        ranks=tuple(dict.fromkeys(own_prefix.rank for own_prefix in prefixes if own_prefix.rank is not None)),
         host=prefix.host or None,
         pid=prefix.pid,
         consequence_of=cause,

@@ -49,8 +49,8 @@ def find_marks(pages: Sequence[Page]) -> list[Mark]:
 def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
     """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
     spots, end = page.excerpt.spots, 0
-    said = spots.among(memory_words.nearby().keys())
-    for start, size, word in sorted((at, -len(words), words) for words in said for at in spots.places(words)):
+    near_words = spots.among(memory_words.nearby().keys())
+    for start, size, word in sorted((at, -len(words), words) for words in near_words for at in spots.places(words)):
         if start >= end:
             end = start - size
             yield start, word

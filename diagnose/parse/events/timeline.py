@@ -49,16 +49,18 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     launches: dict[str, Attempts] = {}
     messages: list[PlacedMessage] = []
     for number, scan in enumerate(scanned):
-        launches[scan.input.name] = known = Attempts(scan.hits, scan.label.attempt)
+        launches[scan.input.name] = input_attempts = Attempts(scan.hits, scan.label.attempt)
         hits = [hit for hit in scan.hits if hit.grammar in events.READERS]
-        found = list(events.read_messages(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
-        stopped = min((message.offset for message in found if message.message.reason in STOPS), default=1 << 62)
-        found = [message for message in found if message.message.status != "suspected" or message.offset < stopped - STOPPED]
-        for message in found:
-            known.learn(message.offset)
-            message.attempt = known.at(message.offset)
-        known.close()
-        messages += found
+        input_messages = list(events.read_messages(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
+        stopped = min((message.offset for message in input_messages if message.message.reason in STOPS), default=1 << 62)
+        input_messages = [
+            message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
+        ]
+        for message in input_messages:
+            input_attempts.learn(message.offset)
+            message.attempt = input_attempts.at(message.offset)
+        input_attempts.close()
+        messages += input_messages
     if not messages:
         return Timeline((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends

@@ -139,13 +139,13 @@ def _of_dict(data: dict[str, Any]) -> Record | None:
     if isinstance(log, str) and isinstance(stream, str):  # a container runtime's: nothing else stands in it
         return Record(log.rstrip("\n"), {}, stream, not log.endswith("\n"))
     inner = [data, *(data[key] for key in _INSIDE if isinstance(data.get(key), dict))]
-    message_text = next((one[key] for key in _SAID for one in inner if isinstance(one.get(key), str)), None)
-    beside = next((one[key] for key in _BESIDE for one in inner if isinstance(one.get(key), str)), None)
+    message_text = next((piece[key] for key in _SAID for piece in inner if isinstance(piece.get(key), str)), None)
+    beside = next((piece[key] for key in _BESIDE for piece in inner if isinstance(piece.get(key), str)), None)
     if message_text is None and beside is None:
         return None
     process = {}
     for name in ("rank", "local_rank", "pid"):
-        value = next((one[name] for one in inner if name in one), None)
+        value = next((piece[name] for piece in inner if name in piece), None)
         if isinstance(value, (int, str)) and str(value).isdecimal() and len(str(value)) < 10:
             process[name] = str(value)
     return Record("\n".join(part.rstrip("\n") for part in (message_text, beside) if part is not None), process)

@@ -157,13 +157,13 @@ class Page:
         at = offset - self.excerpt.offset
         start, end = self.bounds(index)
         raw = self.excerpt.raw
-        left = start
+        window_start = start
         if at - start > 4 * REACH:
-            left = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
-        redrawn = raw.rfind(b"\r", left, at)
-        if redrawn >= 0 and b'File "' in raw[left:redrawn]:
+            window_start = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
+        redrawn = raw.rfind(b"\r", window_start, at)
+        if redrawn >= 0 and b'File "' in raw[window_start:redrawn]:
             redrawn = -1  # an old Mac's line ends
-        decoded = _decoded(raw[max(left, redrawn + 1) : at])
+        decoded = _decoded(raw[max(window_start, redrawn + 1) : at])
         json_text = decoding.in_json(decoded)
         if json_text is not None:
             own = cleaned(json_text)
@@ -173,7 +173,7 @@ class Page:
         else:
             own = cleaned(decoding.unescaped(decoded).replace("\r", "\n"))
             prefix = self._prefix(index, own)
-        if (redrawn >= 0 or left > start) and prefix == NOBODY:
+        if (redrawn >= 0 or window_start > start) and prefix == NOBODY:
             prefix = self._prefix(index, cleaned(_decoded(raw[start : start + 200])))
         text, opened = own.text, False
         if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):

@@ -133,19 +133,21 @@ def behind_class(page: Page, offset: int) -> Place | None:
     prefix, line_start, line_rest = page.around(offset)
     index = page.index(offset)
     text, starts = line_rest.removeprefix("MemoryError"), [(0, index)]
-    found = _HEAD_AHEAD.match(text)
+    head_match = _HEAD_AHEAD.match(text)
     for below in range(index + 1, min(index + 1 + BACK, len(page))):
-        if found is not None or page.line(below).prefix not in (prefix, NOBODY):
+        if head_match is not None or page.line(below).prefix not in (prefix, NOBODY):
             break
         starts.append((len(text), below))
         text += _unboxed(page.line(below).text)
-        found = _HEAD_AHEAD.match(text)
-    if found is None:
+        head_match = _HEAD_AHEAD.match(text)
+    if head_match is None:
         return None
-    line_index = max((start, line) for start, line in starts if start <= found.start(1))[1]
-    begins = page.excerpt.raw.find(found[1][0].encode(), at if line_index == index else page.starts[line_index])
-    head = f"{line_start}MemoryError{text[: found.start(1)]}"
-    return Place(page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(found[1].split())) + text[found.end() :])
+    line_index = max((start, line) for start, line in starts if start <= head_match.start(1))[1]
+    begins = page.excerpt.raw.find(head_match[1][0].encode(), at if line_index == index else page.starts[line_index])
+    head = f"{line_start}MemoryError{text[: head_match.start(1)]}"
+    return Place(
+        page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(head_match[1].split())) + text[head_match.end() :]
+    )
 
 
 # -- how it goes on
