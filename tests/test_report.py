@@ -147,8 +147,11 @@ def test_markdown_is_masked_unless_told_otherwise() -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    heavy = {"rich", "typer", "pydantic", "lark", "yaml"}
-    code = f"import sys, diagnose, diagnose.diagnosis, diagnose.render; print(*sorted({heavy} & set(sys.modules)))"
+    heavy = {"rich", "typer", "pydantic", "lark", "yaml", "jinja2"}
+    code = (
+        "import sys, diagnose, diagnose.diagnosis, diagnose.render.formats, diagnose.cluster.report.report_files;"
+        f" print(*sorted({heavy} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
 
 
