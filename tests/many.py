@@ -66,4 +66,4 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that stay the same, whoever edits them while the tests run."""
-    monkeypatch.setattr(story, "settled", lambda asked: replace(asked, basis="rules"))
+    monkeypatch.setattr(story, "with_basis", lambda asked: replace(asked, basis="rules"))
