@@ -16,14 +16,14 @@ from diagnose.budget.derived.implied_by_request import implied
 from diagnose.budget.model.allocator import CUDA, EXACT, OWN, POWERS, Allocator, allocators, block, divisions, nameless, prints_as, window
 from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import within
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Value, declared
 from diagnose.parse.log_reader import read
 from diagnose.parse.model.event import Event
+from diagnose.release_spans import releases
 from diagnose.scan.log_scan import scan
 from diagnose.scan.source import Source
-from diagnose.units import Size, Version, torch_prints
+from diagnose.units import Size, torch_prints
 
 MIB = 2**20
 UNSLOTH = "[32:256,64:128,256:64,>:32]"
@@ -440,15 +440,12 @@ def test_every_implied_fact_is_declared() -> None:
     assert declared("log.request_exact")
 
 
-def test_spans_of_releases() -> None:
-    """An unknown release may lie in any span; bounds are from and below."""
-    assert within(">=4.53 <4.56", Version("4.53.0"))
-    assert not within(">=4.53 <4.56", Version("4.56"))
-    assert within("<2.3", None)
+def test_releases_that_narrow_a_tensor_down_are_spans_of_facts() -> None:
+    """An unknown release stands in the way of no tensor."""
     for entry in rule_files.table("tensors"):
         for name, span in entry.get("only", {}).items():
             if isinstance(span, str) and name not in ("framework", "stage", "family", "optimizer", "engine"):
-                assert within(span, None)
+                assert releases(span).holds(None) is None
                 assert declared(f"version.{name}")
 
 

@@ -172,8 +172,8 @@ def test_a_library_before_a_fault_is_a_shortage() -> None:
 def test_every_reason_has_its_sentence() -> None:
     """Every reason that code or grammar gives can be said in both languages."""
     sentences = rule_files.table("phrases")["reason"]
-    parse = Path(lookalike.__file__).parent
-    given = {reason for path in parse.glob("*.py") for reason in re.findall(r'reason="(\w+)"', path.read_text(encoding="utf-8"))}
+    parse = Path(lookalike.__file__).parents[1]
+    given = {reason for path in parse.rglob("*.py") for reason in re.findall(r'reason="(\w+)"', path.read_text(encoding="utf-8"))}
     given |= set(re.findall(r"^(\w+): ", (rule_files.home() / "grammars" / "lookalike.lark").read_text(encoding="utf-8"), re.MULTILINE)) - {
         "start"
     }

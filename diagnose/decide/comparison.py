@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
-from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share
+from diagnose.decide.expression import Choices, Comparison, Figure, Name, Node, Product, Share
 from diagnose.errors import user_error
 from diagnose.facts import Value, declared, typed
-from diagnose.ternary import Truth, not_
+from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Size, Version, size_of
 
 #: What an expression yields. Switches are bool; counts and ratios are both Fraction.
@@ -32,23 +32,34 @@ def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
     """A comparison as a function of what is known. Most hold one fact against a figure or a word, which is worked out once."""
     kind, sign = kind_of(comparison), comparison.operator
     left, right = comparison.left, comparison.right
+    if isinstance(right, Choices):
+        if isinstance(left, Name) and kind == "word":
+            return _is(left.name, frozenset(part.text for part in right.parts), True)
+        each = [_asked(choice) for choice in choices(comparison)]
+        return lambda lookup: any_of(asked(lookup) for asked in each)
     constant = _constant(right, kind) if isinstance(right, Figure) else None
     if not isinstance(left, Name) or constant is None:
         return lambda lookup: None if (held := value(left, lookup, kind)) is None else _compared(held, sign, value(right, lookup, kind))
     if isinstance(constant, (str, bool)) and sign in ("==", "!="):
-        return _is(left.name, constant, sign == "==")
+        return _is(left.name, frozenset({constant}), sign == "==")
     if isinstance(constant, Fraction) and constant.denominator == 1:
         return _counted(left.name, sign, constant.numerator)
     return lambda lookup: _compared(_known(lookup(left.name)), sign, constant)
 
 
-def _is(name: str, constant: str | bool, wanted: bool) -> Callable[[Lookup], Truth]:
+def choices(comparison: Comparison) -> list[Comparison]:
+    """The comparisons of which one holds where the fact is one of several."""
+    right = comparison.right
+    return [Comparison(comparison.left, "==", part) for part in right.parts] if isinstance(right, Choices) else [comparison]
+
+
+def _is(name: str, constants: frozenset[str | bool], wanted: bool) -> Callable[[Lookup], Truth]:
     def asked(lookup: Lookup) -> Truth:
         found = lookup(name)
         if found is None or found == "unknown":
             return None
         known = _known(found)
-        return None if known is None else (known == constant) is wanted
+        return None if known is None else (known in constants) is wanted
 
     return asked
 
@@ -111,6 +122,8 @@ def value(node: Node, lookup: Lookup, kind: str = "size") -> Operand | None:
         return _times(value(node.whole, lookup, kind), _share(node.percent))
     if isinstance(node, Product):
         return reduce(_times, (value(part, lookup, kind) for part in node.parts))
+    if isinstance(node, Choices):
+        return None  # several values are none
     held = value(node.first, lookup, kind)
     for sign, part in node.rest:
         held = _plus(held, value(part, lookup, kind), sign)
@@ -180,6 +193,8 @@ def kind_of(comparison: Comparison) -> str:
 
 
 def _shared(comparison: Comparison) -> str:
+    if isinstance(comparison.right, Choices):
+        return reduce(lambda a, b: _same_kind(a, b, comparison), map(_shared, choices(comparison)))
     left, right = _kind(comparison.left), _kind(comparison.right)
     for one, other in ((left, right), (right, left)):
         if one == other:
@@ -187,6 +202,12 @@ def _shared(comparison: Comparison) -> str:
         if (one == "version" and other == "number") or (one == "switch" and other == "word"):
             return one
     raise user_error("kinds_differ", left=left, right=right, text=str(comparison))
+
+
+def _same_kind(left: str, right: str, comparison: Comparison) -> str:
+    if left != right:
+        raise user_error("kinds_differ", left=left, right=right, text=str(comparison))
+    return left
 
 
 def _kind(node: Node) -> str:
@@ -201,6 +222,8 @@ def _kind(node: Node) -> str:
         return _numeric(_kind(node.whole), "number", node)
     if isinstance(node, Product):
         return reduce(lambda a, b: _numeric(a, b, node), (_kind(part) for part in node.parts), "number")
+    if isinstance(node, Choices):
+        return _kind(node.parts[0])
     kinds = [_kind(node.first), *(_kind(part) for _, part in node.rest)]
     return reduce(lambda a, b: _same(a, b, node), kinds)
 
@@ -219,6 +242,10 @@ def _same(left: str, right: str, node: Node) -> str:
 
 def check_words(comparison: Comparison) -> None:
     """Raises UserError where a fact is compared with a word that it can never be."""
+    if isinstance(comparison.right, Choices):
+        for choice in choices(comparison):
+            check_words(choice)
+        return
     for one, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
         if not isinstance(one, Name) or not isinstance(other, Figure) or other.kind != "word":
             continue

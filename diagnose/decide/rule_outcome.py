@@ -116,7 +116,7 @@ def _speaking(rule: Rule, outcome: Outcome, lines: list[_Line], book: FactBook, 
         evidence=_witnesses(read, book),
         missing=next(iter(presumed), None),
         exact=any("attribution.exact" in line.comparison.names for line in told) and "attribution.exact" not in presumed,
-        told=len(told),
+        told=sum(line.comparison.count if line.part == "none" else 1 for line in told),  # of `in` one value holds, or none of all
     )
 
 
@@ -125,7 +125,14 @@ def _undecided(rule: Rule, lines: list[_Line], lookup: Lookup) -> Verdict:
     # Where an alternative is open, a line of `all` that is open too comes first: it must hold in any case.
     first = unsettled[0] if unsettled else lines[0]
     lacks = dict.fromkeys(name for line in unsettled if (name := unknown_in(line.comparison, lookup)) is not None)
-    return _verdict(rule, "unknown", str(first), missing=unknown_in(first.comparison, lookup), open=len(unsettled), lacks=tuple(lacks))
+    return _verdict(
+        rule,
+        "unknown",
+        str(first),
+        missing=unknown_in(first.comparison, lookup),
+        open=sum(line.comparison.count for line in unsettled),
+        lacks=tuple(lacks),
+    )
 
 
 def _bytes(node: Node | None, lookup: Lookup) -> Size | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from diagnose.decide.competition import ANYTHING, EVERYTHING
-from diagnose.decide.expression import Comparison, names
+from diagnose.decide.expression import Choices, Comparison, names
 from diagnose.decide.known_bad_releases import rule_of_release
 from diagnose.decide.rule_loader import Rule, rule_of
 from diagnose.decide.rule_outcome import decide
@@ -71,15 +71,25 @@ def earning(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]:
     """Without any one of its lines, some example would come out otherwise; else the line is untested or superfluous."""
     for part in ("all", "any", "none"):
         for index, line in enumerate(getattr(rule, part)):
-            shorter = without(rule, part, index)
-            if all(decide(shorter, book(facts)).outcome == expect for facts, expect in found):
-                yield paper.fault(place(paper, part, index), "line_unused", line=str(line))
+            for left, shorter in shortened(line):
+                lesser = instead(rule, part, index, shorter)
+                if all(decide(lesser, book(facts)).outcome == expect for facts, expect in found):
+                    yield paper.fault(place(paper, part, index), "line_unused", line=left)
 
 
-def without(rule: Rule, part: str, index: int) -> Rule:
-    """The rule less one line."""
+def shortened(line: Comparison) -> Iterator[tuple[str, tuple[Comparison, ...]]]:
+    """What may be left out of a line, and what is left of it then: nothing, or one value fewer."""
+    yield str(line), ()
+    if isinstance(line.right, Choices):
+        for part in line.right.parts:
+            fewer = Choices(tuple(other for other in line.right.parts if other != part))
+            yield f"{line.left} == {part}", (Comparison(line.left, line.operator, fewer),)
+
+
+def instead(rule: Rule, part: str, index: int, lines: tuple[Comparison, ...]) -> Rule:
+    """The rule with other lines, or none, in place of one."""
     held: tuple[Comparison, ...] = getattr(rule, part)
-    kept = held[:index] + held[index + 1 :]
+    kept = held[:index] + lines + held[index + 1 :]
     if part == "any":
         return replace(rule, any=kept)
     return replace(rule, all=kept) if part == "all" else replace(rule, none=kept)

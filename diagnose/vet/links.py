@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
@@ -94,7 +94,7 @@ def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
     for name in paper.data.get("yields_to", ()):
         if name in causes:
             yield name
-        yield from (other for other, held in causes.items() if held.data.get("cause", "software_bug") == name)
+        yield from (other for other, held in causes.items() if held.data.get("cause", vocabulary.bad_release()) == name)
 
 
 def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]) -> list[str]:

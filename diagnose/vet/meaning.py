@@ -106,7 +106,7 @@ def _sources(room: str) -> str:
     """All that a room is made of: its modules, and the tables and grammars that they read."""
     here, home = Path(rule_files.HERE), rule_files.home()
     tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
-    files = [here / f"{room}.py", *(here / room).glob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
+    files = [here / f"{room}.py", *(here / room).rglob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
     return "\n".join(file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file())
 
 

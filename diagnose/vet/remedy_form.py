@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from diagnose import facts, rule_files
+from diagnose import facts, rule_files, vocabulary
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 
@@ -110,7 +110,7 @@ def used(papers: Sequence[Paper]) -> Iterator[Fault]:
     if not any(paper.room == "causes" for paper in papers):
         return
     named = {word for paper in papers if paper.room != "remedies" for word in paper.data.get("remedies", ())}
-    named |= {"upgrade_library", "downgrade_library"}  # the cures of rules/versions
+    named |= set(vocabulary.releases().values())
     for paper in papers:
         brought_up = "where" in paper.data or paper.data.get("popular") == "enabled"
         if paper.room == "remedies" and paper.data["remedy"] not in named and not brought_up:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diagnose import rule_files
 from diagnose.record import NamedTuple
-from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form
+from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form, tables
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers
 
@@ -30,7 +30,7 @@ def check(folders: Iterable[Path] = ()) -> list[Fault]:
     if misread:  # without traits no ledger can be made, which examples are tried on
         return misread
     parts = [_ours(), *map(_apart, folders)]
-    found = [fault for part in parts for fault in part.faults]
+    found = [*_tables(), *(fault for part in parts for fault in part.faults)]
     readable = [paper for part in parts for paper in part.readable]
     if not any(part.unreadable for part in parts):  # what points at an unreadable rule would be blamed for it
         found += (fault for check_all in TOGETHER for fault in check_all(readable))
@@ -48,6 +48,11 @@ class _Part(NamedTuple):
 @cache
 def _ours() -> _Part:
     return _apart(rule_files.home() / "rules")
+
+
+@cache
+def _tables() -> tuple[Fault, ...]:
+    return tuple(tables.check(rule_files.home() / "rules"))
 
 
 def _apart(folder: Path) -> _Part:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from diagnose.phrases import Text, phrase
 from diagnose.record import record
+from diagnose.word_conditions import UNSET
 
 #: What one config may hold at most; a larger one is refused, not read in part.
 MAX_BYTES = 2_000_000
@@ -44,6 +45,15 @@ class Leaf:
     items: tuple[str, ...] = ()
     option: str = ""  # the argument of a script's own that gives the value: what stands here is its default
     used: tuple[int, int] | None = None  # where a command uses the value that a variable holds
+
+
+def texts_of(leaf: Leaf | None) -> tuple[str, ...]:
+    """What conditions see of a key: its text or items, `unset`; nothing where its value cannot be known."""
+    if leaf is None or leaf.shape == "null":
+        return UNSET
+    if leaf.shape == "unsure":
+        return ()
+    return leaf.items or ("true" if leaf.shape == "flag" else leaf.text or "",)
 
 
 @record

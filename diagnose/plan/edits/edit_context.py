@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Span
+from diagnose.adapters.schema.spellings import Key
 from diagnose.adapters.translate.translation import automatic, name_of
 from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
@@ -14,6 +14,8 @@ from diagnose.plan.edits.key_fitting import spelled_key
 from diagnose.plan.edits.value_spelling import exchanged, in_list, literal, merged, now, spelled, word_for
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import record
+from diagnose.release_spans import ReleaseSpan
+from diagnose.word_conditions import word_of
 
 
 @record
@@ -27,11 +29,11 @@ class Desk:
     def setters(self, document: Document, knob: str) -> list[Entry]:
         return [entry for entry in document.entries if knob in entry.knobs]
 
-    def covered(self, key: Key, span: Span) -> bool | None:
+    def covered(self, key: Key, span: ReleaseSpan) -> bool | None:
         if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
             return False
         version = self.book.version(key.version)
-        return key.covers(Span(version, framework_tables.finished(version)) if version else span)
+        return key.releases.covers(ReleaseSpan(version, framework_tables.finished(version)) if version else span)
 
     def entry_points(self) -> list[Fact]:
         """The entry points of the job that settle what is trained; one that says nothing where none does."""
@@ -45,7 +47,7 @@ class Desk:
         low = self.span(document).low
         return "++" if key.struct and document.form in ("shell", "command") and (low is None or low < key.struct) else ""
 
-    def span(self, document: Document) -> Span:
+    def span(self, document: Document) -> ReleaseSpan:
         tab = framework_tables.table(document.framework)
         return framework_tables.span(
             tab, self.book.version(tab.version), [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"]
@@ -58,15 +60,13 @@ class Desk:
         span, made = self.span(document), []
         held = {name_of(entry.key): entry for entry in document.entries}
         for need in key.needs:
-            covered = Key("", need.key, key.version, need.since, need.until).covers(span)
-            if covered is False or (covered is None and need.until is not None):
+            covered = need.releases.covers(span)
+            if covered is False or (covered is None and need.releases.high is not None):
                 continue
             entry = held.get(need.key)
             if need.add:
                 made += in_list(document, need.key, need.add, entry)
-            elif entry is None or (
-                not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != framework_tables.word_of(need.to)
-            ):
+            elif entry is None or (not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != word_of(need.to)):
                 bare = (
                     need.to is True
                     and document.form in ("shell", "command")

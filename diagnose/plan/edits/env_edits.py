@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from diagnose import families
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import allocator_options
@@ -22,8 +23,7 @@ _OPTIONS = {
 #: The backend that ignores all of them: it goes when one is asked for.
 _OTHER_BACKENDS = ("backend:cudaMallocAsync", "backend:hipMallocAsync")
 
-#: torch_npu and the HIP build read names of their own; torch 2.10 renamed the general one and warns of the old.
-_VARIABLE = {"torch_npu": "PYTORCH_NPU_ALLOC_CONF", "torch_hip": "PYTORCH_HIP_ALLOC_CONF"}
+#: Torch 2.10 renamed the general variable and warns of the old one.
 _RENAMED = Version("2.10")
 _GENERAL, _CUDA = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -93,7 +93,7 @@ def _carried(changes: Mapping[str, Value], book: FactBook, script: Document, hel
 def _held(book: FactBook, documents: Sequence[Document]) -> tuple[Document, Entry] | None:
     """The entry whose string counts: the general name from torch 2.10 on, else CUDA's. One that a running shell fills in is left alone."""
     names = [_GENERAL, _CUDA] if _is_renamed(book) else [_CUDA, _GENERAL]
-    names = [*filter(None, [_VARIABLE.get(book.word("log.family") or "")]), *names, "PYTORCH_HIP_ALLOC_CONF"]
+    names = [*filter(None, [families.of(book.word("log.family")).variable]), *names, "PYTORCH_HIP_ALLOC_CONF"]
     return next(iter(_setting(names, documents)), None)
 
 
@@ -164,7 +164,7 @@ def _is_renamed(book: FactBook) -> bool:
 
 def variable(book: FactBook) -> str:
     """The environment variable that this build of torch reads."""
-    return _VARIABLE.get(book.word("log.family") or "", _GENERAL if _is_renamed(book) else _CUDA)
+    return families.of(book.word("log.family")).variable or (_GENERAL if _is_renamed(book) else _CUDA)
 
 
 def written(value: Value) -> str:

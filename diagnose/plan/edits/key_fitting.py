@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key, Table
-from diagnose.adapters.schema.value_meaning import NOTHING, matches, meaning
+from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
 from diagnose.plan.edits.value_spelling import flagged
+from diagnose.word_conditions import UNSET, hold
 
 
 def holds(entry: Entry, others: Sequence[Entry]) -> bool:
@@ -22,7 +23,8 @@ def stands(document: Document, key: Key) -> bool:
     """Do the keys that it asks for have one of their values in the document, or get it by the edit itself (`needs`)?"""
     brought = {need.key for need in key.needs}
     held = {name_of(entry.key): "true" if flagged(entry) else entry.written.strip("\"'") for entry in document.entries}
-    return all(matches((held.get(name, "unset"),), words) for name, words in (key.where or {}).items() if name not in brought)
+    wanted = {name: words for name, words in (key.where or {}).items() if name not in brought}
+    return hold(wanted, lambda name: (held[name],) if name in held else UNSET) is True
 
 
 def key_of(document: Document, tab: Table, knob: str, entry: Entry) -> Key:

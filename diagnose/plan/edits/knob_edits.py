@@ -19,6 +19,7 @@ from diagnose.plan.edits.other_files import another_file, names_file
 from diagnose.plan.edits.value_spelling import flagged, now, spelled
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import replace
+from diagnose.word_conditions import hold
 
 
 def edits(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
@@ -139,8 +140,7 @@ def off_is_enough(desk: Desk, document: Document, tab: Table, knob: str, value: 
 
 def _holds(desk: Desk, key: Key) -> bool:
     """Whether what a default presumes of other knobs is so."""
-    facts = ((desk.book.value(name), words) for name, words in (key.given or {}).items())
-    return all(value is not None and any(same_word(value, word) for word in words) for value, words in facts)
+    return hold(key.given, desk.book.value) is True
 
 
 def homes(desk: Desk, knob: str) -> list[Document]:

@@ -13,6 +13,7 @@ from diagnose.plan.edits.edit_context import Desk
 from diagnose.plan.edits.key_fitting import spelled_key
 from diagnose.plan.edits.value_spelling import spelled
 from diagnose.plan.rules.remedy import Edit
+from diagnose.word_conditions import word_of
 
 
 def another_file(desk: Desk, knob: str, value: Value) -> list[Edit] | None:
@@ -29,7 +30,7 @@ def another_file(desk: Desk, knob: str, value: Value) -> list[Edit] | None:
         if now is None:
             return inside(desk, path, knob, value) if folder or "." in file else None  # else a word of the framework's
         said = {name for held in tab.stock.values() for name in held}
-        asked = {name: framework_tables.word_of(wanted) for name, wanted in {**desk.changes, knob: value}.items() if name in said}
+        asked = {name: word_of(wanted) for name, wanted in {**desk.changes, knob: value}.items() if name in said}
         if knob in asked and (best := nearest(tab.stock, file, asked)):
             new = f"{folder}/{best}" if folder else best
             return [Edit(document.name, entry.key, entry.written, spelled(new, document.form))]
@@ -39,12 +40,8 @@ def another_file(desk: Desk, knob: str, value: Value) -> list[Edit] | None:
 def nearest(stock: Mapping[str, Mapping[str, Any]], file: str, asked: Mapping[str, str]) -> str | None:
     """The file that says what is asked, keeps the stage unless that is asked for, and differs least otherwise."""
     now = stock[file]
-    kept = asked if "zero.stage" in asked else {**asked, "zero.stage": framework_tables.word_of(now.get("zero.stage", ""))}
-    fitting = [
-        name
-        for name, held in stock.items()
-        if name != file and all(framework_tables.word_of(held.get(each, "")) == kept[each] for each in kept)
-    ]
+    kept = asked if "zero.stage" in asked else {**asked, "zero.stage": word_of(now.get("zero.stage", ""))}
+    fitting = [name for name, held in stock.items() if name != file and all(word_of(held.get(each, "")) == kept[each] for each in kept)]
     return min(fitting, key=lambda name: sum(stock[name].get(other) != word for other, word in now.items()), default=None)
 
 
@@ -52,7 +49,7 @@ def first_file(desk: Desk) -> list[Edit] | None:
     """No file is named yet, so sharding begins with one: the simplest that the framework ships with all that is asked of it.
     Where it ships none the user's own file has to be written; no single key of it would do. One process has nobody to
     share with."""
-    asked = {name: framework_tables.word_of(value) for name, value in desk.changes.items() if name.startswith("zero.")}
+    asked = {name: word_of(value) for name, value in desk.changes.items() if name.startswith("zero.")}
     if "zero.stage" not in asked or (desk.book.count("parallel.world") or 1) < 2:
         return None
     for document in desk.documents:
@@ -60,11 +57,7 @@ def first_file(desk: Desk) -> list[Edit] | None:
         named = any(name_of(entry.key) == tab.file_key for entry in document.entries)
         if not tab.file_key or not tab.trainer or named:
             continue
-        fitting = [
-            name
-            for name, held in tab.stock.items()
-            if all(framework_tables.word_of(held.get(knob, "")) == word for knob, word in asked.items())
-        ]
+        fitting = [name for name, held in tab.stock.items() if all(word_of(held.get(knob, "")) == word for knob, word in asked.items())]
         if not tab.stock:
             return []
         if fitting:

@@ -8,12 +8,12 @@ import shlex
 from typing import Any
 
 from diagnose.adapters.formats.settings import Document, Entry, Form
-from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import Value
 from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size
+from diagnose.word_conditions import word_of
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./@-]*|\d+(?:\.\d+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -90,7 +90,7 @@ def literal(value: Any, form: Form) -> str:
         return shlex.quote(text) if form in ("shell", "command") else text
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, form) for item in value) + "]"
-    word = framework_tables.word_of(value)
+    word = word_of(value)
     return spelled(word, form, "count" if isinstance(value, (int, float)) and not isinstance(value, bool) else "text")
 
 

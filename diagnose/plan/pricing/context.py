@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+from diagnose import vocabulary
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Ledger
 from diagnose.decide.comparison import holds
@@ -67,7 +68,7 @@ class Offer:
     @property
     def by_ledger(self) -> bool:
         """Whether two ledgers price it: knobs that a rule turns, or settings that a key put right brings into effect."""
-        return self.rule.ledger or (self.id == "fix_config_not_applied" and self.saving is not None)
+        return self.rule.ledger or (self.id in vocabulary.having("puts_right") and self.saving is not None)
 
     @property
     def leads(self) -> bool:

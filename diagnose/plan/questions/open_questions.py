@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from diagnose import families, vocabulary
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
@@ -25,9 +26,6 @@ _OF_ROWS = ("train.max_seq_len", "train.micro_batch_size", "train.packing", "mod
 
 #: What a run that trains nothing has as well.
 _OF_ANY_RUN = ("train.max_seq_len", "train.load_dtype", "train.precision")
-
-#: Causes that fill a card: where host memory ran out, whether they also apply is of no interest.
-_ON_THE_CARD = ("activations", "attention_scores", "logits", "fragmentation", "gradients", "comm_buffers", "kv_cache", "mm_inputs")
 
 #: Knobs that only jobs with rollouts have, and the stages that have them.
 _ROLES = ("rollout.", "actor.", "critic.", "reward.", "ref.", "colocate.", "grpo.")
@@ -139,7 +137,7 @@ def verdicts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
         for verdict in doubted
         if verdict.missing
         and askable(verdict.missing, job)
-        and not (job.on_host and verdict.cause in _ON_THE_CARD)
+        and not (job.on_host and verdict.cause in vocabulary.having("fills_card"))
         and not (verdict.missing.startswith("zero.") and not _deepspeed(job))
     ]
     for missing, verdict in sorted(open_, key=lambda pair: not pair[0].startswith("version.")):
@@ -178,7 +176,7 @@ def of_training(fact: str, job: Job) -> bool:
     if not job.trains and fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")):
         return fact not in _OF_ANY_RUN
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
-        job.book.word("log.role") == "engine" or (job.book.word("log.family") or "") in ("vllm_kv", "sglang_kv")
+        job.book.word("log.role") == "engine" or families.of(job.book.word("log.family")).engine != ""
     )
 
 

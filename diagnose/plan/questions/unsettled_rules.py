@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-from diagnose import rule_files
+from diagnose import families, rule_files, vocabulary
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.questions.open_questions import askable, how, of_training, option
@@ -13,12 +13,6 @@ from diagnose.plan.rules.remedy import Unsettled
 
 #: Rules that are named for one fact, and in all.
 EACH, MOST = 3, 8
-
-#: Causes that fill a host.
-_ON_THE_HOST = ("host_ram", "pinned_host", "checkpoint_save")
-
-#: Causes that only a run that trains can have.
-_IN_TRAINING = ("optimizer_states", "gradients", "activations", "comm_buffers")
 
 #: What a fuller log would say, by the fact that stands for it, and how that is asked for.
 _MESSAGE = ("log.requested", "log.capacity", "log.free", "log.allocated", "log.reserved_unallocated", "log.process_in_use")
@@ -32,7 +26,11 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
     by_fact: dict[str, dict[str, Unsettled]] = {}
     lacks, ways = cache(partial(lacking, job=job)), cache(partial(way_to, job=job))
     for verdict in job.judgement.undecided:
-        beside_the_point = verdict.cause not in _ON_THE_HOST if job.on_host else not job.trains and verdict.cause in _IN_TRAINING
+        beside_the_point = (
+            verdict.cause not in vocabulary.having("fills_host")
+            if job.on_host
+            else not job.trains and verdict.cause in vocabulary.having("causes_of_training")
+        )
         if verdict.cause in known or beside_the_point:
             continue
         facts = {fact for name in verdict.lacks for fact in lacks(name)}
@@ -65,7 +63,7 @@ def lacking(fact: str, job: Job) -> list[str]:
 
 def way_to(fact: str, job: Job) -> Text | None:
     """How a person learns it; None where nobody can but a log that does not say it."""
-    printed = job.book.switch("log.on_card") is True and (job.book.word("log.family") or "").startswith("torch_")
+    printed = job.book.switch("log.on_card") is True and families.of(job.book.word("log.family")).allocator != ""
     if (part := _IN_THE_LOG.get(fact)) is not None:
         return phrase(f"plan.how_{part}") if printed else None
     if fact.startswith("snapshot."):
