@@ -21,11 +21,11 @@ _MOST = 2000
 def launches(text: str) -> list[Launch]:
     """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
     from diagnose.adapters.formats.config_value import Unreadable
-    from diagnose.adapters.formats.yaml_file import composed
+    from diagnose.adapters.formats.yaml_file import compose_documents
 
     try:
         found: list[Launch] = []
-        for node in composed(text):
+        for node in compose_documents(text):
             if _is(node, "sequence"):
                 found += _started(_scalars(node, text), {}, text)
             elif node is not None:

@@ -61,9 +61,9 @@ def leaves_of(flag: Flag, begun: Started) -> list[Leaf]:
     leaf = leaf_of(flag, begun)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
         return [leaf]
-    from diagnose.adapters.formats.hydra_overrides import overridden
+    from diagnose.adapters.formats.hydra_overrides import parse_override
 
-    return overridden(leaf)
+    return parse_override(leaf)
 
 
 def leaf_of(flag: Flag, begun: Started) -> Leaf:

@@ -110,11 +110,11 @@ def _leaves(dump: Dump) -> list[Leaf]:
     if dump.form == "yaml":
         return yaml_file.Reader(dump.text).leaves()
     if dump.form == "overrides":
-        return printed_settings.overrides(dump.text)
+        return printed_settings.parse_overrides(dump.text)
     reader = printed_settings.Reader(dump.text)
     if dump.form == "values":
-        return reader.values()
-    return [replace(leaf, key=_in_json(leaf.key)) for leaf in reader.rows()] if dump.framework == "deepspeed" else reader.rows()
+        return reader.bracket_leaves()
+    return [replace(leaf, key=_in_json(leaf.key)) for leaf in reader.row_leaves()] if dump.framework == "deepspeed" else reader.row_leaves()
 
 
 def _in_json(key: str) -> str:

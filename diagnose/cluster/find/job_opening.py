@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from diagnose.adapters.formats.settings import LARGEST, ConfigSource
+from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource
 from diagnose.cluster.find import addresses, object_stores
 from diagnose.cluster.find.file_stamp import mark
 from diagnose.cluster.find.synthesize_log import ended, spoken
@@ -52,7 +52,7 @@ def config(where: str) -> ConfigSource | Source:
     one = source(where)
     try:
         if one.path is None:
-            return ConfigSource(one.name, one.read(LARGEST + 1))
+            return ConfigSource(one.name, one.read(MAX_READ_BYTES + 1))
         return ConfigSource.file(one.path)
     except UserError:
         return one
