@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from diagnose.adapters.launch.launch_command import Launch, of_command
+from diagnose.adapters.launch.launch_command import Launch, command_launches
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Lau
     """What the words start; options alone are those of a program that is named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
-    found = of_command(Command(tuple(words), env, words[0].start), text)
+    found = command_launches(Command(tuple(words), env, words[0].start), text)
     return [_named_elsewhere(launch) if launch.orphan else launch for launch in found]
 
 

@@ -13,7 +13,7 @@ from diagnose.adapters.translate.translation import Part
 from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.adapters.launch.launch_command import Flag
+    from diagnose.adapters.launch.flags import Flag
 
 _LAUNCHER_TABLE = {"torchrun": "torchrun", "deepspeed": "deepspeed_launch", "accelerate": "accelerate_launch"}
 
@@ -67,7 +67,7 @@ def leaves_of(flag: Flag, begun: Started) -> list[Leaf]:
 
 
 def leaf_of(flag: Flag, begun: Started) -> Leaf:
-    line, column = begun.place(flag.at)
+    line, column = begun.place(flag.pos)
     written = begun.text[flag.start : flag.end]
     if not flag.sure:
         return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "unsure", used=flag.used)
