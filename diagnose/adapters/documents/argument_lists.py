@@ -137,7 +137,7 @@ def of_python(text: str) -> list[Launch]:
     """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
     if not _LISTED.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python.script_calls import parsed
+    from diagnose.adapters.python.script_calls import parse_script
 
     offsets = [0]
     for line in text.split("\n"):
@@ -148,7 +148,7 @@ def of_python(text: str) -> list[Launch]:
         return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
 
     found: list[Launch] = []
-    for node in ast.walk(parsed(text)):
+    for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
             words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
             if any(word.text.startswith("--") for word in words) and words[0].sure:

@@ -102,7 +102,7 @@ def _is_toml(text: str, is_known: IsKnown) -> bool:
 def _parsed(text: str) -> Module:
     from diagnose.adapters.python import script_calls
 
-    return script_calls.parsed(text)
+    return script_calls.parse_script(text)
 
 
 def _calls(text: str) -> bool:
