@@ -1,4 +1,4 @@
-"""The pictures of the README: a headless Chromium opens what the program makes, `python benchmarks/pictures.py`.
+"""The pictures of the documentation: a headless Chromium opens what the program makes, `python benchmarks/pictures.py`.
 
 docs/images/answer.webp is the page of `oomdoctor explain --format html`, docs/images/paste.webp the form of `oomdoctor serve`, filled in
 but not yet sent: both show corpus/llamafactory-6800. docs/images/week.webp is the report of `oomdoctor triage --out` on benchmarks/week.py.

@@ -1,4 +1,4 @@
-"""What the README shows of surfaces that do more than answer: `python benchmarks/talks.py triage|run|mcp|slack|feishu|python|action`.
+"""What docs/ shows of surfaces that do more than answer: `python benchmarks/talks.py triage|run|mcp|slack|feishu|python|action`.
 
 Each starts the real thing on cases of the corpus and prints what its user sees; tests/test_readme.py compares.
 """

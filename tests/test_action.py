@@ -67,8 +67,26 @@ def test_it_installs_and_explains(tmp_path: Path) -> None:
     assert "**OUT OF MEMORY**" in summary.read_text(encoding="utf-8") and "status=oom" in outputs.read_text(encoding="utf-8")
 
 
+#: A Python of another release, as far as it can tell itself.
+OLD = f"""#!/bin/sh
+exec "{sys.executable}" -c 'import sys; sys.version_info = (3, 10, 13, "final", 0); exec(sys.argv[1])' "$2"
+"""
+
+
+def test_an_old_python_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Before an environment is made: what pip would say of it is long, and the log of a workflow is longer."""
+    python = tmp_path / "python"
+    python.write_text(OLD)
+    python.chmod(0o755)
+    done = step(INSTALL, tmp_path, {"python": str(python)}, GITHUB_ACTION_PATH=str(ROOT))
+    assert done.returncode == 1 and not done.stderr and not (tmp_path / "oomdoctor").exists()
+    (line,) = done.stdout.decode().splitlines()
+    assert line.startswith("::error::") and "needs Python 3.11 or newer, and this is 3.10;" in line
+
+
 #: A Python that only says what it was told: an environment holds another of its kind.
 TELLTALE = """#!/bin/sh
+if [ "$1" = -c ]; then exit; fi
 printf '%s\\n' "$@" >> "$RUNNER_TEMP/told"
 if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 """

@@ -20,10 +20,10 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
 
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server.mcp_tools import server
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import Crew
-from diagnose.typed import Report
 
 JOB: dict[str, Any] = {"configs": CONFIGS, "gpu": "V100-32GB", "gpus": 8}
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -90,7 +90,7 @@ def test_what_if(crew: Crew) -> None:
     """Before and after, and what differs; within a moment the terms add up to the difference."""
     result = call(crew, "what_if", changes={"train.max_seq_len": 1024}, **JOB)
     assert not result.is_error, said(result)
-    found = WhatIf.model_validate(result.structured_content)
+    found = model(WhatIf).model_validate(result.structured_content)
     [role] = found.roles
     assert role.before and role.after and role.difference is not None and role.difference < 0
     assert role.difference == role.after.bytes - role.before.bytes
@@ -109,7 +109,7 @@ def test_what_if_the_peak_moves(crew: Crew) -> None:
         "configs": [{"name": "train_ppo.sh", "text": (case / "train_ppo.sh").read_text()}],
     }
     result = call(crew, "what_if", changes={"train.micro_batch_size": 1}, **job)
-    role = next(role for role in WhatIf.model_validate(result.structured_content).roles if role.role == "actor")
+    role = next(role for role in model(WhatIf).model_validate(result.structured_content).roles if role.role == "actor")
     assert role.peak_moment_before != role.peak_moment_after
     assert [moment.name for moment in role.moments] == [role.peak_moment_before, role.peak_moment_after]
     was, now = role.moments
@@ -125,7 +125,7 @@ def test_what_if_of_nothing_known(crew: Crew) -> None:
 
 
 def test_show_rule_and_resources(crew: Crew) -> None:
-    article = Article.model_validate(call(crew, "show_rule", name="logits").structured_content)
+    article = model(Article).model_validate(call(crew, "show_rule", name="logits").structured_content)
     assert article.rules and article.text
 
     async def read(client: Client) -> tuple[Any, Any, Any, Any]:

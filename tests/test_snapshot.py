@@ -15,6 +15,7 @@ import pytest
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 from diagnose.render import formats
+from diagnose.render.data.typed_report import Report
 from diagnose.render.parts import card, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source
@@ -22,7 +23,6 @@ from diagnose.snapshot import snapshot_reader
 from diagnose.snapshot.measure import Snapshot, tensor_of
 from diagnose.snapshot.origin import group_of, place_of
 from diagnose.snapshot.taken import Place
-from diagnose.typed import Report
 
 MIB, GIB = 2**20, 2**30
 SITE = "/opt/venv/lib/python3.11/site-packages"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars")
+SOURCES = ("pyproject.toml", "build_backend.py", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars")
 
 LOG = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which 1.41 GiB "

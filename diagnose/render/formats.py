@@ -52,9 +52,9 @@ RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _mar
 
 def report(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
     """The report as plain data, its keys in the order of the schema."""
-    from diagnose.render.data import report_json
+    from diagnose.render.data import part, sections
 
-    return report_json.to_dict(diagnosis, lang)
+    return part.mapping(diagnosis, sections.Report, lang)
 
 
 def markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:

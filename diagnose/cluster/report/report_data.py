@@ -7,7 +7,7 @@ import json
 from diagnose.cluster.report.failure_groups import Cost, Group, Named, Plan, Summary
 from diagnose.diagnosis import Json
 from diagnose.phrases import Lang
-from diagnose.render.data.report_json import of_edit
+from diagnose.render.data.part import Edit, mapping
 from diagnose.render.parts.strings import escaped
 from diagnose.render.parts.view import PLAIN, View
 
@@ -92,7 +92,7 @@ def _plan(plan: Plan, lang: Lang) -> Json:
                 "alike": each.alike,
                 "fitting": each.fitting,
                 "steps": [*each.steps],
-                "edits": [of_edit(edit) for edit in each.edits],
+                "edits": [mapping(edit, Edit, lang) for edit in each.edits],
                 "env": [*each.env],
             }
             for each in plan.variants

@@ -15,7 +15,9 @@ from diagnose.plan.rules.remedy import Edit
 def is_variable(document: Document, edit: Edit) -> bool:
     """Does the edit concern a variable of the environment?"""
     name = name_in(edit.key)
-    return framework_tables.table(document.framework).variables or (name.isupper() and name in framework_tables.table("shell").known)
+    return framework_tables.table(document.framework).variables or (
+        name.isupper() and name in framework_tables.table(framework_tables.of_role("variables")).known
+    )
 
 
 def name_in(key: str) -> str:

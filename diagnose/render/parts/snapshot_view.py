@@ -1,10 +1,10 @@
-"""What a memory snapshot shows: as titled lists of sentences for text, Markdown and pages, and as data."""
+"""What a memory snapshot shows: as titled lists of sentences for text, Markdown and pages."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from diagnose.diagnosis import Diagnosis, Json
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.words import semicolon
@@ -113,86 +113,3 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: 
         page.heading(title)
         for line in lines:
             page.say(line, "  ", "    ")
-
-
-# -- as data
-
-
-def of_snapshot(of: Snapshot, lang: Lang) -> Json:
-    """The key `snapshot` of the report; sizes are exact, in bytes."""
-    told = of.history
-    return {
-        "name": of.name,
-        "device": of.device,
-        "devices": [*of.devices],
-        "reserved": of.reserved,
-        "allocated": of.allocated,
-        "tensors": of.requested,
-        "pending": of.pending,
-        "free": of.free,
-        "pieces": of.pieces,
-        "largest": of.largest,
-        "fragmentation": of.unusable,
-        "expandable_segments": of.expandable,
-        "settings": of.settings,
-        "groups": [{"group": name, "bytes": size} for name, size in of.groups],
-        "sites": [of_site(each) for each in of.sites],
-        "segments": [
-            {
-                "total": each.total,
-                "free": each.free,
-                "largest": each.largest,
-                "stream": each.stream,
-                "large": each.large,
-                "private": each.private,
-                "expandable": each.expandable,
-            }
-            for each in of.fragments
-        ],
-        "pools": [of_pool(pool) for pool in of.pools[:64]],
-        "failure": None if of.failure is None else of_failure(of.failure),
-        "history": None
-        if told is None
-        else {
-            "events": told.count,
-            "points": [*told.points],
-            "lowest": told.lowest,
-            "highest": told.highest,
-            "last": told.last,
-            "latest": [of_site(each) for each in told.latest],
-        },
-        "attribution": {"verdict": of.verdict, "tensor": of.tensor.to(lang) if of.tensor else None} if of.verdict else None,
-    }
-
-
-def of_place(place: Place | None) -> Json:
-    return None if place is None else {"file": place.file, "line": place.line, "function": place.function}
-
-
-def of_site(of: Site) -> Json:
-    return {"where": of_place(of.where), "group": of.group, "bytes": of.bytes, "count": of.count}
-
-
-def of_pool(pool: Pool) -> Json:
-    return {
-        "stream": pool.stream,
-        "large": pool.large,
-        "private": pool.private,
-        "reserved": pool.reserved,
-        "allocated": pool.allocated,
-        "free": pool.free,
-        "largest": pool.largest,
-    }
-
-
-def of_failure(failed: Failure) -> Json:
-    return {
-        "requested": {"bytes": failed.size.bytes, "low": failed.size.low, "high": failed.size.high},
-        "device_free": failed.device_free,
-        "stream": failed.stream,
-        "frames": [of_place(place) for place in failed.frames],
-        "pool_free": failed.pool_free,
-        "pool_largest": failed.pool_largest,
-        "elsewhere": None if failed.elsewhere is None else of_pool(failed.elsewhere),
-        "freed_since": failed.freed_since,
-    }

@@ -232,7 +232,7 @@ def bot_feishu(
 
 @app.command(help=help_text("schema"))
 def schema() -> None:
-    from diagnose.typed import schema
+    from diagnose.render.data.typed_report import schema
 
     _end(None, lambda: say(schema()))
 

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server import remote_answer
 from diagnose.surfaces.server.question import Answer, Question, text_of
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
-from diagnose.typed import Report
 from diagnose.version import __version__
 
 #: Characters of one text: as much as the web page takes.
@@ -142,7 +142,7 @@ def _add_tools(made: MCPServer, ask: Callable[[Question], Awaitable[Answer]], re
     async def what_if(
         changes: Changes, configs: Configs = NO_CONFIGS, text: Text = "",
         model: Model = "", gpu: Gpu = "", gpus: Gpus = None, set: Set = NOTHING_SET, lang: Tongue = "en",
-    ) -> Annotated[CallToolResult, WhatIf]:  # fmt: skip
+    ) -> Annotated[CallToolResult, model(WhatIf)]:  # fmt: skip
         """What a change of knobs would do to the memory of a job: every role before and after, the terms that differ, whether it fits."""
         new = {name: text_of(value) for name, value in changes.items()}
         logs = (("", text),) if text.strip() else ()
@@ -150,7 +150,7 @@ def _add_tools(made: MCPServer, ask: Callable[[Question], Awaitable[Answer]], re
         return _result(found.page, json.loads(found.data))
 
     @made.tool(title="Show a rule", annotations=HINTS)
-    def show_rule(name: Name, lang: Tongue = "en") -> Annotated[CallToolResult, Article]:
+    def show_rule(name: Name, lang: Tongue = "en") -> Annotated[CallToolResult, model(Article)]:
         """What the manual says of a rule, or of every rule that speaks for a cause or remedy: when it holds, its examples, its sources."""
         try:
             found = remote_answer.article(name, lang)

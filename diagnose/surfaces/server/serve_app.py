@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
+from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server import remote_answer
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, understood
@@ -24,7 +25,6 @@ from diagnose.surfaces.server.serve_limits import PROBLEM, RETRY, Gate, Limits, 
 from diagnose.surfaces.server.serve_page import add_page, empty
 from diagnose.surfaces.server.typed_answers import Article, Rule
 from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
-from diagnose.typed import Report
 from diagnose.version import __version__
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Fault(BaseModel):
     detail: str
 
 
-SHAPES: tuple[type[BaseModel], ...] = (ToExplain, ToCheck, Report, Rule, Article, Health, Fault)
+SHAPES: tuple[type[BaseModel], ...] = (ToExplain, ToCheck, Report, model(Rule), model(Article), Health, Fault)
 
 Asks = Callable[[Question], Awaitable[Answer]]
 Tongue = Annotated[str, Query(alias="lang", description="en or zh; else Accept-Language decides.", max_length=20)]

@@ -1,16 +1,10 @@
-"""What servers answer beside the report, as pydantic models: a what-if, an article of the manual."""
+"""What servers answer beside the report, declared as the report is: a what-if, an article of the manual.
 
-from __future__ import annotations
+Annotations are evaluated here (no `from __future__ import annotations`), see `diagnose.render.data.part`.
+"""
 
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
-
-Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from diagnose.plan.rules.remedy import Fits
+from diagnose.render.data.part import Part
 
 
 class Figures(Part):

@@ -27,7 +27,7 @@ PRELOADED = [
     __name__,
     "diagnose.explain",
     "diagnose.plan.outlook.frontier",
-    "diagnose.render.data.report_json",
+    "diagnose.render.data",
     "diagnose.render.markup.html",
     "diagnose.render.markup.markdown",
     "diagnose.render.parts.redaction",

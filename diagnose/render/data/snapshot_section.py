@@ -1,22 +1,17 @@
-"""What a memory snapshot shows; every size is exact, in bytes."""
+"""The section of a memory snapshot; every size is exact, in bytes.
 
-from __future__ import annotations
+Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
+"""
 
 from typing import Literal
 
-from diagnose.typed.parts import Part, Size
-
-
-class Place(Part):
-    file: str
-    line: int
-    function: str
+from diagnose.render.data.part import Frame, Part, Size, at
 
 
 class Site(Part):
     """Memory that one place allocated; `group` is what its frames tell of it."""
 
-    where: Place | None
+    where: Frame | None
     group: str
     bytes: int
     count: int
@@ -49,10 +44,10 @@ class Pool(Part):
 class Failed(Part):
     """The failed request and what its own pool had free; `elsewhere`: a pool that it could not use and that had enough in one piece."""
 
-    requested: Size
+    requested: Size = at("size")
     device_free: int | None
     stream: int
-    frames: list[Place]
+    frames: list[Frame]
     pool_free: int
     pool_largest: int
     elsewhere: Pool | None
@@ -62,7 +57,7 @@ class Failed(Part):
 class History(Part):
     """How much was allocated over the recorded events."""
 
-    events: int
+    events: int = at("count")
     points: list[int]
     lowest: int
     highest: int
@@ -77,6 +72,13 @@ class Judged(Part):
     tensor: str | None
 
 
+class Group(Part):
+    """Memory in use of one kind."""
+
+    group: str
+    bytes: int
+
+
 class Snapshot(Part):
     """One card of a memory snapshot. `fragmentation`: free in pieces smaller than the failed request."""
 
@@ -85,18 +87,18 @@ class Snapshot(Part):
     devices: list[int]
     reserved: int
     allocated: int
-    tensors: int
+    tensors: int = at("requested")
     pending: int
     free: int
     pieces: int
     largest: int
-    fragmentation: int | None
-    expandable_segments: bool | None
+    fragmentation: int | None = at("unusable")
+    expandable_segments: bool | None = at("expandable")
     settings: str
-    groups: list[dict[str, str | int]]
+    groups: list[Group] = at(lambda snapshot: [Group(group=name, bytes=size) for name, size in snapshot.groups])
     sites: list[Site]
-    segments: list[Segment]
-    pools: list[Pool]
+    segments: list[Segment] = at("fragments")
+    pools: list[Pool] = at(lambda snapshot: snapshot.pools[:64])
     failure: Failed | None
     history: History | None
-    attribution: Judged | None
+    attribution: Judged | None = at(lambda snapshot: snapshot if snapshot.verdict else None)

@@ -1,11 +1,14 @@
-"""Whether a job without a failure fits: seats, how far it reaches, other ways."""
+"""The section that `check` adds to the report: how each role sits on its card, how far it reaches, other ways of running the job.
 
-from __future__ import annotations
+Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
+"""
 
 from typing import Literal
 
-from diagnose.typed.advised import Edit
-from diagnose.typed.parts import Part, Size, Value
+from diagnose.phrases import Text
+from diagnose.plan.rules import outlook
+from diagnose.plan.rules.remedy import Fits
+from diagnose.render.data.part import Edit, Part, Size, Value, at, itself
 
 
 class Seat(Part):
@@ -13,11 +16,11 @@ class Seat(Part):
 
     role: str
     gpus: int
-    peak_moment: str | None
+    peak_moment: str | None = at("moment")
     need: Size | None
     usable: Size | None
     margin: Size | None
-    fits: Literal["yes", "likely", "unlikely", "no", "unknown"]
+    fits: Fits
     complete: bool
 
 
@@ -28,7 +31,7 @@ class Reach(Part):
     now: int | None
     sure: int
     likely: int
-    step: int
+    step: int = at("least")
     limit: Literal["", "model", "search"]
 
 
@@ -41,29 +44,35 @@ class WayPrice(Part):
 class Way(Part):
     """The job with some remedies on or off."""
 
-    name: str
+    name: str = at(lambda way: _name(way))
     remedies: list[str]
     without: list[str]
-    knobs: dict[str, Value]
-    price: WayPrice
-    predicted_peak: Size | None
-    fits: Literal["yes", "likely", "unlikely", "no", "unknown"]
+    knobs: dict[str, Value] = at(lambda way: dict(way.knobs))
+    price: WayPrice = at(itself)
+    predicted_peak: Size | None = at("need")
+    fits: Fits
     batch: Reach | None
     length: Reach | None
-    card_gb: int | None
+    card_gb: int | None = at("card")
     edits: list[Edit]
+
+
+def _name(way: outlook.Way) -> Text:
+    from diagnose.render.parts.outlook_view import name
+
+    return Text(name(way, "en"), name(way, "zh"))
 
 
 class Check(Part):
     """What `check` adds: the card, every role on it, how far each way of running the job can go."""
 
-    fits: Literal["yes", "likely", "unlikely", "no", "unknown"]
+    fits: Fits
     card: str | None
     capacity: Size | None
     usable: Size | None
     reserved: Size | None
-    kept_free: float
-    roles: list[Seat]
+    kept_free: float = at("kept")
+    roles: list[Seat] = at("seats")
     uncounted: list[str]
     contradictions: list[str]
-    frontier: list[Way]
+    frontier: list[Way] = at("ways", "The job as configured first.")

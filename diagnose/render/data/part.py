@@ -1,0 +1,198 @@
+"""How a part of the report is declared, how its JSON is made, and what every section is made of: sizes, places, values.
+
+A part is a class whose annotated fields are the keys of a JSON object, in order. A field takes its value from the attribute of the same
+name of the value that the part describes, unless `at` says otherwise; a name that Python reserves has an underscore behind it (`from_`).
+Annotations are evaluated here (no `from __future__ import annotations`), so that nothing has to compile them a second time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from diagnose import facts, units
+from diagnose.catalogue import Model
+from diagnose.diagnosis import Json
+from diagnose.phrases import Lang, Text
+
+if TYPE_CHECKING:
+    from diagnose.render.data.typed_report import TypedPart
+
+    class Part(TypedPart): ...
+else:
+
+    class Part:
+        """The base of every part. One may be made of its values by name; to pydantic it is the model that it declares."""
+
+        def __init__(self, **values):
+            vars(self).update(values)
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, _, handler):
+            from diagnose.render.data.typed_report import model
+
+            return handler.generate_schema(model(cls))
+
+
+#: The default of a key that is always there.
+REQUIRED: Any = object()
+
+
+@dataclass(eq=False)
+class At:
+    """What a field declares beside its name and type, see `at`."""
+
+    source: str | Callable[[Any], Any]
+    description: str | None
+    default: Any
+    limits: dict[str, Any]
+
+
+def at(source: str | Callable[[Any], Any] = "", doc: str | None = None, *, default: Any = REQUIRED, **limits: int) -> Any:
+    """Declares a field: the attribute (dotted for one of an attribute) or function that its value comes from, its description in the
+    schema, a default (then the key is left out where its value is empty), and limits by pydantic's names (`ge`, `max_length`)."""
+    return At(source, doc, default, limits)
+
+
+@dataclass(eq=False)
+class Key:
+    """A key of a part. `field` is its name in Python, `part` declares the values that have keys of their own."""
+
+    name: str
+    field: str
+    hint: Any
+    read: Callable[[Any], Any]
+    part: type[Part] | None
+    at: At
+
+
+@cache
+def keys(part: type[Part]) -> tuple[Key, ...]:
+    """The keys of a part, in order."""
+    return tuple(_key(part, field, hint) for field, hint in part.__annotations__.items())
+
+
+def _key(part: type[Part], field: str, hint: Any) -> Key:
+    declared, name = vars(part).get(field) or at(), field.removesuffix("_")
+    read: Any = attrgetter(declared.source or name) if isinstance(declared.source, str) else declared.source
+    return Key(name, field, hint, read, part if Self in get_args(hint) else _part(hint), declared)
+
+
+def _part(hint: Any) -> type[Part] | None:
+    """The part in a type such as `list[Term]` or `Size | None`."""
+    if isinstance(hint, type) and issubclass(hint, Part):
+        return hint
+    return next(filter(None, map(_part, get_args(hint))), None)
+
+
+def mapping(value: object, part: type[Part], lang: Lang) -> dict[str, Json]:
+    """The JSON object that a part declares, of a value."""
+    values = ((key, key.read(value)) for key in keys(part))
+    return {key.name: plain(content, key.part, lang) for key, content in values if content or key.at.default is REQUIRED}
+
+
+def plain(value: Any, part: type[Part] | None, lang: Lang) -> Json:
+    """A value as JSON holds it: a sentence in one language, a release by its text, a model by its id, what is not a number as null."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Text):
+        return value.to(lang)
+    if isinstance(value, units.Version):
+        return str(value)
+    if isinstance(value, Model):
+        return value.id
+    if isinstance(value, dict):
+        return {name: plain(each, part, lang) for name, each in value.items()}
+    if type(value) in (tuple, list):
+        return [plain(each, part, lang) for each in value]
+    if isinstance(value, facts.Witness):
+        return mapping(value, KeyWitness if value.key else LineWitness if value.line else WordWitness, lang)
+    if part is None:
+        raise TypeError(f"the report declares no part for {type(value).__name__}")
+    return mapping(value, part, lang)
+
+
+class With:
+    """A value with attributes that only its surroundings know."""
+
+    def __init__(self, value: object, **known: object) -> None:
+        self._value = value
+        vars(self).update(known)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._value, name)
+
+
+def itself(value: Any) -> Any:
+    """For keys that are grouped in the report but not in the value."""
+    return value
+
+
+# -- what every section is made of
+
+#: A witness shows at most this many characters of its line.
+WITNESS_LIMIT = 500
+
+
+def _cut(witness: facts.Witness) -> str:
+    return witness.text[:WITNESS_LIMIT]
+
+
+class Size(Part):
+    """A byte count: `bytes` the nearest integer, low..high what rounding and unknowns allow, `text` as printed."""
+
+    bytes: int
+    low: int
+    high: int
+    text: str = at(default="")
+
+
+class LineWitness(Part):
+    """A line of an input, 1-based."""
+
+    source: str
+    line: int = at(ge=1)
+    column: int = at(lambda witness: witness.column or 1, ge=1)
+    text: str = at(_cut, max_length=WITNESS_LIMIT)
+
+
+class KeyWitness(Part):
+    """A key of a config."""
+
+    source: str
+    line: int | None = at(lambda witness: witness.line or None)
+    key: str
+
+
+class WordWitness(Part):
+    """Neither a line nor a key: catalogue, default, given, derived."""
+
+    source: str
+    text: str = at(_cut)
+
+
+Witness = LineWitness | KeyWitness | WordWitness
+
+Value = Size | bool | int | float | str | None
+
+
+class Frame(Part):
+    """A line of a traceback."""
+
+    file: str
+    line: int
+    function: str
+
+
+class Edit(Part):
+    """One change of one key, as it is written in the file: `from` null where it is absent, `to` null where it is removed."""
+
+    target: str
+    key: str
+    from_: str | None = at("frm")
+    to: str | None
+    renamed: str = at(doc="The new key, where the edit renames it.", default="")

@@ -1,0 +1,62 @@
+"""The report as pydantic models, made of its declaration: for schemas, servers and typed users; imported only when asked for."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from diagnose.diagnosis import Json
+from diagnose.phrases import Lang
+from diagnose.render.data import part, sections
+
+
+class TypedPart(BaseModel):
+    """The base of every model: nothing beside what is declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, alias_generator=lambda name: name.removesuffix("_"))
+    declaration: ClassVar[Any]
+
+    @classmethod
+    def of(cls, value: object, lang: Lang = "en") -> Self:
+        """The typed form of a diagnosis, or of the part of one that this is declared for."""
+        return cls.model_validate(part.mapping(value, cls.declaration, lang))
+
+    def to_dict(self) -> dict[str, Json]:
+        """The part of the report as `Diagnosis.to_dict` gives it."""
+        report: dict[str, Json] = self.model_dump(by_alias=True, exclude_unset=True)
+        return report
+
+
+P = TypeVar("P", bound=TypedPart)
+
+
+def model(declaration: type[P]) -> type[P]:
+    """The pydantic model of a declared part."""
+    made: type[P] = _model(declaration)
+    return made
+
+
+@cache
+def _model(declaration: Any) -> Any:
+    fields: dict[str, Any] = {}
+    for key in part.keys(declaration):
+        default: Any = ... if key.at.default is part.REQUIRED else key.at.default
+        fields[key.field] = (key.hint, Field(default, description=key.at.description, **key.at.limits))
+    made = create_model(declaration.__name__, __base__=TypedPart, __doc__=declaration.__doc__, __module__=__name__, **fields)
+    made.declaration = declaration
+    globals()[made.__name__] = made  # where pickle looks for it
+    return made
+
+
+if TYPE_CHECKING:
+    from diagnose.render.data.sections import Report as Report
+else:
+    Report = model(sections.Report)
+
+
+def schema() -> str:
+    """The JSON Schema of the report."""
+    return json.dumps(Report.model_json_schema(by_alias=True), indent=2)
