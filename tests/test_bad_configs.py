@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.formats.settings import LARGEST, ConfigSource, Settings
+from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import Part, translate
 from diagnose.facts import FactBook, Notice
@@ -202,7 +202,7 @@ def bomb(first: bytes, each: bytes) -> bytes:
 HOSTILE = {
     "ten megabytes": b"a: " + b"x" * (10 * 2**20),
     "ten megabytes of keys": b"".join(b"k%d: 1\n" % i for i in range(WIDE)),
-    "more than is read": b"x" * (LARGEST + 1),
+    "more than is read": b"x" * (MAX_READ_BYTES + 1),
     "deep flow": b"[" * 100_000,
     "deep mapping": b'{"a":' * 50_000,
     "deep blocks": "".join(" " * i + "a:\n" for i in range(1000)).encode(),

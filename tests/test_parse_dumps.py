@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from diagnose import rule_files
 from diagnose.adapters import config_reader
-from diagnose.adapters.formats.printed_settings import Reader, overrides
+from diagnose.adapters.formats.printed_settings import Reader, parse_overrides
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook
@@ -315,7 +315,7 @@ def test_what_is_printed_is_what_is_read(tree: dict[str, object], form: str) -> 
         text = repr(tree)
     else:
         text = f"Namespace({', '.join(f'{name}={value!r}' for name, value in tree.items())})"
-    read = {leaf.key: leaf.text for leaf in Reader(text).values() if leaf.shape == "scalar"}
+    read = {leaf.key: leaf.text for leaf in Reader(text).bracket_leaves() if leaf.shape == "scalar"}
     wanted = {
         key: value if isinstance(value, str) else json.dumps(value) if form == "json" else repr(value) for key, value in flat(tree).items()
     }
@@ -330,7 +330,7 @@ def test_any_text_is_read_without_harm(text: str) -> None:
     """Whatever stands in a log, reading it raises nothing but what the caller expects."""
     from diagnose.adapters.formats.config_value import Unreadable
 
-    for read in (Reader(f"X({text}").values, Reader(text).rows, lambda: overrides(text)):
+    for read in (Reader(f"X({text}").bracket_leaves, Reader(text).row_leaves, lambda: parse_overrides(text)):
         try:
             read()
         except Unreadable:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Settings
-from diagnose.adapters.launch.launch_command import Flag, Launch, launches, script
-from diagnose.adapters.shell.shell_arithmetic import cut, total
+from diagnose.adapters.launch.flags import Flag
+from diagnose.adapters.launch.launch_command import Launch, launches, read_script
+from diagnose.adapters.shell.shell_arithmetic import evaluate, strip_affix
 from diagnose.facts import FactBook
 from diagnose.parse.model.reading import Reading
 from diagnose.units import Size
@@ -76,10 +77,15 @@ def test_what_a_word_becomes(text: str, found: str | None) -> None:
 
 def test_sums_and_patterns() -> None:
     held = {"A": "6"}
-    assert total("(A + 2) * -3 / 5", held.get) == -4
-    assert total("2 ** 10 % 1000", held.get) == 24
-    assert [total(text, held.get) for text in ("1/0", "B", "((", "9" * 30, "2**99", "A B")] == [None] * 6
-    assert (cut("a/b/c", "##", "*/"), cut("a/b/c", "#", "*/"), cut("a.b.c", "%", ".*"), cut("a.b.c", "%%", ".*")) == (
+    assert evaluate("(A + 2) * -3 / 5", held.get) == -4
+    assert evaluate("2 ** 10 % 1000", held.get) == 24
+    assert [evaluate(text, held.get) for text in ("1/0", "B", "((", "9" * 30, "2**99", "A B")] == [None] * 6
+    assert (
+        strip_affix("a/b/c", "##", "*/"),
+        strip_affix("a/b/c", "#", "*/"),
+        strip_affix("a.b.c", "%", ".*"),
+        strip_affix("a.b.c", "%%", ".*"),
+    ) == (
         "c",
         "b/c",
         "a.b",
@@ -235,14 +241,14 @@ def test_no_script_raises(text: str) -> None:
     for prefix in ("", "X=1\npython t.py ", "if [ $A ]; then ", "cat <<EOF > a.json\n"):
         whole = prefix + text
         try:
-            found, files = script(whole)
+            found, files = read_script(whole)
         except Unreadable:
             continue
         for launch in found:
             for flag in launch.flags:
                 assert 0 <= flag.start <= flag.end <= len(whole)
         for file in files:
-            assert len(file.chars.at) == len(file.chars.to) == len(file.chars.text)
+            assert len(file.chars.starts) == len(file.chars.ends) == len(file.chars.text)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO, cast
 
-from diagnose.adapters.formats.settings import LARGEST, ConfigSource
+from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource
 from diagnose.cluster.find import addresses, object_stores
 from diagnose.cluster.find.job import Job
 from diagnose.cluster.find.synthesize_log import is_scheduler_kill, memory_state, scheduler_log
@@ -97,7 +97,7 @@ def _open_config(address: str) -> ConfigSource | Source:
     source = open_source(address)
     try:
         if source.path is None:
-            return ConfigSource(source.name, source.read(LARGEST + 1))
+            return ConfigSource(source.name, source.read(MAX_READ_BYTES + 1))
         return ConfigSource.file(source.path)
     except UserError:
         return source

@@ -45,7 +45,7 @@ def in_its_shell(edit: Edit, documents: Sequence[Document]) -> Edit:
     document = next((one for one in documents if one.name == edit.target and one.form in ("shell", "command")), None)
     if document is None or edit.to is None or edit.to[:1] != "'":
         return edit
-    from diagnose.adapters.shell.shell_dialects import dialect_of
+    from diagnose.adapters.shell.shell_text import dialect_of
 
     if dialect_of(document.text) != "cmd":
         return edit

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
-from diagnose.adapters.launch.forwarded_env import given
-from diagnose.adapters.shell.shell_text import Chars, Command, Word
+from diagnose.adapters.launch.flags import option_values
+from diagnose.adapters.shell.shell_text import Chars, Command, Word, dialect_of
 from diagnose.plan.patch.patch_places import line_start, newline
 from diagnose.plan.patch.splice import Splice
 from diagnose.record import record
@@ -37,16 +37,16 @@ class Carrier:
 
 def carriers(text: str, name: str, value: str) -> list[Carrier]:
     """What carries a variable of a script to what it starts; empty where an `export` does."""
-    from diagnose.adapters.launch.launch_command import of_command  # the reader of shell is not for every start
-    from diagnose.adapters.shell.shell_file import Reader, dialect_of
+    from diagnose.adapters.launch.launch_command import command_launches  # the reader of shell is not for every start
+    from diagnose.adapters.shell.shell_file import ShellReader
 
     if not _MENTIONED.search(text) or dialect_of(text) != "bash":
         return []
     found: list[Carrier] = []
     try:
-        for command in Reader(text).read():
+        for command in ShellReader(text).read():
             words = _bare(command)
-            if words and any(launch.program for launch in of_command(command, text)):
+            if words and any(launch.program for launch in command_launches(command, text)):
                 found += _of(words, text, name, value)
     except (Unreadable, RecursionError):
         return []
@@ -69,7 +69,7 @@ def _of(words: Sequence[Word], text: str, name: str, value: str) -> Iterator[Car
     elif head in ("mpirun", "mpiexec") and any(word.text == "-x" for word in words):
         yield _option("-x", words, words[0].end, name, value)
     elif head == "srun":
-        for word, start in given(words, "--export"):
+        for word, start in option_values(words, "--export"):
             names = word.text[start:].split(",")
             if "ALL" not in names and word.chars is not None:
                 yield _srun(word.chars, start, names, name)
@@ -87,8 +87,8 @@ def _srun(chars: Chars, start: int, names: Sequence[str], name: str) -> Carrier:
     if any(one.partition("=")[0] == name for one in names):
         return Carrier("--export", holds=True)
     if names in (["NONE"], ["NIL"]):
-        return Carrier("--export", (Splice(chars.at[start], chars.to[-1], name),), exported=True)
-    return Carrier("--export", (Splice(chars.to[-1], chars.to[-1], f",{name}"),), exported=True)
+        return Carrier("--export", (Splice(chars.starts[start], chars.ends[-1], name),), exported=True)
+    return Carrier("--export", (Splice(chars.ends[-1], chars.ends[-1], f",{name}"),), exported=True)
 
 
 # -- Ray
@@ -96,9 +96,9 @@ def _srun(chars: Chars, start: int, names: Sequence[str], name: str) -> Carrier:
 
 def _ray(words: Sequence[Word], submit: Word, text: str, name: str, value: str) -> Carrier:
     option = "--runtime-env-json"
-    for word, start in given(words, "--runtime-env"):
+    for word, start in option_values(words, "--runtime-env"):
         return Carrier("--runtime-env", file=word.text[start:] if word.sure else "")
-    for word, start in given(words, option):
+    for word, start in option_values(words, option):
         return _in_json(word, start, text, name, value) or Carrier(option)
     said = f'{{"env_vars": {{"{name}": "{value}"}}}}'
     return Carrier(option, (Splice(submit.end, submit.end, f" {option}={shlex.quote(said)}"),))
@@ -109,7 +109,7 @@ def _in_json(word: Word, start: int, text: str, name: str, value: str) -> Carrie
     from diagnose.adapters.formats.json_file import Reader
 
     chars = word.chars
-    if chars is None or len(chars.at) != len(word.text):
+    if chars is None or len(chars.starts) != len(word.text):
         return None
     try:
         leaves = Reader(word.text[start:]).leaves()
@@ -118,26 +118,26 @@ def _in_json(word: Word, start: int, text: str, name: str, value: str) -> Carrie
     if any(leaf.key == f"env_vars.{name}" for leaf in leaves):
         return Carrier("--runtime-env-json", holds=True)
     mark = word.text.find('"', start)
-    escaped = text[chars.at[mark] - 1] == "\\" if mark >= 0 else text[chars.at[start] - 1] == '"'
+    escaped = text[chars.starts[mark] - 1] == "\\" if mark >= 0 else text[chars.starts[start] - 1] == '"'
     quote = '\\"' if escaped else '"'
     said = f"{quote}{name}{quote}: {quote}{value}{quote}"
     inside = [leaf for leaf in leaves if leaf.key.startswith("env_vars.")]
     block = next((leaf for leaf in leaves if leaf.key == "env_vars"), None)
     if inside:
-        at = chars.to[start + inside[-1].end - 1]
+        at = chars.ends[start + inside[-1].end - 1]
         cut = Splice(at, at, f",{_gap(text, chars, start, inside[-1])}{said}")
     elif block is not None:
-        at = chars.to[start + block.start]
+        at = chars.ends[start + block.start]
         cut = Splice(at, at, said)
     else:
-        at = chars.to[word.text.index("{", start)]
+        at = chars.ends[word.text.index("{", start)]
         cut = Splice(at, at, f"{quote}env_vars{quote}: {{{said}}}" + (", " if leaves else ""))
     return Carrier("--runtime-env-json", (cut,))
 
 
 def _gap(text: str, chars: Chars, start: int, leaf: Leaf) -> str:
     """What parts a new item from the one before it: a line of its own where that has one."""
-    at = chars.at[start + leaf.start]
+    at = chars.starts[start + leaf.start]
     line = line_start(text, at)
     lead = re.compile(r"[ \t]*(?=\\?\")").match(text, line)
     first = lead is not None and re.compile(r"\\?\"[\w.-]+\\?\"\s*:\s*").match(text, lead.end())

@@ -76,7 +76,7 @@ def _bare(value: str) -> str:
 
 def _line(text: str, name: str, value: str) -> Splice:
     """A line after the comments that a script begins with."""
-    from diagnose.adapters.shell.shell_dialects import dialect_of
+    from diagnose.adapters.shell.shell_text import dialect_of
 
     dialect = dialect_of(text)
     if dialect == "bash" and "\n" not in text.strip("\r\n"):  # one command
