@@ -133,7 +133,7 @@ def parse(text: str) -> Comparison:
     tree = _tree(text, "comparison")
     if tree.data == "membership":
         fact, *choices = tree.children
-        return Comparison(Name(fact.text), "in", Choices(tuple(Figure(each.data, each.children[0].text) for each in choices)))
+        return Comparison(Name(fact.text), "in", Choices(tuple(Figure(choice.data, choice.children[0].text) for choice in choices)))
     left, operator, right = tree.children
     return Comparison(_node(left), operator.text, _node(right))
 
@@ -145,16 +145,16 @@ def parse_sum(text: str) -> Node:
 
 
 @cache
-def _tree(text: str, wanted: str) -> Any:
+def _tree(text: str, start: str) -> Any:
     """The tree of a comparison. (Any: its grammar says what stands where.)"""
     from diagnose.lalr import Unread
 
     if len(text) > LONGEST:
-        raise user_error("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=wanted)
+        raise user_error("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=start)
     try:
         return rule_files.parser("rule_expr").parse(text)
     except Unread as error:
-        raise user_error("not_an_expression", f"column {error.column}", text=text, wanted=wanted) from error
+        raise user_error("not_an_expression", f"column {error.column}", text=text, wanted=start) from error
 
 
 def _node(tree: Any) -> Node:

@@ -59,10 +59,10 @@ def usable(paper: Paper) -> bool:
 
 def fields(paper: Paper) -> Iterator[Fault]:
     """Every field is one that we know, and none that must be there is missing."""
-    known = list(fields_of(paper.room))
+    allowed = list(fields_of(paper.room))
     for field in paper.data:
-        if field not in known:
-            near = difflib.get_close_matches(field, known, 1)
+        if field not in allowed:
+            near = difflib.get_close_matches(field, allowed, 1)
             yield paper.fault((field,), "unknown_field" if not near else "unknown_field_near", field=field, near="".join(near))
     for field, needed in fields_of(paper.room).items():
         if needed and not paper.data.get(field):
@@ -71,11 +71,11 @@ def fields(paper: Paper) -> Iterator[Fault]:
 
 def order(paper: Paper) -> Iterator[Fault]:
     """Fields stand in the order of the handbook: who reads fifty rules reads by place."""
-    known = list(fields_of(paper.room))
-    places = [(known.index(field), field) for field in paper.data if field in known]
-    for (earlier, before), (later, field) in pairwise(places):
+    allowed = list(fields_of(paper.room))
+    places = [(allowed.index(field), field) for field in paper.data if field in allowed]
+    for (earlier, line_before), (later, field) in pairwise(places):
         if later < earlier:
-            yield paper.fault((field,), "field_order", field=field, before=before)
+            yield paper.fault((field,), "field_order", field=field, before=line_before)
 
 
 def words(paper: Paper) -> Iterator[Fault]:
@@ -96,12 +96,12 @@ def words(paper: Paper) -> Iterator[Fault]:
 
 def forms(paper: Paper) -> Iterator[Fault]:
     """Lists are lists, and what has names has names."""
-    for field, held in paper.data.items():
-        if field in LISTS and not (isinstance(held, list) and all(isinstance(entry, str) for entry in held)):
+    for field, value in paper.data.items():
+        if field in LISTS and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
             yield paper.fault((field,), "not_a_list", field=field)
-        if field in NAMED and not isinstance(held, Mapping):
+        if field in NAMED and not isinstance(value, Mapping):
             yield paper.fault((field,), "not_named", field=field)
-        if field in ENTRIES and not (isinstance(held, list) and all(isinstance(entry, Mapping) for entry in held)):
+        if field in ENTRIES and not (isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)):
             yield paper.fault((field,), "not_entries", field=field)
     for index, example in enumerate(paper.data.get("examples", ())):
         if isinstance(example, Mapping) and not isinstance(example.get("with", {}), Mapping):
@@ -128,9 +128,9 @@ def remedy_words() -> set[str]:
     return {word for group in groups.values() for word in group}
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """The words that it may have meant, or where all of them stand."""
-    return ", ".join(difflib.get_close_matches(word, list(known), 3)) or "rules/vocabulary.yaml"
+    return ", ".join(difflib.get_close_matches(word, list(words), 3)) or "rules/vocabulary.yaml"
 
 
 def texts(data: Any) -> bool:

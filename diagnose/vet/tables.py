@@ -85,8 +85,8 @@ def faults(file: str, schema: TypeAdapter[Any], data: object, lines: Mapping[Pla
 def unknown(field: str, schema: TypeAdapter[Any]) -> Text:
     """That no field is called so, with the nearest that the schema has anywhere."""
     form = schema.json_schema()
-    known = {name for part in (form, *form.get("$defs", {}).values()) for name in part.get("properties", ())}
-    near = difflib.get_close_matches(field, sorted(known), 1)
+    field_names = {name for part in (form, *form.get("$defs", {}).values()) for name in part.get("properties", ())}
+    near = difflib.get_close_matches(field, sorted(field_names), 1)
     return phrase("vet.unknown_field_near" if near else "vet.unknown_field", field=field, near="".join(near))
 
 
