@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import LOG
+from logs_of_torch import LOG
 
 from diagnose.cluster.run import triage_run as story
 from diagnose.cluster.store.result_store import Store

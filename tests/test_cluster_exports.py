@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -226,7 +227,7 @@ def test_lines_that_are_no_jobs_are_counted_with_the_first_of_them(tmp_path: Pat
     assert isinstance(bad, UnreadableJob) and bad.fault == "skipped" and "2 lines" in bad.error.en and "line 3" in bad.error.en
 
 
-@pytest.mark.parametrize("line", ["Loss|Step|JobID is 3", "| a | b |", "JobID", "[INFO] JobID|State"])
+@for_each("line", ["Loss|Step|JobID is 3", "| a | b |", "JobID", "[INFO] JobID|State"])
 def test_a_table_in_a_log_is_no_export(line: str) -> None:
     assert not is_header(line)
 
@@ -409,16 +410,16 @@ def test_values_come_back_from_an_array_and_from_lines(rows: list[dict[str, Any]
 # -- what is said
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
+@for_each(
+    "text, seconds",
     [("1-02:03:04", 93784), ("02:03:04", 7384), ("03:04.5", 184.5), ("1d2h", 93600), (90, 90), ("90", 90), ("Unknown", None), ("x", None)],
 )
 def test_durations(text: object, seconds: float | None) -> None:
     assert coerce.duration(text) == seconds
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
+@for_each(
+    "value, seconds",
     [
         ("2024-05-06T10:00:00", 1714989600),
         ("2024-05-06T10:00:00Z", 1714989600),
@@ -435,14 +436,12 @@ def test_moments(value: object, seconds: float | None) -> None:
     assert coerce.timestamp(value) == seconds
 
 
-@pytest.mark.parametrize(("value", "bytes"), [("4G", 4 << 30), ("64Gi", 64 << 30), ("1.5T", 3 << 39), ("12K", 12288), ("9x", None), (7, 7)])
+@for_each("value, bytes", [("4G", 4 << 30), ("64Gi", 64 << 30), ("1.5T", 3 << 39), ("12K", 12288), ("9x", None), (7, 7)])
 def test_sizes(value: object, bytes: int | None) -> None:
     assert coerce.byte_size(value) == bytes
 
 
-@pytest.mark.parametrize(
-    ("value", "codes"), [("0:9", (0, 9)), ("1:0", (1, None)), (137, (137, None)), ("-9", (None, 9)), ("", (None, None))]
-)
+@for_each("value, codes", [("0:9", (0, 9)), ("1:0", (1, None)), (137, (137, None)), ("-9", (None, 9)), ("", (None, None))])
 def test_exit_codes(value: object, codes: tuple[int | None, int | None]) -> None:
     assert coerce.exit_code(value) == codes
 

@@ -16,7 +16,6 @@ from typing import Any
 import duckdb
 import pytest
 from many import QUIET, failure, lay, rows, still  # noqa: F401
-from test_cli import oomdoctor  # noqa: F401
 
 from diagnose import triage, workers
 from diagnose.cluster.cluster_errors import database_errors
@@ -138,7 +137,7 @@ def test_a_config_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert "gone.yaml" in told[0]
 
 
-def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
     (top / "job001" / "second.log.gz").write_bytes(gzip.compress(QUIET.encode() * 99)[:-30])
     (top / "lost").mkdir()
@@ -154,7 +153,7 @@ def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may look everywhere")
-def test_a_folder_without_permission(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_folder_without_permission(tmp_path: Path, oomdoctor: Any) -> None:
     top = lay(tmp_path / "jobs", 2)
     (top / "closed").mkdir(mode=0)
     try:
@@ -192,7 +191,7 @@ def test_when_nothing_can_be_stored_nobody_works_on(tmp_path: Path, monkeypatch:
     assert rows(tmp_path / "t.duckdb", "select state from runs") == [("running",)]  # the next run says that it was cut off
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     top, path = lay(tmp_path / "jobs", 20), tmp_path / "t.duckdb"
     monkeypatch.setattr(story, "STORE_BATCH", 3)
     real, stored = Store.add, []
@@ -218,7 +217,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoct
 # -- the database
 
 
-def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
     Store.open(path).close()
     code = f"import duckdb, sys; held = duckdb.connect({str(path)!r}); print('held', flush=True); sys.stdin.read()"
@@ -231,7 +230,7 @@ def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) ->
     assert oomdoctor("triage", top, "--store", path).status == 0
 
 
-def test_a_damaged_database_is_left_alone(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_damaged_database_is_left_alone(tmp_path: Path, oomdoctor: Any) -> None:
     path = tmp_path / "t.duckdb"
     for data in (b"no database" * 1000, b"", _damaged(tmp_path)):
         path.write_bytes(data)
@@ -250,7 +249,7 @@ def _damaged(folder: Path) -> bytes:
     return bytes(data)
 
 
-def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any) -> None:
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--store", tmp_path / "no" / "t.duckdb")
     assert ended.status == 2 and "cannot be opened" in ended.err
 
@@ -303,13 +302,13 @@ def test_words_of_the_database_are_sentences(tmp_path: Path) -> None:
         store.close()
 
 
-def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> None:
     (tmp_path / "file").write_text("x")
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--export", tmp_path / "file" / "out")
     assert ended.status == 2 and "cannot be written" in ended.err
 
 
-def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1))
     assert ended.status == 2 and "pip install 'oomdoctor[triage]'" in ended.err

@@ -13,8 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.cluster.find import addresses, object_stores
 from diagnose.cluster.find.job import Job, UnreadableJob
@@ -149,8 +151,8 @@ def test_as_many_logs_as_no_job_leaves_are_jobs_of_their_own_even_beside_a_confi
     assert len(found(tmp_path)) == 20
 
 
-@pytest.mark.parametrize(
-    ("name", "common"),
+@for_each(
+    "name, common",
     [
         ("rank0.log", "log"),
         ("train_rank3.log", "train"),
@@ -193,7 +195,7 @@ PLACES = st.builds(lambda above, name: "/".join((*above, name)), st.lists(st.sam
 
 
 @given(st.sets(PLACES, max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_log_is_lost_and_none_is_in_two_jobs(places: set[str]) -> None:
     """Whatever lies where."""
     with tempfile.TemporaryDirectory() as name:

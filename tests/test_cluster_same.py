@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.cluster.run.dedupe_key import diagnosis_key
@@ -62,7 +64,7 @@ def test_the_same_mistake_on_another_day_is_one() -> None:
     assert usual == other
 
 
-@pytest.mark.parametrize("said", [{"asked": "3.13"}, {"free": "1.07"}, {"rank": 2}, {"line": 32}, {"batch": 4}], ids=str)
+@for_each("said", [{"asked": "3.13"}, {"free": "1.07"}, {"rank": 2}, {"line": 32}, {"batch": 4}])
 def test_what_a_diagnosis_speaks_of_keeps_jobs_apart(said: dict[str, Any]) -> None:
     assert key() != key(**said)
 
@@ -80,7 +82,7 @@ def test_a_name_that_another_value_is_made_of_is_compared() -> None:
     assert key(config=made.format(size=7)) != key(config=made.format(size=14))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

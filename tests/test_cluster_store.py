@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from many import QUIET, failure, lay, rows, still, told  # noqa: F401
@@ -316,7 +317,7 @@ def test_a_migration_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatc
 
 def test_the_tables_are_those_of_the_page() -> None:
     """docs/triage.md names every table and every column."""
-    page = (Path(__file__).resolve().parent.parent / "docs" / "triage.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "triage.md").read_text(encoding="utf-8")
     with duckdb.connect() as held:
         for statements in result_tables.MIGRATIONS.values():
             for statement in statements:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 
 from diagnose.cluster.find.job import About, Job
 from diagnose.cluster.find.job_files import stamp
@@ -24,8 +26,6 @@ from diagnose.cluster.report.webhooks import MOST, News, announce, body, platfor
 from diagnose.cluster.run.folder_watch import Watch, is_over
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-
-ROOT = Path(__file__).parent.parent
 
 
 class Clock:
@@ -169,8 +169,8 @@ print("after", flush=True)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("busy", ["0", "600"])
+@for_each("number", [signal.SIGINT, signal.SIGTERM])
+@for_each("busy", ["0", "600"])
 def test_ctrl_c_and_sigterm_end_a_watch_in_a_round_and_between_rounds(number: signal.Signals, busy: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WATCHING, busy], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
@@ -236,8 +236,8 @@ def test_each_new_group_is_one_message(hook: Hook) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("url", "platform", "key"),
+@for_each(
+    "url, platform, key",
     [
         ("https://hooks.slack.com/services/T/B/x", "slack", "text"),
         ("https://discord.com/api/webhooks/1/x", "discord", "content"),
@@ -255,7 +255,7 @@ def test_platforms_take_what_they_take(url: str, platform: str, key: str) -> Non
         assert message["allowed_mentions"] == {"parse": []}  # nobody is called by what stands in a log
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "hooks.slack.com/x", "http://", "http://[", "", "javascript:1"])
+@for_each("url", ["file:///etc/passwd", "ftp://host/x", "hooks.slack.com/x", "http://", "http://[", "", "javascript:1"])
 def test_only_http_is_spoken(url: str) -> None:
     with pytest.raises(UserError, match="http://"):
         post(url, {})
@@ -270,7 +270,7 @@ def test_more_groups_than_anyone_reads_are_one_last_message(hook: Hook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "waits"),
+    "answers, waits",
     [
         ([(503, {}, b"")], [1.0]),
         ([(429, {"Retry-After": "7"}, b""), (500, {}, b"")], [7.0, 14.0]),
@@ -286,7 +286,7 @@ def test_what_may_pass_is_tried_again_as_the_answer_says(hook: Hook, answers: li
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    "answer, says",
     [
         ((404, {}, b"no_service"), "HTTP 404"),
         ((302, {"Location": "http://127.0.0.1:1/elsewhere"}, b""), "HTTP 302"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,8 +58,8 @@ def leaf_of(key: str, text: str, start: int = 0) -> Leaf:
 # -- references
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
+@for_each(
+    "written, meant",
     [
         ("${policy.rows}", 8),
         ("${.rows}", 8),
@@ -153,8 +154,8 @@ def test_a_whole_reference_is_told_from_more() -> None:
 # -- overrides
 
 
-@pytest.mark.parametrize(
-    ("written", "shape", "items"),
+@for_each(
+    "written, shape, items",
     [
         ("[q_proj,v_proj]", "list", ("q_proj", "v_proj")),
         ('["a b", c]', "list", ("a b", "c")),
@@ -258,8 +259,8 @@ def test_a_global_micro_batch_is_shared_out() -> None:
     assert (fact.value, fact.witness.text) == (8, "64 * 2 / 8 / 2")
 
 
-@pytest.mark.parametrize(
-    ("lines", "meant"),
+@for_each(
+    "lines, meant",
     [
         (("actor_rollout_ref.actor.use_kl_loss=False", "actor_rollout_ref.ref.fsdp_config.param_offload=True"), "none"),
         (("actor_rollout_ref.actor.use_kl_loss=True",), "offload"),
@@ -331,7 +332,7 @@ def test_an_edit_of_a_shared_reference_stays_where_it_is() -> None:
     assert patched("a.yaml", own, {"rollout.logprob_batch": 2}) == own.replace("${policy.train_micro_batch_size}", "2")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "override",
     [
         "data.max_response_length=512",

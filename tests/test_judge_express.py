@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,8 +53,8 @@ def test_a_compiled_tree_survives_json(comparison: Comparison) -> None:
     assert comparison_of(json.loads(json.dumps(to_data(comparison)))) == comparison
 
 
-@pytest.mark.parametrize(
-    ("line", "printed"),
+@for_each(
+    "line, printed",
     [
         ("log.requested>log.free", "log.requested > log.free"),
         ("10% of log.capacity <= log.free", "10% of log.capacity <= log.free"),
@@ -76,7 +77,7 @@ def test_decimal_units_are_refused_with_the_binary_one() -> None:
     assert "GiB" in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line", ["", "log.free", "log.free > ", "a.b > b.c > c.d", "log.free > 1 GiB and x.y > 2", "log.free > 'x'", "(" * 400, "x" * 9000]
 )
 def test_what_is_no_comparison_is_one_sentence(line: str) -> None:
@@ -88,7 +89,7 @@ def test_names_come_in_reading_order() -> None:
     assert list(names(parse("log.requested <= log.free + 10% of log.capacity"))) == ["log.requested", "log.free", "log.capacity"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "log.free > 3",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,8 +155,8 @@ ACCELERATE = """\
 - something else: 1"""
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "value", "line"),
+@for_each(
+    "text, name, value, line",
     [
         (ARGUMENTS, "train.micro_batch_size", 2, 14),
         (ARGUMENTS, "train.gradient_accumulation", 8, 8),
@@ -272,7 +272,7 @@ def test_a_trainer_that_extends_transformers_reads_its_own_keys() -> None:
     assert book.word("train.framework") == "llamafactory"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         'raise ValueError("TrainingArguments(bf16=True)")',
@@ -337,7 +337,7 @@ def test_any_text_is_read_without_harm(text: str) -> None:
             pass
 
 
-@pytest.mark.parametrize("piece", ["Namespace(", "{'a':", "[(", "a=<b.", "x ..... {", '"', "config:\n{", " arguments ----\n  a ... b"])
+@for_each("piece", ["Namespace(", "{'a':", "[(", "a=<b.", "x ..... {", '"', "config:\n{", " arguments ----\n  a ... b"])
 def test_hostile_dumps_take_bounded_time(piece: str) -> None:
     """A quarter of a megabyte of beginnings without an end is given up soon."""
     begun = time.process_time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from books import GIB, fact
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.adapters.python.python_file import Reader
@@ -39,8 +40,8 @@ def fsdp(**more: Value) -> FactBook:
     return FactBook(fact(name, value) for name, value in (known | {name.replace("__", "."): value for name, value in more.items()}).items())
 
 
-@pytest.mark.parametrize(
-    ("framework", "release", "eager"),
+@for_each(
+    "framework, release, eager",
     [
         ("openrlhf", None, True),
         ("openrlhf", "0.5.4", True),

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,8 +37,8 @@ def read(text: str) -> Settings:
 # -- what words become
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("python t.py --x ${X:-4}", "4"),
         ("X=8\npython t.py --x ${X:-4}", "8"),
@@ -96,8 +97,8 @@ def test_sums_and_patterns() -> None:
 # -- branches, loops, functions
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("if [ $D = 1 ]; then X=1; else X=2; fi\npython t.py --x $X", "?"),
         ("if [ $D = 1 ]; then X=2; else X=2; fi\npython t.py --x $X", "2"),
@@ -213,7 +214,7 @@ def test_containers_of_a_manifest_are_launches() -> None:
     assert fact is not None and fact.witness.line == 11
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '["python", "run_clm.py", "--output_dir", "o", "--per_device_train_batch_size", "4"]',
@@ -251,7 +252,7 @@ def test_no_script_raises(text: str) -> None:
             assert len(file.chars.starts) == len(file.chars.ends) == len(file.chars.text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "".join(f"f{i}() {{ f{i + 1}; f{i + 1}; f{i + 1}; }}\n" for i in range(40)) + "f40() { python t.py --x 1; }\nf0\n",
