@@ -26,7 +26,7 @@ from diagnose.plan.edits.sentences import (
     why_without_figures,
 )
 from diagnose.plan.edits.side_effects import implied
-from diagnose.plan.patch.edit_targets import repeated
+from diagnose.plan.patch.patching import commands_edited_alike
 from diagnose.plan.pricing import larger_cards, serving_costs
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, CAPACITY, WORLD, candidates, changes_of, with_companions
 from diagnose.plan.pricing.context import Job, Offer
@@ -241,7 +241,7 @@ def freed(job: Job, size: Size) -> Fits:
 
 def in_commands(edits: tuple[Edit, ...], job: Job) -> Text:
     """Says so where several commands of a script hold the same values."""
-    commands = repeated(job.documents, edits)
+    commands = commands_edited_alike(job.documents, edits)
     return phrase("plan.in_commands", count=str(commands)) if commands > 1 else same("")
 
 

@@ -85,7 +85,7 @@ def _carried(changes: Mapping[str, Value], book: FactBook, script: Document, hel
     for one in carriers(script.text, name, text):
         if one.file:
             made.append(Edit(one.file, f"env_vars.{name}", None, text))
-        elif not one.holds:
+        elif not one.is_set:
             made.append(Edit(script.name, f"{one.option} env_vars.{name}" if one.option.startswith("--runtime") else name, None, text))
     return tuple(dict.fromkeys(made))
 
@@ -145,10 +145,10 @@ def _is_shell(document: Document) -> bool:
 
 def _is_manifest(script: Document, documents: Sequence[Document], name: str) -> bool:
     """A manifest whose container has variables, beside which another one can be written, or has none yet."""
-    from diagnose.plan.patch.patch_variables import in_manifest
+    from diagnose.plan.patch.patch_variables import insert_in_manifest
 
     own = next((one for one in documents if one.name == script.name and name in framework_tables.table(one.framework).known), script)
-    return in_manifest(own, name, "") is not None
+    return insert_in_manifest(own, name, "") is not None
 
 
 def _read(name: str, book: FactBook) -> bool:
