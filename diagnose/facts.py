@@ -82,6 +82,8 @@ class Declared:
     zh: str
     words: tuple[str, ...] = ()
     how: Mapping[str, str] | None = None
+    package: str = ""  # of a release: what pip calls the library, where that is another name
+    trainer: bool = False  # of a release: a log that prints it is one of this framework
 
     @property
     def is_knob(self) -> bool:
@@ -94,13 +96,33 @@ def declared(name: str) -> Declared | None:
     for room, by in (("facts", ""), ("knobs", "adapters")):
         entry = rule_files.table(room).get(name)
         if entry is not None:
-            return Declared(name, entry["kind"], entry.get("by", by), entry["en"], entry["zh"], _words(entry), entry.get("how"))
+            return Declared(
+                name,
+                entry["kind"],
+                entry.get("by", by),
+                entry["en"],
+                entry["zh"],
+                _words(entry),
+                entry.get("how"),
+                entry.get("package", ""),
+                entry.get("trainer", False),
+            )
     return None
 
 
 def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """The words that a fact may be: listed, or those of a part of the vocabulary (`of`)."""
     return tuple(rule_files.table("vocabulary")[entry["of"]] if "of" in entry else entry.get("words", ()))
+
+
+def library_of(package: str) -> str:
+    """The library that a package installs, as version.NAME has it; mostly they have one name."""
+    return _libraries().get(package, package)
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    return {entry["package"]: name.removeprefix("version.") for name, entry in rule_files.table("facts").items() if "package" in entry}
 
 
 def names() -> list[str]:

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from diagnose.cluster.report import report_files, report_words
+from diagnose.cluster.report import page_files, report_html, report_words
+from diagnose.cluster.report import report_files as report
 from diagnose.cluster.report.failure_groups import BY, Summary, summary
 from diagnose.cluster.report.report_chat import of_group
 from diagnose.phrases import Lang
@@ -44,14 +45,14 @@ def found(held: Held) -> Summary:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_text(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> None:
-    text = report_files.text(found, lang, View(top=4))
+    text = report.text(found, lang, View(top=4))
     assert text == snapshot
     assert max(map(cells, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> None:
-    assert report_files.markdown(found, lang) == snapshot
+    assert report.markdown(found, lang) == snapshot
 
 
 @pytest.mark.parametrize("by", BY)
@@ -59,10 +60,10 @@ def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> No
 def test_every_way_of_grouping_can_be_told(held: Held, by: str, lang: Lang, tmp_path: Path) -> None:
     """No placeholder is left unfilled, no line is too wide, whatever failures are grouped by."""
     told = summary(held, by)
-    text = report_files.text(told, lang, View(top=30))
+    text = report.text(told, lang, View(top=30))
     assert max(map(cells, text.splitlines())) <= 80
-    page = re.sub(r"<(script|style)>.*?</\1>", "", report_files.html(held, told, lang, redact=False), flags=re.DOTALL)
-    for written in (text, report_files.markdown(told), page):
+    page = re.sub(r"<(script|style)>.*?</\1>", "", report.html(held, told, lang, redact=False), flags=re.DOTALL)
+    for written in (text, report.markdown(told), page):
         left = set(re.findall(r"\{[a-z_]+\}", written))
         assert left <= {"{shown}", "{total}"}, "what the script fills in"
 
@@ -92,30 +93,30 @@ def test_how_the_other_jobs_ended_is_counted() -> None:
     told = summary(held)
     others = told.counts.none + told.counts.lookalike
     assert [each.name for each in told.states] == ["COMPLETED", "CANCELLED"] and sum(each.jobs for each in told.states) == others
-    assert f"{others} not ({told.states[0].jobs} COMPLETED, {told.states[1].jobs} CANCELLED)" in report_files.text(told)
-    assert json.loads(report_files.json(told))["jobs"]["states"][0] == {"name": "COMPLETED", "jobs": told.states[0].jobs}
+    assert f"{others} not ({told.states[0].jobs} COMPLETED, {told.states[1].jobs} CANCELLED)" in report.text(told)
+    assert json.loads(report.json(told))["jobs"]["states"][0] == {"name": "COMPLETED", "jobs": told.states[0].jobs}
     alike = replace(told, states=(replace(told.states[0], jobs=others),))
-    assert f"{others} not (all COMPLETED)" in report_files.text(alike)
+    assert f"{others} not (all COMPLETED)" in report.text(alike)
 
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_nothing_failed(lang: Lang, tmp_path: Path) -> None:
     for store in (cluster(20, failing=0.0), Held()):
         told = summary(store)
-        assert report_files.text(told, lang) and report_files.markdown(told, lang)
-        (page,) = report_files.write_html(store, told, tmp_path / "report.html", lang)
+        assert report.text(told, lang) and report.markdown(told, lang)
+        (page,) = report.write_html(store, told, tmp_path / "report.html", lang)
         assert "<h1>" in page.read_text(encoding="utf-8")
 
 
 def test_json_has_every_figure(found: Summary) -> None:
-    data: dict[str, Any] = json.loads(report_files.json(found))
+    data: dict[str, Any] = json.loads(report.json(found))
     assert data["schema"] == "oomdoctor.triage/1" and data["tool"]["version"] == "TEST"
     assert sum(group["jobs"] for group in data["groups"]) == data["jobs"]["oom"] + data["jobs"]["suspected"]
     first = data["groups"][0]
     assert first["cost"]["jobs"] == first["jobs"] > first["cost"]["known"] > 0
     assert [variant["framework"] for variant in first["plan"]["variants"]] == ["llamafactory", "trl"]
     unknown = replace(found.groups[0], cost=replace(found.groups[0].cost, known=0, seconds=0.0))
-    assert json.loads(report_files.json(replace(found, groups=(unknown,))))["groups"][0]["cost"]["gpu_seconds"] is None
+    assert json.loads(report.json(replace(found, groups=(unknown,))))["groups"][0]["cost"]["gpu_seconds"] is None
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -182,7 +183,7 @@ def pages(written: list[Path]) -> dict[Path, Read]:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_every_link_leads_somewhere_and_every_job_to_its_diagnosis(held: Held, found: Summary, lang: Lang, tmp_path: Path) -> None:
-    read = pages(report_files.write_html(held, found, tmp_path / "report.html", lang))
+    read = pages(report.write_html(held, found, tmp_path / "report.html", lang))
     for path, page in read.items():
         assert len(page.ids) == len(set(page.ids)), path
         for link in page.links:
@@ -197,12 +198,12 @@ def test_every_link_leads_somewhere_and_every_job_to_its_diagnosis(held: Held, f
 
 def test_a_page_loads_and_runs_nothing_but_its_own(held: Held, found: Summary, tmp_path: Path) -> None:
     """The policy names the style and the script by their hashes; there is no style attribute, no handler, no address of a network."""
-    for path, page in pages(report_files.write_html(held, found, tmp_path / "report.html")).items():
+    for path, page in pages(report.write_html(held, found, tmp_path / "report.html")).items():
         text = path.read_text(encoding="utf-8")
         assert page.tags.count("script") == page.tags.count("style") == 1
         (script,) = page.scripts
-        assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in text.replace("&#x27;", "'")
-        assert "default-src 'none'" in text.replace("&#x27;", "'")
+        assert f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in text.replace("&#39;", "'")
+        assert "default-src 'none'" in text.replace("&#39;", "'")
         assert not {each for each in page.attributes if each.startswith("on") or each in ("style", "src")}
         assert not [link for link in page.links if "//" in link]
 
@@ -241,13 +242,13 @@ def test_what_a_stranger_wrote_stays_text(tmp_path: Path, words: list[str]) -> N
         store.connection.execute("update diagnoses set digest = ? where diagnosis = ?", [json.dumps(told), diagnosis])
     told = summary(store)
     for redact in (True, False):
-        for path, page in pages(report_files.write_html(store, told, tmp_path / "report.html", redact=redact)).items():
+        for path, page in pages(report.write_html(store, told, tmp_path / "report.html", redact=redact)).items():
             assert page.tags.count("script") == page.tags.count("style") == 1 and "img" not in page.tags
             assert not {each for each in page.attributes if each.startswith("on") or each in ("style", "src", "srcset")}, path
             assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", path.read_text(encoding="utf-8"))
-    for written in (report_files.text(told), report_files.markdown(told), report_files.json(told)):
+    for written in (report.text(told), report.markdown(told), report.json(told)):
         assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", written)
-    outside = re.sub(r"^(`{3,})diff$.*?^\1$", "", report_files.markdown(told), flags=re.DOTALL | re.MULTILINE)
+    outside = re.sub(r"^(`{3,})diff$.*?^\1$", "", report.markdown(told), flags=re.DOTALL | re.MULTILINE)
     assert not re.search(r"(?<!\\)<\w", re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside))
 
 
@@ -259,7 +260,7 @@ def test_people_machines_and_folders_are_masked_unless_one_asks(held: Held, foun
 
     def all_of(redact: bool) -> str:
         return "\n".join(
-            path.read_text(encoding="utf-8") for path in report_files.write_html(held, told, tmp_path / "report.html", redact=redact)
+            path.read_text(encoding="utf-8") for path in report.write_html(held, told, tmp_path / "report.html", redact=redact)
         )
 
     shown, masked = all_of(False), all_of(True)
@@ -267,40 +268,41 @@ def test_people_machines_and_folders_are_masked_unless_one_asks(held: Held, foun
         assert re.search(rf"\b{secret}\b" if secret.isalnum() else re.escape(secret), shown), secret
         assert not re.search(rf"\b{secret}\b" if secret.isalnum() else re.escape(secret), masked), secret
     assert "&lt;user-1&gt;" in masked and "pretraining" in masked
-    assert "/scratch/runs" not in report_files.text(report_files.masked(held, told)) and "/scratch/runs" in report_files.text(told)
+    assert "/scratch/runs" not in report.text(report.masked(held, told)) and "/scratch/runs" in report.text(told)
 
 
 def test_a_report_replaces_the_one_before(tmp_path: Path) -> None:
     """Pages that are not written again are removed; what is not ours stays."""
     target = tmp_path / "report.html"
     store = cluster(100)
-    report_files.write_html(store, summary(store), target)
+    report.write_html(store, summary(store), target)
     (tmp_path / "report-files" / "notes.txt").write_text("mine")
     before = {path.name for path in (tmp_path / "report-files").iterdir()}
     store = cluster(8)
-    written = report_files.write_html(store, summary(store), target)
+    written = report.write_html(store, summary(store), target)
     after = {path.name for path in (tmp_path / "report-files").iterdir()}
     assert after == {path.name for path in written[1:]} | {"notes.txt"} and after < before
 
 
 def test_a_disk_that_is_full_leaves_the_report_before(held: Held, found: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "report.html"
-    report_files.write_html(held, found, target)
+    report.write_html(held, found, target)
     before = target.read_text(encoding="utf-8")
 
-    def full(*_: Any, **__: Any) -> int:
+    def full(*_: Any, **__: Any) -> Any:
+        yield "<!doctype html>" * 10_000
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(page_files, "page", full)
     with pytest.raises(OSError, match="No space"):
-        report_files.write_html(held, found, target)
+        report.write_html(held, found, target)
     assert target.read_text(encoding="utf-8") == before and not list(tmp_path.rglob("*.part"))
 
 
 def test_ten_thousand_failures(tmp_path: Path) -> None:
     """The page stays within 10 MB, the pages beside it can be opened each; every failure is in the page."""
     store = cluster(10_000, failing=1.0)
-    written = report_files.write_html(store, summary(store), tmp_path / "report.html")
+    written = report.write_html(store, summary(store), tmp_path / "report.html")
     sizes = [path.stat().st_size for path in written]
     assert sizes[0] < 10_000_000 and max(sizes[1:]) < 2_000_000
     assert written[0].read_text(encoding="utf-8").count("#d") >= 10_000
@@ -312,24 +314,22 @@ def test_thousands_of_mistakes(tmp_path: Path) -> None:
     store = cluster(2_500, failing=1.0)
     store.connection.execute("update jobs set fingerprint = '1:' || job")
     told = summary(store)
-    written = report_files.write_html(store, told, tmp_path / "report.html")
+    written = report.write_html(store, told, tmp_path / "report.html")
     text = written[0].read_text(encoding="utf-8")
     assert len(text.encode()) < 2_500_000 and text.count("#d") >= 2_500
-    assert "2,300 failures in 2,300 smaller groups are not listed." in report_files.text(told, view=View(top=500))
+    assert "2,300 failures in 2,300 smaller groups are not listed." in report.text(told, view=View(top=500))
 
 
 def test_what_has_no_room_is_said(held: Held, found: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
-    from diagnose.cluster.report import report_tables
-
-    monkeypatch.setattr(report_tables, "ROOM", 20_000)
-    page = report_files.html(held, found)
+    monkeypatch.setattr(report_html, "ROOM", 20_000)
+    page = report.html(held, found)
     assert re.search(r"The latest \d+ of 100 failures", page)
 
 
 def test_a_group_that_is_not_listed_has_pages_too(tmp_path: Path) -> None:
     store = cluster(200)
     told = summary(store, most=3)
-    written = report_files.write_html(store, told, tmp_path / "report.html")
+    written = report.write_html(store, told, tmp_path / "report.html")
     assert tmp_path / "report-files" / "group-0-1.html" in written
     ((diagnoses,),) = store.query("select count(distinct diagnosis) from jobs where status in ('oom', 'suspected')")
     assert sum(page.tags.count("article") for page in pages(written).values()) == diagnoses
@@ -337,10 +337,10 @@ def test_a_group_that_is_not_listed_has_pages_too(tmp_path: Path) -> None:
 
 def test_the_page_names_the_mistake_of_the_week_first(found: Summary, held: Held) -> None:
     """The question of Monday morning: how many, what, what it cost, what to change."""
-    page = report_files.html(held, found)
+    page = report.html(held, found)
     heading = page.index("<h1>")
     cost, edit = "GPU-hours, known of", "disable_gradient_checkpointing: false"
-    for words in ("42 of 100 memory failures are one mistake.", "Every layer&#x27;s activations", cost, edit):
+    for words in ("42 of 100 memory failures are one mistake.", "Every layer&#39;s activations", cost, edit):
         assert heading < page.index(words, heading) < page.index("<main>"), words
     assert kept("checkpointing-switched-off")[1] in page
 
@@ -348,6 +348,6 @@ def test_the_page_names_the_mistake_of_the_week_first(found: Summary, held: Held
 def test_failures_beyond_the_latest_are_said_to_have_no_page(
     held: Held, found: Summary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_files, "DETAILED", 30)
-    (main, *_) = report_files.write_html(held, found, tmp_path / "report.html")
+    monkeypatch.setattr(page_files, "DETAILED", 30)
+    (main, *_) = report.write_html(held, found, tmp_path / "report.html")
     assert "The latest 30 of 100 failures have pages" in main.read_text(encoding="utf-8")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import diagnose
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import meaning
+from diagnose.adapters.translate.file_conflicts import integration
 from diagnose.adapters.translate.translation import typed_default
 from diagnose.facts import declared
 
@@ -44,7 +50,31 @@ RESERVED = {
     "shape",
     "environment",
     "bare_switches",
+    "traits",
+    "role",
+    "launches",
+    "aliases",
+    "dumps_whole",
+    "one_process",
+    "spawns",
 }
+PACKAGE = Path(diagnose.__file__).parent
+#: The readers of the tables, which may know words of theirs.
+READERS = ("spellings.py", "framework_tables.py", "traits.py")
+#: Names of frameworks that are names of something else as well, which code has to know.
+OTHERWISE = {
+    "shell": "the form of a text",
+    "torchrun": "a launcher, and the program that it is",
+    "deepspeed": "a launcher, and the option that names the engine's file",
+    "accelerate": "a launcher, and the program that it is",
+    "vllm": "a word of rollout.engine",
+    "sglang": "a word of rollout.engine",
+    "unsloth": "a word of train.loss_kernel and of model.attention",
+    "transformers": "a module of Python, and the library whose release decides what a loss holds",
+    "pytorch": "what torch calls itself in its reports",
+}
+#: What says which framework it is; its value is never compared with a name.
+ASKED = re.compile(r"framework|\b(tab|table)\.name\b|\bkind\b|\bhint\b|\btrainer\b")
 #: Conditions that are no facts: what the adapters know about how the job was started.
 CONDITIONS = {"form", "launcher", "model.family", "model.vision", "run.distributed", "torch.expandable"}
 
@@ -93,6 +123,42 @@ def test_every_companion_of_a_key_is_a_key_of_the_framework(name: str) -> None:
 def test_a_stock_file_sets_knobs_of_deepspeed(name: str) -> None:
     deepspeed = set(framework_tables.table("deepspeed").knobs)
     assert all(set(held) <= deepspeed for held in framework_tables.table(name).stock.values())
+
+
+@pytest.mark.parametrize(("framework", "as_in"), [("flagembedding", "transformers"), ("unsloth", "transformers"), ("slime", "megatron")])
+def test_a_framework_drives_an_engine_as_the_one_that_it_extends(framework: str, as_in: str) -> None:
+    deepspeed = framework_tables.table("deepspeed")
+    assert integration(deepspeed, framework) is integration(deepspeed, as_in)
+    assert integration(deepspeed, "lightning") is not integration(deepspeed, "pytorch")  # its own comes first
+
+
+def _literals(node: ast.AST) -> set[str]:
+    return {str(each.value) for each in ast.walk(node) if isinstance(each, ast.Constant) and each.value in NAMES}
+
+
+def _asked_by_name(tree: ast.AST) -> Iterator[str]:
+    """Comparisons of what says the framework with a name, and tables asked for by name."""
+    for node in ast.walk(tree):
+        sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+        asked = any(ASKED.search(ast.unparse(side)) for side in sides)
+        fetched = isinstance(node, ast.Call) and ast.unparse(node.func) in ("framework_tables.table", "traits_of")
+        if _literals(node) - ({"shell"} if asked else set()) and (asked or fetched):
+            yield ast.unparse(node)
+
+
+def test_no_code_asks_for_a_framework_by_name() -> None:
+    """What a framework does otherwise is an attribute of its table or a trait, which those that extend it inherit."""
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py") if file.name not in READERS}
+    asked = {str(file): list(_asked_by_name(tree)) for file, tree in trees.items()}
+    assert not {file: found for file, found in asked.items() if found}
+    # diagnose/live names modules that the job itself has imported
+    named = {str(file): _literals(tree) - OTHERWISE.keys() for file, tree in trees.items() if file.parent.name != "live"}
+    assert not {file: found for file, found in named.items() if found}
+    assert set().union(*map(_literals, trees.values())) >= OTHERWISE.keys(), "a name is exempt that nothing uses"
+
+
+def test_every_role_is_one_that_code_asks_for() -> None:
+    assert {raw["role"] for raw in rule_files.table("frameworks").values() if "role" in raw} == set(get_args(framework_tables.Role))
 
 
 def test_no_two_frameworks_are_known_by_the_same_set_of_keys() -> None:

@@ -17,8 +17,8 @@ from diagnose.adapters.schema.similar_keys import SHORTEST, Likeness, one_slip
 from diagnose.facts import FactBook
 from diagnose.parse.model.reading import Reading
 
-#: Tables whose keys are no framework's: variables of the environment, and the keywords of PyTorch's own classes.
-_WITHOUT = {"shell", "swift_env", "pytorch", "torchrun", "deepspeed_launch"}
+#: Tables whose keys are no framework's: variables of the environment, and the keywords of PyTorch's own classes; and without any.
+_WITHOUT = {"agilerl", "shell", "swift_env", "pytorch", "torchrun", "deepspeed_launch"}
 NAMES = sorted(set(framework_tables.names()) - _WITHOUT)
 
 

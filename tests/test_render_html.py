@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 from samples import SAMPLES
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup import html, style
-from diagnose.render.markup.elements import el, link, prose
+from diagnose.render.markup import html, page_templates
 from diagnose.render.parts.view import View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
+SHEET = page_templates.asset(*html.SHEET)
 ATTACKS = [
     "<script>alert(1)</script>",
     "</pre></code><img src=x onerror=alert(1)>",
@@ -137,16 +140,16 @@ def test_a_policy_allows_the_pages_own_style_and_nothing_else() -> None:
     sheet = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
     assert sheet is not None
     digest = b64encode(sha256(sheet[1].encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in style.policy()
+    assert f"style-src 'sha256-{digest}'" in page_templates.policy(SHEET)
     policy = next(value for tag, name, value in Page(text).attributes if tag == "meta" and name == "content" and "default-src" in value)
-    assert policy == style.policy() and "default-src 'none'" in policy
-    assert "url(" not in style.SHEET and "@import" not in style.SHEET
+    assert policy == page_templates.policy(SHEET) and "default-src 'none'" in policy
+    assert "url(" not in SHEET and "@import" not in SHEET
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_words_stand_out_from_what_is_behind_them(mode: str) -> None:
     """Contrast of at least 4.5 to 1 for every colour of text, on light and dark (WCAG 2.2, 1.4.3)."""
-    blocks = re.findall(r":root\{([^}]*)\}", style.SHEET)
+    blocks = re.findall(r":root\{([^}]*)\}", SHEET)
     colours = dict(re.findall(r"--(\w+):(#[0-9a-f]+)", blocks[0])) | (
         dict(re.findall(r"--(\w+):(#[0-9a-f]+)", blocks[1])) if mode == "dark" else {}
     )
@@ -170,14 +173,27 @@ def contrast(first: str, second: str) -> float:
 
 def test_a_patch_can_be_selected_whole() -> None:
     text = RENDERERS["html"](SAMPLES["dpo_logits"](), "en", View())
-    assert "--- a/qwen2vl_dpo.yaml" in text and 'class="copy"' in text and "user-select:all" in style.SHEET
+    assert "--- a/qwen2vl_dpo.yaml" in text and 'class="copy"' in text and "user-select:all" in SHEET
 
 
-def test_markup_escapes_what_is_no_markup() -> None:
-    assert el("p", "<b>", class_='a"b') == '<p class="a&quot;b">&lt;b&gt;</p>'
-    assert link("javascript:alert(1)") == "javascript:alert(1)"
-    assert prose("a `b` <c>") == "a <code>b</code> &lt;c&gt;"
-    assert prose("it`s") == "it`s"
+def test_a_filter_makes_markup_of_nothing_else() -> None:
+    assert page_templates.link("javascript:alert(1)") == "javascript:alert(1)"
+    assert page_templates.link("https://a.example/ <b>") == "https://a.example/ &lt;b&gt;"
+    assert page_templates.link('https://a.example/"').startswith('<a href="https://a.example/&#34;" rel="noopener')
+    assert page_templates.prose("a `b` <c>") == "a <code>b</code> &lt;c&gt;"
+    assert page_templates.prose("it`s <b>") == "it`s &lt;b&gt;"
+
+
+def test_a_mistake_in_a_template_is_an_error_that_names_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though line breaks and indentation do not get into a page."""
+    (tmp_path / "some.html.j2").write_text("<p>\n  <b>{{\n lang }}</b>\n\n  {{ unknown }}\n</p>\n")
+    (tmp_path / "other.html.j2").write_text("<p>\n  <b>{{\n lang }}</b>\n\n  {{ '<' }}\n</p>\n")
+    monkeypatch.setattr(page_templates, "TEMPLATES", tmp_path)
+    assert "".join(page_templates.page("other", "en")) == "<p><b>en</b>&lt;</p>"
+    with pytest.raises(UndefinedError, match="unknown") as error:
+        list(page_templates.page("some", "en"))
+    lines = [frame.lineno for frame in traceback.extract_tb(error.tb) if frame.filename.endswith("some.html.j2")]
+    assert lines[-1] == 5
 
 
 def test_a_body_can_be_put_into_another_page() -> None:

@@ -74,6 +74,6 @@ def test_a_mistake_in_chinese(server: Server, browser: Browser) -> None:
     browser.fill("#gpu", "abacus")
     browser.press("button")
     assert "abacus" in browser.value("document.querySelector('[role=alert]').innerText")
-    assert browser.value("document.documentElement.lang") == "zh"
+    assert browser.value("document.documentElement.lang") == "zh-CN"
     assert browser.value("document.querySelector('#log').value") == LOG
     assert browser.value("document.querySelector('#lang').value") == "zh"

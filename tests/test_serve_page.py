@@ -76,7 +76,7 @@ def test_a_config_alone_is_checked(client: httpx.Client) -> None:
 
 def test_the_page_speaks_both_languages(client: httpx.Client) -> None:
     assert "粘贴" in client.get("/", headers={"accept-language": "zh-CN"}).text
-    assert '<html lang="zh"' in client.get("/", params={"lang": "zh"}).text
+    assert '<html lang="zh-CN"' in client.get("/", params={"lang": "zh"}).text
     assert "显存" in client.post("/", files={"log": (None, LOG), "lang": (None, "zh")}).text
 
 

@@ -86,3 +86,11 @@ def test_explain_works_in_an_empty_folder(installed: Path, tmp_path: Path) -> No
     done = run(installed, tmp_path, "-c", main, "explain", "error.log", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert '"4.64 GiB"' in done.stdout
+    done = run(installed, tmp_path, "-c", main, "explain", "error.log", "--format", "html")
+    assert done.returncode == 0 and "<h1>" in done.stdout, done.stderr
+
+
+def test_every_template_is_in_the_wheel(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    names = {file.relative_to(ROOT).as_posix() for file in (ROOT / "diagnose/render/markup/templates").iterdir()}
+    assert len(names) > 10 and names <= held

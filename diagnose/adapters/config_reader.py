@@ -103,16 +103,23 @@ def _overruled(part: Part, fact: Fact, missing: named_files.Missing) -> bool:
     """A DeepSpeed file that nobody gave says more than what Accelerate is told of sharding."""
     return (
         bool(missing.deepspeed)
-        and part.table.name.startswith("accelerate")
+        and (part.table.launches or part.table.role == "around")
+        and not part.table.trainer
         and fact.name.startswith("zero.")
         and fact.name != "zero.config"
     )
 
 
 def _trainer_of(reading: Reading) -> str | None:
-    """TRL where the failure's traceback runs through one of its trainers: its scripts' options look like transformers' own."""
-    event = None if reading.root is None else reading.events[reading.root]
-    return "trl" if event is not None and any("/trl/trainer/" in frame.file for frame in event.frames) else None
+    """Whose trainer the failure's traceback runs through, of those whose scripts' options look like another framework's (TRL's)."""
+    files = [] if reading.root is None else [frame.file for frame in reading.events[reading.root].frames]
+    shown = (
+        name
+        for name in framework_tables.names()
+        for path in framework_tables.signs(name).get("frames", ())
+        if any(path in file for file in files)
+    )
+    return next(shown, None)
 
 
 def _dumped(reading: Reading, hint: str | None, found: Sequence[Opened], begun: Sequence[Started]) -> list[Part]:
@@ -255,8 +262,9 @@ def _presumed(
         merged = {name_of(leaf.key): leaf for part in reversed(leading) for leaf in part.leaves}
     setting = Setting(known, spans, frozenset(part.form for part in leading), launchers, model, merged)
     facts: list[Fact] = []
-    drives = trainer is None or integration(framework_tables.table("deepspeed"), trainer.name) is not None
-    sharded = any(part.table.name == "deepspeed" for part in gathered) or (drives and (known.count("zero.stage") or 0) > 0)
+    engine = framework_tables.table(framework_tables.of_role("engine"))
+    drives = trainer is None or integration(engine, trainer.name) is not None
+    sharded = any(part.table is engine for part in gathered) or (drives and (known.count("zero.stage") or 0) > 0)
     for file in missing.deepspeed:
         shipped = list(stock(trainer, file, model.h if model else None)) if trainer else []
         facts += shipped or [fact for fact in engine_of_name(file) if fact.name not in settled and fact.name not in known]
@@ -273,13 +281,13 @@ def _presumed(
             facts += unsaid_attention(trainer, setting)
         facts += defaults(trainer, setting, settled)
     if sharded and "zero.stage" not in missing.unknown:
-        facts += defaults(framework_tables.table("deepspeed"), setting, settled)
+        facts += defaults(engine, setting, settled)
     hint = known.word("train.framework")
     named_by = trainer or (framework_tables.table(hint) if hint in framework_tables.names() else None)
     if named_by is not None:
         facts += defaults(named_by, setting, settled, only_always=True)
-    for engine in dict.fromkeys(start.table.name for start in begun if start.table is not None and start.is_server):
-        facts += defaults(framework_tables.table(engine), setting, settled)
+    for server in dict.fromkeys(start.table.name for start in begun if start.table is not None and start.is_server):
+        facts += defaults(framework_tables.table(server), setting, settled)
     return facts
 
 

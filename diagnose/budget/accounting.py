@@ -23,15 +23,15 @@ def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tup
 
     Where the request tells how long the batch really was, or that no kernel spared the logits, the ledgers are drawn up again with that.
     """
-    drawn = ledgers(book)
-    named = attribute(book, drawn, event, index) if event is not None and index is not None else ()
-    solved = facts(book, drawn, named)
+    role_ledgers = ledgers(book)
+    named = attribute(book, role_ledgers, event, index) if event is not None and index is not None else ()
+    solved = facts(book, role_ledgers, named)
     if any(fact.name in REDRAWN for fact in solved):
         book.learn(fact for fact in solved if _of_the_run(fact))
-        drawn = ledgers(book)
-        solved = facts(book, drawn, named)
+        role_ledgers = ledgers(book)
+        solved = facts(book, role_ledgers, named)
     book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
-    return drawn, named
+    return role_ledgers, named
 
 
 __all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "another", "attribute", "compared", "facts", "ledgers"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
-from diagnose.parse.events.timeline import happened, notices, of_launch
+from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
 from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, node_memory, run_memory, settings_dumps
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from diagnose.facts import Fact, Value
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
     from diagnose.scan.log_scan import Scanned
 
@@ -26,13 +26,13 @@ def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
 
     Never raises for what a log contains.
     """
-    pages = [[Page(one.input.name, excerpt, _writer(one)) for excerpt in one.excerpts] for one in scanned]
-    state = happened(scanned, pages)
+    pages = [[Page(scan.input.name, excerpt, _writer(scan)) for excerpt in scan.excerpts] for scan in scanned]
+    state = build_timeline(scanned, pages)
     if not healthy and not state.events:
-        return Reading(tuple(one.input for one in scanned), notices=tuple(_notices(scanned, state.messages)))
-    every = of_launch(state, [page for of_input in pages for page in of_input])
+        return Reading(tuple(scan.input for scan in scanned), notices=tuple(_notices(scanned, state.messages)))
+    every = pages_of_launch(state, [page for of_input in pages for page in of_input])
     reading = Reading(
-        tuple(one.input for one in scanned),
+        tuple(scan.input for scan in scanned),
         state.events,
         commands=tuple(echoed_commands.read(every)),
         dumps=settings_dumps.read(every),
@@ -40,14 +40,14 @@ def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
     )
     root = None if reading.root is None else reading.events[reading.root]
     reading = replace(reading, notices=(*_notices(scanned, state.messages), *notices(state, root)))
-    looks = [Page(one.input.name, sample, _writer(one)) for one in scanned for sample in one.samples]
+    looks = [Page(scan.input.name, sample, _writer(scan)) for scan in scanned for sample in scan.samples]
     failed = (root, state.failure(root)) if root else None
     return _with_step(replace(reading, facts=tuple(_each_once(_facts(reading, failed, every, looks)))))
 
 
-def _writer(one: Scanned) -> Prefix:
+def _writer(scan: Scanned) -> Prefix:
     """Which process wrote an input, as its path says."""
-    return Prefix(one.label.rank, one.label.local_rank, one.label.pid, host=one.label.host)
+    return Prefix(scan.label.rank, scan.label.local_rank, scan.label.pid, host=scan.label.host)
 
 
 def _with_step(reading: Reading) -> Reading:
@@ -62,44 +62,44 @@ def _with_step(reading: Reading) -> Reading:
 def _each_once(facts: Iterable[Fact]) -> Iterator[Fact]:
     """The facts without those that say the same of the same once more: a card's name stands in a report and in a table."""
     first: dict[str, Value] = {}  # most names are told once, and no value is written out
-    told: dict[str, set[str]] = {}
+    seen_values: dict[str, set[str]] = {}
     for fact in facts:
         if fact.name in first:
-            known = told.setdefault(fact.name, {repr(first[fact.name])})
-            if (written := repr(fact.value)) in known:
+            values = seen_values.setdefault(fact.name, {repr(first[fact.name])})
+            if (written := repr(fact.value)) in values:
                 continue
-            known.add(written)
+            values.add(written)
         else:
             first[fact.name] = fact.value
         yield fact
 
 
-def _facts(reading: Reading, failed: tuple[Event, Seen] | None, pages: Sequence[Page], looks: Sequence[Page]) -> Iterator[Fact]:
+def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: Sequence[Page], looks: Sequence[Page]) -> Iterator[Fact]:
     """The failure's own facts, then what was launched, then what the run printed; each name once for all but the first kind."""
-    root, one = failed or (None, None)
-    end = {one.page.source: one.offset} if one is not None else {}
-    if root is not None and one is not None:
-        yield from failure_facts.facts(root, one)
+    root, root_message = failed or (None, None)
+    end = {root_message.page.source: root_message.offset} if root_message is not None else {}
+    if root is not None and root_message is not None:
+        yield from failure_facts.facts(root, root_message)
     yield from echoed_commands.facts(reading.commands)
     yield from environment.facts(pages)
     yield from log_facts.facts(pages, end)
     yield from node_memory.pasted(pages)
-    yield from run_memory.facts(pages, looks, root, one)
+    yield from run_memory.facts(pages, looks, root, root_message)
     if root is not None:
         yield from failure_facts.trainer(root)
 
 
-def _notices(scanned: Sequence[Scanned], all_seen: Sequence[Seen]) -> Iterator[Notice]:
-    for one in scanned:
-        for note in one.input.notes:
+def _notices(scanned: Sequence[Scanned], all_seen: Sequence[PlacedMessage]) -> Iterator[Notice]:
+    for scan in scanned:
+        for note in scan.input.notes:
             if note in ("empty", "binary", "nul-filled"):
-                yield Notice("warning", f"input_{note.replace('-', '_')}", phrase(f"parse.{note.replace('-', '_')}", name=one.input.name))
-        if one.reduced:
-            kinds = [phrase(f"parse.of_{grammar}") for grammar in one.reduced if grammar.endswith("_oom")]
+                yield Notice("warning", f"input_{note.replace('-', '_')}", phrase(f"parse.{note.replace('-', '_')}", name=scan.input.name))
+        if scan.reduced:
+            kinds = [phrase(f"parse.of_{grammar}") for grammar in scan.reduced if grammar.endswith("_oom")]
             missing = Text(", ".join(kind.en for kind in kinds), "、".join(kind.zh for kind in kinds))
-            yield Notice("warning", "reduced_search", phrase("parse.reduced_search", name=one.input.name, missing=missing))
-        if one.dropped:
-            yield Notice("info", "more_messages", phrase("parse.more_messages", name=one.input.name, count=one.dropped))
+            yield Notice("warning", "reduced_search", phrase("parse.reduced_search", name=scan.input.name, missing=missing))
+        if scan.dropped:
+            yield Notice("info", "more_messages", phrase("parse.more_messages", name=scan.input.name, count=scan.dropped))
     for message in all_seen:
         if message.message.status == "oom" and message.message.reason:
             yield Notice("warning", message.message.reason, phrase(f"reason.{message.message.reason}"), message.evidence[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diagnose import rule_files
 from diagnose.record import NamedTuple
-from diagnose.vet import examples, language, links, meaning, remedy_form, rule_form
+from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers
 
@@ -25,6 +25,10 @@ TOGETHER: tuple[Callable[[Sequence[Paper]], Iterator[Fault]], ...] = (
 
 def check(folders: Iterable[Path] = ()) -> list[Fault]:
     """Every fault of our own rules and of those in the user's folders, in the order of the files."""
+    folders = list(folders)
+    misread = [fault for folder in (rule_files.home() / "rules", *folders) for fault in frameworks.check(folder)]
+    if misread:  # without traits no ledger can be made, which examples are tried on
+        return misread
     parts = [_ours(), *map(_apart, folders)]
     found = [fault for part in parts for fault in part.faults]
     readable = [paper for part in parts for paper in part.readable]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.shell import sbatch
 from diagnose.facts import Fact, Witness
 from diagnose.units import Size
-
-#: Launchers that start the processes of a node themselves.
-_OWN = frozenset({"torchrun", "deepspeed", "accelerate"})
 
 
 def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
@@ -36,7 +34,7 @@ def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
         yield Fact("run.cuda_devices", cards, "config", _at(start, at, f"#SBATCH --{option}"))
     tasks = _tasks(said)
     trainer = next((one for one in begun if one.trains and one.name == start.name), None)
-    if tasks is not None and trainer is not None and trainer.launch.spread and trainer.launch.launcher not in _OWN:
+    if tasks is not None and trainer is not None and trainer.launch.spread and framework_tables.launcher(trainer.launch.launcher) is None:
         count, option = tasks
         yield Fact("parallel.world", count, "config", _at(start, said[option][1], f"#SBATCH --{option}"))
     nodes = sbatch.number(said, "nodes")

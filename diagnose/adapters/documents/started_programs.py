@@ -108,7 +108,7 @@ def _switched(tab: Table, launch: Launch) -> Iterator[str]:
 
 def _hinted(tab: Table, hint: str | None) -> Table:
     """transformers' options are those of every trainer that extends it; the log may say which it is."""
-    if hint in framework_tables.names() and tab.name == "transformers":
+    if hint in framework_tables.names() and tab.role == "general":
         other = framework_tables.table(hint or "")
         if other.trainer and "per_device_train_batch_size" in other.known:
             return other

@@ -15,8 +15,6 @@ from diagnose.record import replace
 if TYPE_CHECKING:
     from diagnose.adapters.launch.launch_command import Flag
 
-_LAUNCHER_TABLE = {"torchrun": "torchrun", "deepspeed": "deepspeed_launch", "accelerate": "accelerate_launch"}
-
 
 def of_command(begun: Started) -> Iterator[Part]:
     """The parts of one command: the trainer's options, then the launcher's."""
@@ -25,7 +23,7 @@ def of_command(begun: Started) -> Iterator[Part]:
         leaves = (*(leaf for flag in launch.flags for leaf in leaves_of(flag, begun)), *_positional(begun, begun.table))
         own = begun.table.unknown != "anything"
         yield _part(begun, begun.table, leaves, launch.program, launch.program_at, own)
-    launcher = _LAUNCHER_TABLE.get(launch.launcher)
+    launcher = framework_tables.launcher(launch.launcher)
     if launcher and not begun.is_server and launch.launcher_flags:
         yield _part(
             begun, framework_tables.table(launcher), tuple(leaf_of(flag, begun) for flag in launch.launcher_flags), "", launch.start, False
@@ -99,5 +97,5 @@ def environment(begun: Started) -> Part | None:
         )
     if not leaves:
         return None
-    own = framework_tables.table(begun.table.environment if begun.table is not None else "shell")
+    own = framework_tables.table(begun.table.environment if begun.table is not None else framework_tables.of_role("variables"))
     return Part(begun.name, own, begun.form, begun.text, tuple(leaves), begun.origin, begun.witness, own_keys=False)

@@ -11,9 +11,6 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import Part, name_of, on
 from diagnose.record import replace
 
-#: The table of scripts without a trainer, and the libraries that run around a script's own model, optimizer and loader.
-PLAIN, AROUND = "pytorch", ("accelerate", "lightning")
-
 
 def of_file(found: Opened) -> Iterator[Part]:
     """The parts of a YAML, JSON or Python config."""
@@ -39,26 +36,21 @@ def of_file(found: Opened) -> Iterator[Part]:
     )
     yield made if found.script is None else replace(made, whole=not found.script.partial, asks=found.script.asks)
     if found.script is not None:
-        if found.kind in AROUND:
-            yield replace(made, table=framework_tables.table(PLAIN))
+        if tab.role == "around":
+            yield replace(made, table=framework_tables.table(framework_tables.of_role("plain")))
         for key, literal in found.script.literals.items():
             holder = next(leaf for leaf in found.leaves if leaf.key == key)
             if key == "deepspeed":
-                yield Part(
-                    found.source.name,
-                    framework_tables.table("deepspeed"),
-                    "python",
-                    found.text,
-                    tuple(flatten(literal, "", holder)),
-                    own_keys=False,
-                )
+                engine = framework_tables.table(framework_tables.of_role("engine"))
+                yield Part(found.source.name, engine, "python", found.text, tuple(flatten(literal, "", holder)), own_keys=False)
         if found.script.env:
-            yield Part(found.source.name, framework_tables.table("shell"), "python", found.text, tuple(found.script.env), own_keys=False)
+            variables = framework_tables.table(framework_tables.of_role("variables"))
+            yield Part(found.source.name, variables, "python", found.text, tuple(found.script.env), own_keys=False)
 
 
 def leading(gathered: Sequence[Part]) -> list[Part]:
     """The parts of the trainer; of a script that has none, what it says itself."""
-    return [part for part in gathered if part.table.trainer] or [part for part in gathered if part.table.name == PLAIN]
+    return [part for part in gathered if part.table.trainer] or [part for part in gathered if part.table.role == "plain"]
 
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
@@ -67,13 +59,8 @@ def in_order(parts: Iterable[Part]) -> list[Part]:
     forms = {"dump": 0, "command": 1, "shell": 2, "python": 3, "yaml": 4, "json": 4, "toml": 4}
 
     def place(part: Part) -> tuple[int, int]:
-        role = (
-            0
-            if part.table.trainer
-            else 4
-            if part.table.serves
-            else {"accelerate_launch": 1, "torchrun": 1, "deepspeed_launch": 1, "deepspeed": 2, "accelerate": 3}.get(part.table.name, 5)
-        )
+        table = part.table
+        role = 0 if table.trainer else 4 if table.serves else 1 if table.launches else {"engine": 2, "around": 3}.get(table.role, 5)
         return role, forms[part.form]
 
     return sorted(parts, key=place)

@@ -13,9 +13,6 @@ from diagnose.adapters.translate.translation import Part
 from diagnose.parse.model.reading import Dump
 from diagnose.record import replace
 
-#: Dumps of these hold every setting there is; a class of arguments, or a script of one's own, has others beside it.
-_WHOLE = ("axolotl", "verl", "openrlhf", "swift", "torchtune", "nemo_rl")
-
 
 def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
     """The parts that the dumps are. `hint`: the trainer that something else names, which may extend the one whose class was printed.
@@ -82,11 +79,11 @@ def _of(dump: Dump, hint: str | None) -> Iterator[Part]:
     tab = _table(dump, leaves, hint)
     if tab is None or not leaves:
         return
-    yield _part(dump, tab, leaves, whole=tab.name in _WHOLE)
+    yield _part(dump, tab, leaves, whole=tab.dumps_whole)
     nested = [leaf for leaf in leaves if leaf.key.startswith("deepspeed.")]
-    if nested and tab.name != "deepspeed":
+    if nested and tab.role != "engine":
         inner = [replace(leaf, key=leaf.key.removeprefix("deepspeed.")) for leaf in nested]
-        yield _part(dump, framework_tables.table("deepspeed"), inner, whole=False)
+        yield _part(dump, framework_tables.table(framework_tables.of_role("engine")), inner, whole=False)
 
 
 def _part(dump: Dump, tab: Table, leaves: Sequence[Leaf], whole: bool) -> Part:
@@ -114,7 +111,8 @@ def _leaves(dump: Dump) -> list[Leaf]:
     reader = printed_settings.Reader(dump.text)
     if dump.form == "values":
         return reader.values()
-    return [replace(leaf, key=_in_json(leaf.key)) for leaf in reader.rows()] if dump.framework == "deepspeed" else reader.rows()
+    rows = reader.rows()
+    return [replace(leaf, key=_in_json(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
 
 
 def _in_json(key: str) -> str:
@@ -142,7 +140,7 @@ def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None
 
 def _extended(tab: Table, hint: str | None) -> Table:
     """transformers' arguments are printed by every trainer that extends it, which reads them in its own way."""
-    if tab.name == "transformers" and hint in framework_tables.names():
+    if tab.role == "general" and hint in framework_tables.names():
         other = framework_tables.table(hint or "")
         if other.trainer and "per_device_train_batch_size" in other.known:
             return other

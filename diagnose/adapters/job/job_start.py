@@ -9,6 +9,7 @@ from diagnose import rule_files
 from diagnose.adapters.documents.open_config import Opened
 from diagnose.adapters.documents.scheduler_limits import scheduled
 from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.phrases import phrase, same
 
@@ -44,7 +45,7 @@ def _of_trainer(start: Started) -> Iterator[Fact]:
         yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.start, "torchrun"))
     if _single(start):
         yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.program_at, start.launch.program))
-    if count and start.table is not None and _own_torchrun(start) and "NPROC_PER_NODE" not in start.launch.env:
+    if count and _own_torchrun(start) and "NPROC_PER_NODE" not in start.launch.env:
         yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
 
 
@@ -57,7 +58,7 @@ def _single(start: Started) -> bool:
     """`python train.py` is one process, unless the environment or another tool starts more."""
     launch = start.launch
     kind = start.table.name if start.table is not None else start.runs
-    known = kind in ("transformers", "trl", "llamafactory", "unsloth")
+    known = kind in framework_tables.names() and framework_tables.table(kind).one_process
     return (
         launch.launcher == "python"
         and known
@@ -68,8 +69,8 @@ def _single(start: Started) -> bool:
 
 
 def _own_torchrun(start: Started) -> bool:
-    """llamafactory-cli starts one process per visible card."""
-    return start.launch.launcher == "" and start.launch.program.startswith(("llamafactory-cli", "lmf"))
+    """Whether the program starts one process per visible card by itself (llamafactory-cli)."""
+    return start.table is not None and start.launch.launcher == "" and start.launch.program.startswith(start.table.spawns)
 
 
 def cards_in(word: Word | None) -> int | None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 #: What --config KIND=FILE may call a kind beside a framework's name.
 FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
-_ALIAS = {"hf_args": "transformers", "ms-swift": "swift", "hydra": "verl"}
 
 
 def forced(kind: str | None) -> str | None:
@@ -23,7 +22,7 @@ def forced(kind: str | None) -> str | None:
     if kind is None:
         return None
     short = re.sub(r"_(?:yaml|json|cli)$", "", kind)
-    name = _ALIAS.get(short, short)
+    name = framework_tables.alias(short)
     return name if name in framework_tables.names() or name in FORMS else None
 
 
@@ -111,4 +110,4 @@ def kind_of_classes(script: Script, text: str) -> str:
     for name in framework_tables.names():
         if called & set(_classes(name, text)):
             return name
-    return "transformers" if called else "pytorch" if script.leaves else "python"
+    return framework_tables.of_role("general") if called else framework_tables.of_role("plain") if script.leaves else "python"

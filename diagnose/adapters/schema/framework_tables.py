@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from diagnose import rule_files
 from diagnose.adapters.schema.spellings import Key, Need, Span, Table
@@ -32,6 +32,10 @@ def _made_index() -> dict[str, Any]:
             "releases": dated,
             "extends": raw.get("extends", ""),
             "serves": raw.get("serves", False),
+            "trainer": raw.get("trainer", False),
+            "role": raw.get("role", ""),
+            "launches": raw.get("launches", ""),
+            "aliases": raw.get("aliases", []),
         }
     return found
 
@@ -58,6 +62,36 @@ def signs(name: str) -> Mapping[str, Any]:
 def by_signs_only(name: str) -> bool:
     """Rank 0: an engine or a library over another framework, whose keys are that one's too; no share of keys speaks for it."""
     return _index()[name]["rank"] == 0  # type: ignore[no-any-return]
+
+
+#: The `role` of a table: whose arguments other trainers take, too (`general`); keywords of torch in a script without a trainer (`plain`);
+#: the sharding engine with a file of its own (`engine`); a library that runs around a script's own loop (`around`); variables of the
+#: environment (`variables`).
+Role = Literal["general", "plain", "engine", "around", "variables"]
+
+
+@cache
+def of_role(role: Role) -> str:
+    """The table of this role, the most particular where several have it."""
+    return next(name for name in names() if _index()[name]["role"] == role)
+
+
+@cache
+def launcher(word: str) -> str | None:
+    """The table of a launcher's options."""
+    return next((name for name in names() if word and _index()[name]["launches"] == word), None)
+
+
+@cache
+def anybodys() -> frozenset[str]:
+    """Tables of what any job may hold, whatever it trains with."""
+    return frozenset(name for name, entry in _index().items() if (entry["role"] or entry["launches"]) and not entry["trainer"])
+
+
+@cache
+def alias(word: str) -> str:
+    """The framework that a word names which is not its own name; else the word."""
+    return next((name for name, entry in _index().items() if word in entry["aliases"]), word)
 
 
 @cache
@@ -118,6 +152,11 @@ def table(name: str) -> Table:
         environment=raw.get("environment", base.environment if base else "shell"),
         variables=raw.get("variables", base.variables if base else False),
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
+        role=raw.get("role", ""),
+        launches=raw.get("launches", ""),
+        dumps_whole=raw.get("dumps_whole", False),
+        one_process=raw.get("one_process", base.one_process if base else False),
+        spawns=tuple(raw.get("spawns", ())),
     )
 
 

@@ -124,6 +124,11 @@ class Table:
     environment: str = "shell"  # the table of the variables that its programs run with
     variables: bool = False  # its keys are such variables
     bare_switches: bool = False  # its switches are options without a value
+    role: str = ""  # what it is where it is no trainer of its own: diagnose/adapters/schema/framework_tables.py
+    launches: str = ""  # the launcher whose options these are
+    dumps_whole: bool = False  # what it prints of its settings is all of them; a class of arguments has others beside it
+    one_process: bool = False  # `python train.py` is one process, whatever cards there are
+    spawns: tuple[str, ...] = ()  # programs of its own that start a process per visible card
 
     @property
     def known(self) -> frozenset[str]:

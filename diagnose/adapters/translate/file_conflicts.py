@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from diagnose.adapters.formats.settings import Entry
+from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.effective_settings import word
 from diagnose.adapters.translate.translation import Part, Translation, name_of
@@ -34,8 +35,10 @@ def conflicts(parts: Sequence[Part], told: Sequence[Translation], book: FactBook
 
 
 def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
-    """What the trainer's way of using the engine does where both speak; None where nobody wrote it down."""
-    return next((one for one in engine.integrations if trainer in one["frameworks"]), None)
+    """What the trainer's way of using the engine does where both speak, or that of the one that it extends; None where nobody wrote it
+    down."""
+    lineage = (trainer, *framework_tables.bases(trainer))
+    return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
 
 
 def _between(parts: Sequence[Part], told: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:

@@ -130,11 +130,11 @@ def _said(tab: Table, key: Key, setting: Setting) -> str:
 
 def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
     """What a file that the framework ships says, where a configuration names it and nobody gave it."""
-    deepspeed = framework_tables.table("deepspeed")
+    engine = framework_tables.table(framework_tables.of_role("engine"))
     for knob, word in tab.stock.get(file, {}).items():
         text = framework_tables.word_of(word)
         value = (
-            automatic(next(key for key in deepspeed.of(knob) if key.auto), hidden)
+            automatic(next(key for key in engine.of(knob) if key.auto), hidden)
             if text == "auto"
             else text
             if text == "none"

@@ -14,19 +14,19 @@ from diagnose.budget.model.formulas import Formula, Number, Span, formula
 MULTIPLES = tuple(sorted({width * copies for width in (1, 2, 4, 8) for copies in (1, 2, 3, 4)}))
 
 
-def alike(found: list[Candidate], values: dict[str, Number], asked: Query) -> int:
+def alike(candidates: list[Candidate], values: dict[str, Number], query: Query) -> int:
     """How many readings of the request there are: tensors that were found, and further sizes that print alike among all products of
     the table with small multiples, whatever the conditions of the run."""
-    named = [made for made in found if not made.tensor.at_least]
+    named = [candidate for candidate in candidates if not candidate.tensor.at_least]
     sizes: set[int] = set()
     for shape in _shapes():
         if any(name not in values or isinstance(values[name], Span) for name in shape.names):
             continue
-        one = shape.evaluate(values)
-        if isinstance(one, Span) or one <= 0 or one * MULTIPLES[-1] < asked.low or one > asked.high:
+        shape_bytes = shape.evaluate(values)
+        if isinstance(shape_bytes, Span) or shape_bytes <= 0 or shape_bytes * MULTIPLES[-1] < query.low or shape_bytes > query.high:
             continue
-        sizes.update(int(one * times) for times in MULTIPLES if asked.low <= one * times <= asked.high)
-    return len(named) + len(sizes - {made.bytes for made in named})
+        sizes.update(int(shape_bytes * times) for times in MULTIPLES if query.low <= shape_bytes * times <= query.high)
+    return len(named) + len(sizes - {candidate.bytes for candidate in named})
 
 
 @cache

@@ -12,7 +12,7 @@ SAID = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", "n_kv": 
 def letters(job: Setup) -> dict[str, Number]:
     """The model's dimensions, over how many cards the engine divides it, and how much it takes at once. What nobody says is left out."""
     book = job.book
-    made: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
-    made |= {letter: count for letter, name in SAID.items() if (count := book.count(name))}
+    engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
+    engine |= {letter: count for letter, name in SAID.items() if (count := book.count(name))}
     cache = book.size("rollout.cache_memory")
-    return made if cache is None else {**made, "C_kv": cache.bytes}
+    return engine if cache is None else {**engine, "C_kv": cache.bytes}

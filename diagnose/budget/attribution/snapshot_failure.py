@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from diagnose.snapshot.measure import Snapshot
 
 
-def reading(taken: Snapshot) -> Reading:
+def reading(snapshot: Snapshot) -> Reading:
     """What a log with torch's message would say: the request as torch prints it, the card as it was at that entry of the history.
     Without an event where the snapshot holds no failed request."""
-    given = Input(taken.name, "snapshot", taken.bytes, 0, "binary")
-    root = event(taken)
-    return Reading((given,), () if root is None else (root,), () if root is None else tuple(facts(root)))
+    source = Input(snapshot.name, "snapshot", snapshot.bytes, 0, "binary")
+    root = event(snapshot)
+    return Reading((source,), () if root is None else (root,), () if root is None else tuple(facts(root)))
 
 
-def event(taken: Snapshot) -> Event | None:
-    failed = taken.failure
+def event(snapshot: Snapshot) -> Event | None:
+    failed = snapshot.failure
     if failed is None:
         return None
-    allocated = taken.allocated + (failed.freed_since or 0)
+    allocated = snapshot.allocated + (failed.freed_since or 0)
     frames = tuple(Frame(place.file, place.line, place.function) for place in reversed(failed.frames))
     return Event(
         family="torch_cuda",
-        gpu=taken.device,
+        gpu=snapshot.device,
         phase=phases.of_frames(frames) or "unknown",
         requested=size_of(torch_prints(block(failed.size.high))),
         free=None if failed.device_free is None else Size.exactly(failed.device_free),
         allocated=Size.exactly(allocated),
-        reserved_unallocated=Size.exactly(max(taken.reserved - allocated, 0)),
+        reserved_unallocated=Size.exactly(max(snapshot.reserved - allocated, 0)),
         frames=frames,
-        evidence=(Witness(taken.name, text=f"GPU {taken.device}"),),
+        evidence=(Witness(snapshot.name, text=f"GPU {snapshot.device}"),),
     )
 
 

@@ -28,21 +28,21 @@ def told(book: FactBook, requested: Size, kind: Allocator) -> Size | None:
     return size if size is not None and size.high > 0 and prints_as(size.high, requested, kind) else None
 
 
-def another(taken: Snapshot, book: FactBook, event: Event | None) -> list[Notice]:
+def another(snapshot: Snapshot, book: FactBook, event: Event | None) -> list[Notice]:
     """A notice where the snapshot shows another failed request than the log: one that no allocator of this run prints alike."""
-    if taken.failure is None or event is None or event.requested is None or not event.family.startswith("torch"):
+    if snapshot.failure is None or event is None or event.requested is None or not event.family.startswith("torch"):
         return []
-    size, printed = taken.failure.size.high, event.requested
+    size, printed = snapshot.failure.size.high, event.requested
     if any(prints_as(size, printed, kind) for kind in allocators(book, event)):
         return []
-    said = phrase("snapshot.other_failure", snapshot=same(show(size)), log=same(str(printed)))
-    return [Notice("warning", "other_snapshot", said, Witness(taken.name, text=f"GPU {taken.device}"))]
+    message = phrase("snapshot.other_failure", snapshot=same(show(size)), log=same(str(printed)))
+    return [Notice("warning", "other_snapshot", message, Witness(snapshot.name, text=f"GPU {snapshot.device}"))]
 
 
-def narrowed(asked: Query, book: FactBook) -> Query:
+def narrowed(query: Query, book: FactBook) -> Query:
     """The query with the ends that a snapshot leaves it."""
-    size = told(book, asked.requested, asked.kind)
-    return asked if size is None else replace(asked, low=size.low, high=size.high)
+    size = told(book, query.requested, query.kind)
+    return query if size is None else replace(query, low=size.low, high=size.high)
 
 
 def compared(
@@ -52,12 +52,12 @@ def compared(
     `confirmed`, `refuted`, `named` where the log alone named none, `open` where nothing known has that size, else nothing."""
     from diagnose.budget.attribution.request_tensor import attribute
 
-    before = attribute(book.changed({REQUEST: None}), ledgers, event, index)
-    first = before[0] if before else None
-    if first is not None and not any(each.key == first.key for each in named):
+    without_snapshot = attribute(book.changed({REQUEST: None}), ledgers, event, index)
+    first = without_snapshot[0] if without_snapshot else None
+    if first is not None and not any(attribution.key == first.key for attribution in named):
         return "refuted", first.tensor
     if not named:
         return ("open" if book.shape("model.shape") is not None else ""), None  # without a model no tensor is known at all
     return ("named" if first is None else "confirmed"), next(
-        (each.tensor for each in named if first and each.key == first.key), named[0].tensor
+        (attribution.tensor for attribution in named if first and attribution.key == first.key), named[0].tensor
     )

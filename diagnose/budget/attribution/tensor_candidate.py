@@ -36,18 +36,18 @@ class Query:
 
     def agrees(self, tensor: Tensor) -> bool:
         """Whether frame and phase show this tensor being made."""
-        found = self.known.get(tensor.key)
-        if found is None:
-            found = self.known[tensor.key] = tensor.agrees(self.event)
-        return found
+        known_bytes = self.known.get(tensor.key)
+        if known_bytes is None:
+            known_bytes = self.known[tensor.key] = tensor.agrees(self.event)
+        return known_bytes
 
     def fits(self, tensor: Tensor) -> bool:
         return tensor.phase_fits(self.event.phase)
 
     def against(self, tensor: Tensor, symbols: str) -> bool | None:
         """Whether a formula counts elements of another width than the settings give to such a tensor; None: they do not say."""
-        width, asked = tensor.width(symbols), self.widths.get(tensor.follows)
-        return None if width is None or asked is None else width != asked
+        width, job_width = tensor.width(symbols), self.widths.get(tensor.follows)
+        return None if width is None or job_width is None else width != job_width
 
 
 def query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
@@ -80,23 +80,23 @@ class Candidate:
 
 def value(symbols: str, values: dict[str, Number]) -> int | None:
     """The bytes of a formula; None where a letter is unknown or known only as a range."""
-    made = formula(symbols)
-    for name in made.names:
+    parsed = formula(symbols)
+    for name in parsed.names:
         if values.get(name) is None or isinstance(values[name], Span):
             return None
-    number = made.evaluate(values)
+    number = parsed.evaluate(values)
     return None if isinstance(number, Span) else ceil(number)
 
 
-def exact(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
+def exact(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
     for symbols in tensor.bytes:
         size = value(symbols, values)
         if size is None or size <= 0:
             continue
         if tensor.at_least:
-            if size <= asked.requested.high and asked.requested.low <= size * (1 + PICKLED):
+            if size <= query.requested.high and query.requested.low <= size * (1 + PICKLED):
                 return [Candidate(tensor, symbols, values, size)]
-        elif asked.prints(size):
-            return [Candidate(tensor, symbols, values, size, against=asked.against(tensor, symbols))]
+        elif query.prints(size):
+            return [Candidate(tensor, symbols, values, size, against=query.against(tensor, symbols))]
     return []

@@ -66,8 +66,8 @@ def _shows(patterns: tuple[str, ...], line: str) -> bool:
 
 def _spelt(formulas: list[str]) -> tuple[str, ...]:
     """The formulas with every width that `e` stands for, all of the first width before those of the next."""
-    there = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
-    return tuple(dict.fromkeys(symbols for each in there for symbols in each))
+    spellings = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
+    return tuple(dict.fromkeys(symbols for spelling in spellings for symbols in spelling))
 
 
 @cache
@@ -92,14 +92,14 @@ def tensors() -> tuple[Tensor, ...]:
 
 def _stated(job: Setup) -> bool:
     """Whether somebody says which attention ran; a default does not."""
-    said = job.book.fact("model.attention")
-    return said is not None and said.origin != "default"
+    attention = job.book.fact("model.attention")
+    return attention is not None and attention.origin != "default"
 
 
-def _in_one(job: Setup, which: str) -> bool:
+def _in_one(job: Setup, fusion: str) -> bool:
     """Whether linears that read the same input are one matrix."""
     family = job.model.family if job.model else ""
-    return family in table()["in_one"][which] or job.framework in table()["in_one"]["trainers"]
+    return family in table()["in_one"][fusion] or job.traits.fused_projections
 
 
 #: The conditions of `when`. Unknown attention may be eager.
@@ -150,6 +150,6 @@ def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
 
 def _allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
     if name in _SAID:
-        said = _SAID[name](job)
-        return tensor.frame_fits(event) if said is None else said in words
+        value = _SAID[name](job)
+        return tensor.frame_fits(event) if value is None else value in words
     return any(within(span, job.book.version(f"version.{name}")) for span in words)

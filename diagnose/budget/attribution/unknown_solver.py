@@ -9,76 +9,76 @@ from diagnose.budget.attribution.tensor_table import Tensor
 from diagnose.budget.model.formulas import Number, formula
 
 
-def solved(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
+def solved(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor at the length that the request implies, at most the cap; only where frame or phase speak for it, and with elements
     as wide as the settings say: of another width any length could be had. Where nobody says how many rows there are, the tokens of all
     of them, if the traceback shows the tensor."""
-    if tensor.solve in ("", "n", "p") or not asked.fits(tensor):
+    if tensor.solve in ("", "n", "p") or not query.fits(tensor):
         return []
     rows, cap = values.get("B"), values.get("s")
     unsaid = not isinstance(rows, int)
-    if unsaid and not (asked.event.frames and asked.agrees(tensor)):
+    if unsaid and not (query.event.frames and query.agrees(tensor)):
         return []
     if tensor.solve == "any" or not isinstance(rows, int):  # neither rows nor cap bound what is accumulated over batches
         rows, cap = 1, None
     for symbols in tensor.bytes:
         letters = set(formula(symbols).names)
-        if not {"T", "s"} & letters or "G" in letters or asked.against(tensor, symbols) or (unsaid and "T" not in letters):
+        if not {"T", "s"} & letters or "G" in letters or query.against(tensor, symbols) or (unsaid and "T" not in letters):
             continue
-        each = value(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
-        if not each:
+        per_token = value(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
+        if not per_token:
             continue
-        first, last = _lengths(symbols, each, rows, asked.low, asked.high)
+        first, last = _lengths(symbols, per_token, rows, query.low, query.high)
         last = min(last, int(cap)) if isinstance(cap, int) else last
         if first <= last and first > 0:
             length = _roundest(first, last)
             settled: dict[str, Number] = {**values, "B": rows, "s": length, "T": rows * length}
             size = value(symbols, settled)
-            if size is not None and asked.prints(size):
-                span = (-(-asked.low // each), asked.high // each) if "T" in letters else (rows * first, rows * last)
-                shown = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
-                return [Candidate(tensor, shown, settled, size, True, span)]
+            if size is not None and query.prints(size):
+                span = (-(-query.low // per_token), query.high // per_token) if "T" in letters else (rows * first, rows * last)
+                shown_symbols = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
+                return [Candidate(tensor, shown_symbols, settled, size, True, span)]
     return []
 
 
-def patches(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
+def patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """Patches by patches at the number of patches that the request implies, where it is more than the decoder's scores can be."""
     decoder = value("4*B*a*s*s", values)
-    if not asked.agrees(tensor) or (decoder is not None and decoder >= asked.requested.low):
+    if not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
         return []
     for symbols in tensor.bytes:
-        each = value(symbols, {**values, "n_v": 1})
-        if not each:
+        per_patch = value(symbols, {**values, "n_v": 1})
+        if not per_patch:
             continue
-        first, last = _lengths("s*s", each, 1, asked.low, asked.high)
+        first, last = _lengths("s*s", per_patch, 1, query.low, query.high)
         if 0 < first <= last:
             settled: dict[str, Number] = {**values, "n_v": _roundest(first, last)}
             return [Candidate(tensor, symbols, settled, value(symbols, settled) or 0, True, (first, last))]
     return []
 
 
-def padded(tensor: Tensor, values: dict[str, Number], asked: Query) -> list[Candidate]:
+def padded(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor with as many tokens, padding included, as the request implies: how many sequences a row was packed with, and how long
     the longest was, nobody says. Nothing bounds it, so that a traceback has to show it."""
-    each = value(tensor.bytes[0], {**values, "p": 1})
-    if not each or not asked.event.frames or not asked.agrees(tensor):
+    per_token = value(tensor.bytes[0], {**values, "p": 1})
+    if not per_token or not query.event.frames or not query.agrees(tensor):
         return []
-    first, last = -(-asked.low // each), asked.high // each
+    first, last = -(-query.low // per_token), query.high // per_token
     if not 0 < first <= last:
         return []
     settled: dict[str, Number] = {**values, "p": _roundest(first, last)}
     return [Candidate(tensor, tensor.bytes[0], settled, value(tensor.bytes[0], settled) or 0, True, (first, last))]
 
 
-def _lengths(symbols: str, each: int, rows: int, low: int, high: int) -> tuple[int, int]:
+def _lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:
     """Row lengths whose tensor lies between two byte counts; `each` is the tensor of one token (of one token per row)."""
     if "T" in formula(symbols).names:
-        return -(-low // (each * rows)), high // (each * rows)
+        return -(-low // (per_token * rows)), high // (per_token * rows)
     if "s*s" in symbols:
-        root = isqrt(-(-low // each))
-        return (root if root * root * each >= low else root + 1), isqrt(high // each)
+        root = isqrt(-(-low // per_token))
+        return (root if root * root * per_token >= low else root + 1), isqrt(high // per_token)
     shift = 1 if "(s - 1)" in symbols else 0
-    return -(-low // each) + shift, high // each + shift
+    return -(-low // per_token) + shift, high // per_token + shift
 
 
 def _roundest(first: int, last: int) -> int:

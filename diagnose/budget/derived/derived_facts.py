@@ -41,7 +41,7 @@ MADE_AT = {
 def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Everything that rules ask and no single reading says, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
-    made = [
+    derived = [
         *of_message(book),
         *_of_attribution(attributions, book),
         *lengths(book, attributions),
@@ -51,8 +51,8 @@ def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attri
         *of_settings(book),
     ]
     if ledger is not None:
-        made += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
-    return made
+        derived += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
+    return derived
 
 
 def _of_tuning(book: FactBook) -> list[Fact]:
@@ -60,8 +60,8 @@ def _of_tuning(book: FactBook) -> list[Fact]:
     shape = book.shape("model.shape")
     word = tuning(book, shape.params if shape else None)
     silent = word is not None and "train.finetuning" not in book
-    made = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
-    return [*made, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+    tuning_facts = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
+    return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 
 def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
@@ -69,18 +69,18 @@ def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> li
     if not attributions or not attributions[0].agrees:
         return _by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
     best = attributions[0]
-    told = f"{best.formula} = {best.numbers}"
+    arithmetic = f"{best.formula} = {best.numbers}"
     return [
-        derived_fact("attribution.group", best.group, told),
-        derived_fact("attribution.exact", best.exact, told),
-        derived_fact("attribution.bytes", Size.exactly(best.bytes), told),
+        derived_fact("attribution.group", best.group, arithmetic),
+        derived_fact("attribution.exact", best.exact, arithmetic),
+        derived_fact("attribution.bytes", Size.exactly(best.bytes), arithmetic),
     ]
 
 
 def _by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
     """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
-    exact = [made for made in attributions if made.exact and not made.solved]
-    groups = {made.group for made in exact}
+    exact = [attribution for attribution in attributions if attribution.exact and not attribution.solved]
+    groups = {attribution.group for attribution in exact}
     return [derived_fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
 
 
@@ -89,25 +89,28 @@ def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
     peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
     if peak is None or moment is None:
         return []
-    made = [
+    ledger_facts = [
         derived_fact(f"ledger.{group}", size, _sum(moment, group))
         for group in GROUPS
         if (size := _known(ledger, moment, group)) is not None
     ]
     if ledger.complete:
-        made.append(derived_fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
-        made += [
+        ledger_facts.append(derived_fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
+        ledger_facts += [
             derived_fact("ledger.total", moment.total, _sum(moment)),
             derived_fact("ledger.moment", moment.name, "moment of the failure"),
         ]
-        made += [derived_fact("ledger.peak", peak.total, _sum(peak)), derived_fact("ledger.peak_moment", peak.name, "largest moment")]
+        ledger_facts += [
+            derived_fact("ledger.peak", peak.total, _sum(peak)),
+            derived_fact("ledger.peak_moment", peak.name, "largest moment"),
+        ]
         sent = ledger.whole or moment  # with the copy in which they are sent
-        made.append(derived_fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
-        made.append(derived_fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
-        made += _logits(ledger)
+        ledger_facts.append(derived_fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
+        ledger_facts.append(derived_fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
+        ledger_facts += _logits(ledger)
     if ledger.unexplained is not None and ledger.complete:
-        made.append(derived_fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
-    return [*made, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
+        ledger_facts.append(derived_fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
+    return [*ledger_facts, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
 
 
 def _logits(ledger: Ledger) -> list[Fact]:
@@ -119,8 +122,8 @@ def _logits(ledger: Ledger) -> list[Fact]:
 
 def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
     """A group's bytes; None where none of its terms is there and some may be missing."""
-    there = any(term.group == group for term in moment.terms)
-    if not there and not ledger.complete:
+    present = any(term.group == group for term in moment.terms)
+    if not present and not ledger.complete:
         return None
     if group == "attention_scores":  # those in hand are gone after the softmax: no layer keeps them
         return total([term.size for term in moment.terms if term.group == group and term.key != "scores_in_hand"])
@@ -136,10 +139,10 @@ def _engine(book: FactBook, moment: Moment) -> list[Fact]:
     """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
     if any(term.group == "rollout_engine" for term in moment.terms):
         return [derived_fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
-    seen, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
+    in_use, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
-    if seen is not None:
-        return [derived_fact("ledger.rollout_engine", replace(seen, text=""), "memory of the engine's process")]
+    if in_use is not None:
+        return [derived_fact("ledger.rollout_engine", replace(in_use, text=""), "memory of the engine's process")]
     shared = book.word("rollout.placement") == "colocated" or book.switch("colocate.all")
     if not shared or share is None or capacity is None:
         return []
@@ -151,35 +154,35 @@ def _engine(book: FactBook, moment: Moment) -> list[Fact]:
 
 def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
-    moment, seen = ledger.moment(ledger.failing), ledger.observed
+    moment, allocated = ledger.moment(ledger.failing), ledger.observed
     if moment is None:
         return _loaded(book, ledger)
-    if seen is None:
+    if allocated is None:
         return []
-    told = f"{moment.name} against allocated"
+    comparison = f"{moment.name} against allocated"
     if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
-        enough = moment.total.high >= (1 - MEETS) * seen.low
-        return [derived_fact("ledger.verdict", "agrees" if enough else "below", told)] if ledger.complete else []
-    made = set(MADE_AT.get(moment.name, ()))
-    there = [term for term in moment.terms if term.group not in made and term.key not in GRADIENTS]
-    if total([term.size for term in there if term.group in FIXED]).low > seen.high * (1 + MEETS / 10):
-        return [derived_fact("ledger.verdict", "above", told)]
+        enough = moment.total.high >= (1 - MEETS) * allocated.low
+        return [derived_fact("ledger.verdict", "agrees" if enough else "below", comparison)] if ledger.complete else []
+    made_groups = set(MADE_AT.get(moment.name, ()))
+    alive = [term for term in moment.terms if term.group not in made_groups and term.key not in GRADIENTS]
+    if total([term.size for term in alive if term.group in FIXED]).low > allocated.high * (1 + MEETS / 10):
+        return [derived_fact("ledger.verdict", "above", comparison)]
     if not ledger.complete:
         return []
-    if moment.total.high < (1 - MEETS) * seen.low:
-        return [derived_fact("ledger.verdict", "below", told)]
-    if total([term.size for term in there]).low <= (1 + MEETS) * seen.high:
-        return [derived_fact("ledger.verdict", "agrees", told)]
-    return [derived_fact("ledger.verdict", "above", told)] if "data.tokens_in_batch" in book else []
+    if moment.total.high < (1 - MEETS) * allocated.low:
+        return [derived_fact("ledger.verdict", "below", comparison)]
+    if total([term.size for term in alive]).low <= (1 + MEETS) * allocated.high:
+        return [derived_fact("ledger.verdict", "agrees", comparison)]
+    return [derived_fact("ledger.verdict", "above", comparison)] if "data.tokens_in_batch" in book else []
 
 
 def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Weights of which more should lie on the card than is allocated, though the trainer has announced its first step."""
-    seen = failure_moment.observed(book)
-    weights = [low for each in ledger.moments if each.name not in ("load", "init") and (low := each.of("weights").low)]
-    if seen is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
+    allocated = failure_moment.observed(book)
+    weights = [low for moment in ledger.moments if moment.name not in ("load", "init") and (low := moment.of("weights").low)]
+    if allocated is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
         return []
-    too_much = min(weights) > seen.high * (1 + MEETS / 10)
+    too_much = min(weights) > allocated.high * (1 + MEETS / 10)
     return [derived_fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
 
 
@@ -189,9 +192,9 @@ def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
     if step is None or not ledger.complete or ledger.failing is None:
         return []
     coming = [term for term in step.terms if term.key == "moments"]
-    there = any(term.key == "moments" for term in moment.terms)
-    size = coming[0].size if coming and not there else Size.exactly(0)
-    return [derived_fact("ledger.next_states", size, coming[0].symbols if coming and not there else "0")]
+    present = any(term.key == "moments" for term in moment.terms)
+    size = coming[0].size if coming and not present else Size.exactly(0)
+    return [derived_fact("ledger.next_states", size, coming[0].symbols if coming and not present else "0")]
 
 
 def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:

@@ -39,9 +39,9 @@ def _width(best: Attribution) -> list[Fact]:
     """Bytes per element, of tensors without a length: half as many tokens of twice the width would print alike."""
     if best.width is None or best.tokens is not None or best.solved:
         return []
-    told = f"{best.formula} = {best.numbers}"
-    made = [_fact("attribution.element", "fp32" if best.width == 4 else "16_bit", told)]
-    return made if best.against is None else [*made, _fact("attribution.against_precision", best.against, told)]
+    arithmetic = f"{best.formula} = {best.numbers}"
+    implied = [_fact("attribution.element", "fp32" if best.width == 4 else "16_bit", arithmetic)]
+    return implied if best.against is None else [*implied, _fact("attribution.against_precision", best.against, arithmetic)]
 
 
 def _rows(book: FactBook, best: Attribution) -> list[Fact]:
@@ -52,12 +52,12 @@ def _rows(book: FactBook, best: Attribution) -> list[Fact]:
         return []
     tokens = best.span[0] if best.span is not None else best.tokens
     row = -(-tokens * job.sharding.context // rows)
-    told = f"{best.formula} = {best.numbers}"
-    made = [_fact("attribution.row_tokens", row, told)]
+    arithmetic = f"{best.formula} = {best.numbers}"
+    implied = [_fact("attribution.row_tokens", row, arithmetic)]
     apart = book.switch("train.packing") is False and not book.count("train.token_budget")  # else a row holds several samples
     if cap is None or not apart or (row > cap and _by_rounding(book, best, best.bytes * cap // row)):
-        return made
-    return [*made, _fact("attribution.over_cap", row > cap, f"{told}; limit {cap}")]
+        return implied
+    return [*implied, _fact("attribution.over_cap", row > cap, f"{arithmetic}; limit {cap}")]
 
 
 def _by_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
@@ -68,5 +68,5 @@ def _by_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
     return any(torch_prints(block(capped, Allocator(divisions=(parts,) * POWERS))) == printed for parts in PARTS)
 
 
-def _fact(name: str, value: Value, told: str) -> Fact:
-    return Fact(name, value, "derived", Witness("derived", text=told))
+def _fact(name: str, value: Value, formula: str) -> Fact:
+    return Fact(name, value, "derived", Witness("derived", text=formula))

@@ -23,28 +23,28 @@ def lengths(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]
         return _patches(book, best)
     if best is None or not best.agrees or best.tokens is None:
         return []
-    told = Witness("derived", text=f"{best.formula} = {best.numbers}")
+    witness = Witness("derived", text=f"{best.formula} = {best.numbers}")
 
     def found(name: str, count: int) -> Fact:
-        return Fact(name, count, "derived", told)
+        return Fact(name, count, "derived", witness)
 
-    made = [found("data.tokens_in_batch", best.tokens)]
+    implied = [found("data.tokens_in_batch", best.tokens)]
     job = other_passes.failed(setup(book, roles(book)[0]))
     rows = job.values.get("B")
     if book.word("log.phase") == "eval":  # its rows say nothing about training
-        return made
+        return implied
     if not isinstance(rows, int) or rows < 1 or best.tokens % rows:
-        return made
+        return implied
     row = best.tokens * job.sharding.context // rows
     cap = job.values.get("s")
     if isinstance(cap, int) and row > cap:  # the cap is not enforced: a lower one would not be either
-        return made
+        return implied
     if job.stage not in table()["rollouts"] or "G" not in job.values:
-        return [*made, found("data.row_tokens", row)]
+        return [*implied, found("data.row_tokens", row)]
     completion = job.book.count("rollout.completion_len") or 0
     if row > completion:
-        made += [found("data.prompt_tokens", row - completion), found("data.completion_tokens", completion)]
-    return made
+        implied += [found("data.prompt_tokens", row - completion), found("data.completion_tokens", completion)]
+    return implied
 
 
 def _patches(book: FactBook, best: Attribution) -> list[Fact]:
@@ -58,6 +58,6 @@ def _patches(book: FactBook, best: Attribution) -> list[Fact]:
     if width is None:
         return []
     every = isqrt(best.bytes // (int(width[1]) * tower.heads))
-    told = Witness("derived", text=f"{best.formula} = {best.numbers}")
-    found = {"data.row_patches": -(-every // rows), "data.patch_score_bytes": int(width[1])}
-    return [Fact(name, count, "derived", told) for name, count in found.items()]
+    witness = Witness("derived", text=f"{best.formula} = {best.numbers}")
+    implied = {"data.row_patches": -(-every // rows), "data.patch_score_bytes": int(width[1])}
+    return [Fact(name, count, "derived", witness) for name, count in implied.items()]

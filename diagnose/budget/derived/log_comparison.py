@@ -27,10 +27,10 @@ NEAR, ROUGHLY = 0.1, 0.2
 def against(book: FactBook, ledger: Ledger) -> list[Fact]:
     """How the printed figures meet the ledger, and what setting they speak against."""
     words = {verdict: word for verdict in VERDICTS if (word := _meets(book, ledger, verdict))}
-    made = [_fact(verdict, word, f"estimate against {_printed(book, verdict)[0]}") for verdict, word in words.items()]
+    verdicts = [_fact(verdict, word, f"estimate against {_printed(book, verdict)[0]}") for verdict, word in words.items()]
     if "below" not in words.values() or not ledger.complete:
-        return made
-    return [*made, *_explained(book, tuple(words))]
+        return verdicts
+    return [*verdicts, *_explained(book, tuple(words))]
 
 
 def _printed(book: FactBook, verdict: str) -> tuple[str, Size | None]:
@@ -49,13 +49,13 @@ def _printed(book: FactBook, verdict: str) -> tuple[str, Size | None]:
 
 def _meets(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = False) -> str | None:
     """agrees, below (the ledger explains less), above; None where either side is missing. `closely`: as near as what no batch decides."""
-    _, seen = _printed(book, verdict)
+    _, printed = _printed(book, verdict)
     moment = _counted(ledger, verdict)
-    if seen is None or moment is None or not moment.terms or not seen.bytes:
+    if printed is None or moment is None or not moment.terms or not printed.bytes:
         return None
     if verdict != "ledger.peak_verdict":
-        return compare(moment, seen)
-    word = compare(moment, seen, NEAR if closely else ROUGHLY)
+        return compare(moment, printed)
+    word = compare(moment, printed, NEAR if closely else ROUGHLY)
     return None if word == "above" and "data.tokens_in_batch" not in book else word  # lengths are upper bounds
 
 
@@ -75,29 +75,29 @@ def _counted(ledger: Ledger, verdict: str) -> Moment | None:
     return Moment("optimizer_step", tuple(stays))
 
 
-def compare(moment: Moment, seen: Size, near: float = NEAR) -> str:
+def compare(moment: Moment, printed: Size, near: float = NEAR) -> str:
     """How a moment's sum meets a printed figure."""
     whole = moment.total
-    if whole.high < (1 - near) * seen.low:
+    if whole.high < (1 - near) * printed.low:
         return "below"
-    return "above" if whole.low > (1 + near) * seen.high else "agrees"
+    return "above" if whole.low > (1 + near) * printed.high else "agrees"
 
 
 def _explained(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]:
     """The one setting whose absence makes every figure agree, or the only one of several that comes close."""
-    found = [entry for entry in table()["suppositions"] if _asks(book, entry) and _agrees(book.changed(_changes(entry)), verdicts)]
-    if len(found) > 1:
-        found = [entry for entry in found if _agrees(book.changed(_changes(entry)), verdicts, closely=True)]
-    if len(found) != 1:
+    explaining = [entry for entry in table()["suppositions"] if _asks(book, entry) and _agrees(book.changed(_changes(entry)), verdicts)]
+    if len(explaining) > 1:
+        explaining = [entry for entry in explaining if _agrees(book.changed(_changes(entry)), verdicts, closely=True)]
+    if len(explaining) != 1:
         return []
-    told = "the only setting without which ledger and log agree"
-    return [_fact("ledger.contradicts", found[0]["knob"], told)]
+    reason = "the only setting without which ledger and log agree"
+    return [_fact("ledger.contradicts", explaining[0]["knob"], reason)]
 
 
 def _asks(book: FactBook, entry: dict[str, Value]) -> bool:
     """Whether the job asks for the setting at all."""
-    value, other = book.value(str(entry["knob"])), entry.get("without")
-    if other and book.word(str(other)) not in (None, "none"):
+    value, excluded = book.value(str(entry["knob"])), entry.get("without")
+    if excluded and book.word(str(excluded)) not in (None, "none"):
         return False
     return value is not None and value not in (False, 0, "none", "disabled", "full", entry.get("instead"))
 
@@ -107,8 +107,8 @@ def _changes(entry: dict[str, Value]) -> dict[str, Value]:
 
 
 def _agrees(book: FactBook, verdicts: tuple[str, ...], *, closely: bool = False) -> bool:
-    other = accounts(book)
-    return bool(other) and all(_meets(book, other[0], verdict, closely=closely) == "agrees" for verdict in verdicts)
+    alternative = accounts(book)
+    return bool(alternative) and all(_meets(book, alternative[0], verdict, closely=closely) == "agrees" for verdict in verdicts)
 
 
 def _fact(name: str, value: Value, formula: str) -> Fact:

@@ -20,39 +20,39 @@ ON_HOST = frozenset(
 
 
 def of_message(book: FactBook) -> list[Fact]:
-    made: list[Fact] = []
+    message_facts: list[Fact] = []
     family = book.word("log.family")
     if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
-        made.append(derived_fact("log.on_card", family not in ON_HOST, f"family {family}"))
+        message_facts.append(derived_fact("log.on_card", family not in ON_HOST, f"family {family}"))
     if family in LIMITED:
-        made.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
-        made.append(derived_fact("host.limited", True, f"family {family}"))
+        message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
+        message_facts.append(derived_fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")
-    left = _left_by_cap(book)
+    room = _left_by_cap(book)
     if family:
         refused = requested is not None and free is not None and requested.high <= free.low
-        made.append(derived_fact("log.refused", refused, "requested <= free"))
-    if requested is not None and free is not None and left is not None and left.bytes < free.bytes:
-        made.append(derived_fact("log.shortage", not_negative(requested - left), "requested - (allowed - reserved)"))
+        message_facts.append(derived_fact("log.refused", refused, "requested <= free"))
+    if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
+        message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
-        made.append(derived_fact("log.shortage", not_negative(requested - free), "requested - free"))
+        message_facts.append(derived_fact("log.shortage", not_negative(requested - free), "requested - free"))
     reserved, allocated = book.size("log.reserved_total"), book.size("log.allocated")
     if reserved is not None and allocated is not None and "log.reserved_unallocated" not in book:
-        made.append(derived_fact("log.reserved_unallocated", not_negative(reserved - allocated), "reserved - allocated"))
+        message_facts.append(derived_fact("log.reserved_unallocated", not_negative(reserved - allocated), "reserved - allocated"))
     torch = book.version("version.torch")
     old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
     if old and "alloc.expandable_segments" not in book:
-        made.append(derived_fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
+        message_facts.append(derived_fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
     usable = failure_moment.usable(book)
     if usable is not None:
         capped = usable == failure_moment.cap(book)
-        made.append(
+        message_facts.append(
             derived_fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated")
         )
     filled = failure_moment.filled(book)
     if family and filled is not None:
-        made.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
-    return [*made, *_processes(book), *_growth(book)]
+        message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
+    return [*message_facts, *_processes(book), *_growth(book)]
 
 
 def _held(book: FactBook) -> Size | None:
@@ -65,8 +65,8 @@ def _held(book: FactBook) -> Size | None:
 
 def _left_by_cap(book: FactBook) -> Size | None:
     """What torch may still take where the process has a cap of its own; None without one."""
-    allowed, held = book.size("log.allowed"), _held(book)
-    return None if allowed is None or held is None else not_negative(allowed - held)
+    allowed, reserved = book.size("log.allowed"), _held(book)
+    return None if allowed is None or reserved is None else not_negative(allowed - reserved)
 
 
 def _processes(book: FactBook) -> list[Fact]:
@@ -75,30 +75,30 @@ def _processes(book: FactBook) -> list[Fact]:
     The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
     """
     capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
-    free, held, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
-    if held is None:
+    free, reserved, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
+    if reserved is None:
         return []
     beside = non_torch.process()
-    own, formula, made = held + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
-    most = capacity.high - free.low if capacity is not None and free is not None else held.high + 3 * beside.high
-    if process is not None and held.low <= process.high and process.low <= most:
+    own, formula, process_facts = reserved + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
+    most_possible = capacity.high - free.low if capacity is not None and free is not None else reserved.high + 3 * beside.high
+    if process is not None and reserved.low <= process.high and process.low <= most_possible:
         own, formula = process, "capacity - free - this process"
-        made.append(derived_fact("log.not_torch", not_negative(process - held), "this process - allocated - unallocated"))
+        process_facts.append(derived_fact("log.not_torch", not_negative(process - reserved), "this process - allocated - unallocated"))
     if capacity is None or free is None:
-        return made
+        return process_facts
     engine = book.size("log.engine_in_use")
-    rest = capacity - free - own
+    others = capacity - free - own
     if engine is not None:
-        rest, formula = rest - engine, f"{formula} - rollout engine"
-    return [*made, derived_fact("log.foreign", not_negative(rest), formula)]
+        others, formula = others - engine, f"{formula} - rollout engine"
+    return [*process_facts, derived_fact("log.foreign", not_negative(others), formula)]
 
 
 def _growth(book: FactBook) -> list[Fact]:
     role = book.word("log.role")
     name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
-    before, now = book.size(name), failure_moment.observed(book)
+    earlier, now = book.size(name), failure_moment.observed(book)
     return (
         []
-        if before is None or now is None
-        else [derived_fact("log.grown", not_negative(now - before), "allocated - allocated after initialisation")]
+        if earlier is None or now is None
+        else [derived_fact("log.grown", not_negative(now - earlier), "allocated - allocated after initialisation")]
     )

@@ -14,30 +14,30 @@ def missed(book: FactBook) -> list[Fact]:
     keys = {_place(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
     if not keys:
         return []
-    real, reader, held, other = (
-        {_place(told): told.value for told in book.all(f"config.{name}")}
+    real, reader, in_force, other_value = (
+        {_place(key_fact): key_fact.value for key_fact in book.all(f"config.{name}")}
         for name in ("wanted_key", "reader", "wanted_value", "wanted_other")
     )
-    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _place(knob) in held):
+    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _place(knob) in in_force):
         place = _place(knob)
         key = keys.get(place)  # a key without a knob has no partner
         if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
-            told = f"{key.value} was meant as {knob.value}"
+            key_fact = f"{key.value} was meant as {knob.value}"
             return [
-                derived_fact("config.missed_memory", True, told),
-                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=told)),
-                derived_fact("config.missed_knob", knob.value, told),
-                derived_fact("config.missed_real", real.get(place, knob.value), told),
-                derived_fact("config.missed_value", held.get(place) or _written(book.value(knob.value)), told),
-                derived_fact("config.missed_reader", reader.get(place, "-"), told),
-                derived_fact("config.missed_other", other.get(place) is True, told),
+                derived_fact("config.missed_memory", True, key_fact),
+                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=key_fact)),
+                derived_fact("config.missed_knob", knob.value, key_fact),
+                derived_fact("config.missed_real", real.get(place, knob.value), key_fact),
+                derived_fact("config.missed_value", in_force.get(place) or _written(book.value(knob.value)), key_fact),
+                derived_fact("config.missed_reader", reader.get(place, "-"), key_fact),
+                derived_fact("config.missed_other", other_value.get(place) is True, key_fact),
             ]
     return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
 
 
-def _place(told: Fact) -> tuple[str, int, int]:
+def _place(fact: Fact) -> tuple[str, int, int]:
     """Facts of one key stand in one place."""
-    return told.witness.source, told.witness.line, told.witness.column
+    return fact.witness.source, fact.witness.line, fact.witness.column
 
 
 def _written(value: Value) -> str:

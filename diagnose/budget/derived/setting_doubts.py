@@ -39,47 +39,47 @@ RENAMED = Version("2.5")
 def of_settings(book: FactBook) -> list[Fact]:
     """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
     given, whether adapters were merged, and what the release says of torch's age."""
-    made: list[Fact] = []
+    doubts: list[Fact] = []
     differing = book.all("config.disagreement")
     knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
     if differing:
-        made.append(_fact("config.overridden", knob is not None, "log and files disagree"))
+        doubts.append(_fact("config.overridden", knob is not None, "log and files disagree"))
     if knob is not None:
-        made.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
-        made.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
+        doubts.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
+        doubts.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
     missing = "zero.config" in book and "zero.stage" not in book
     if "config.engine_file_missing" not in book and (missing or book.switch("config.given")):
-        made.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
+        doubts.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
     step, every, total = (book.count(name) for name in ("log.step", "save.every", "log.total_steps"))
     if step and (every or step == total):
         due = step == total or bool(every and step % every == 0)
-        made.append(_fact("log.save_due", due, "the last step, or one that the steps between checkpoints divide"))
+        doubts.append(_fact("log.save_due", due, "the last step, or one that the steps between checkpoints divide"))
     doing = book.word("log.doing")
     if doing is not None or "run.merges" in book:
         merging = doing == "merge_adapter" or book.switch("run.merges") is True
-        made.append(_fact("log.merging", merging, "what the frames show, or what the command does"))
+        doubts.append(_fact("log.merging", merging, "what the frames show, or what the command does"))
     torch = book.version("version.torch")
     if torch is not None:
-        made.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
-    return made
+        doubts.append(_fact("log.torch_before_2_5", torch < RENAMED, "release of torch"))
+    return doubts
 
 
 def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
     scores, had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
-    made = _of_rows(ledger)
+    doubts = _of_rows(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
     if waiting is not None and (waiting.bytes or ledger.complete):
-        made.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
-    made += _of_saved_modules(book, ledger)
+        doubts.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
+    doubts += _of_saved_modules(book, ledger)
     if book.switch("model.attention_maybe_eager") and ledger.complete:
-        other = accounts(book.changed({"model.attention": "eager"}))
-        scores = [moment.of("attention_scores") for moment in other[0].moments] if other else []
+        eager = accounts(book.changed({"model.attention": "eager"}))
+        scores = [moment.of("attention_scores") for moment in eager[0].moments] if eager else []
         if scores:
             largest: Size = max(scores, key=lambda size: size.bytes)
-            made.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
-    return [*made, *_of_unseen_stage(book)]
+            doubts.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
+    return [*doubts, *_of_unseen_stage(book)]
 
 
 def _of_unseen_stage(book: FactBook) -> list[Fact]:
@@ -97,8 +97,8 @@ def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
     """What the largest moment would be smaller by if adapters alone learned."""
     if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
         return []
-    other = accounts(book.changed({"lora.modules_to_save": "none"}))
-    alone = other[0].peak if other else None
+    without_copies = accounts(book.changed({"lora.modules_to_save": "none"}))
+    alone = without_copies[0].peak if without_copies else None
     if alone is None:
         return []
     saved = Size.exactly(max(0, ledger.peak.total.bytes - alone.total.bytes))

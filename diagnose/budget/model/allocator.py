@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import during
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
 from diagnose.record import record
+from diagnose.traits import traits_of
 from diagnose.units import Size, torch_prints
 
 MIB = 2**20
@@ -65,21 +66,19 @@ def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
     plain = Allocator(False, base.header, large)
     if event.family not in ("torch_cuda", "torch_hip"):
         return (plain,)
-    told = book.fact("alloc.roundup")
-    if told is not None:
-        return (Allocator(False, base.header, large, divisions(str(told.value))),)
+    roundup_fact = book.fact("alloc.roundup")
+    if roundup_fact is not None:
+        return (Allocator(False, base.header, large, divisions(str(roundup_fact.value))),)
     steps = _by_framework(book)
     return (plain, Allocator(False, base.header, large, steps)) if any(steps) else (plain,)
 
 
 def _by_framework(book: FactBook) -> tuple[int, ...]:
     """The divisions that the framework sets by itself in releases that may be this run's; none where the variable was set."""
-    framework = book.word("train.framework") or ""
-    entry, shown = table()["rounds"].get(framework), book.fact("alloc.expandable_segments")
-    if entry is None or (shown is not None and shown.origin != "default"):
+    roundup, expandable_fact = traits_of(book.word("train.framework")).roundup, book.fact("alloc.expandable_segments")
+    if roundup is None or (expandable_fact is not None and expandable_fact.origin != "default"):
         return ()
-    there = within(entry["own"], book.version(f"version.{framework}")) and within(entry["torch"], book.version("version.torch"))
-    return divisions(entry["divisions"]) if there else ()
+    return divisions(roundup.divisions) if during(roundup.releases, book) is not False else ()
 
 
 def _no_block(requested: Size, large: int) -> bool:

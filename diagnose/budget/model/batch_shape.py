@@ -54,13 +54,13 @@ def _read_and_written(book: FactBook, model: Model, source: Model, rows: int | N
     """The rows of an encoder with a decoder: the limit is that of what is read; what is written has one of its own, and at most as many
     tokens as there are positions."""
     limits = [limit for limit in (book.count("train.max_target_len"), model.max_len) if limit]
-    read, written = source.fixed or cap, min(limits) if limits else None
-    needed = {"train.micro_batch_size": rows, "train.max_seq_len": read, "train.max_target_len": written}
+    source_tokens, target_tokens = source.fixed or cap, min(limits) if limits else None
+    needed = {"train.micro_batch_size": rows, "train.max_seq_len": source_tokens, "train.max_target_len": target_tokens}
     letters: dict[str, Number] = {} if rows is None else {"b": rows, "B": rows}
-    if read is not None:
-        letters |= {"s_e": read} if rows is None else {"s_e": read, "T_e": rows * read}
-    if written is not None:
-        letters |= {"s": written} if rows is None else {"s": written, "T": rows * written}
+    if source_tokens is not None:
+        letters |= {"s_e": source_tokens} if rows is None else {"s_e": source_tokens, "T_e": rows * source_tokens}
+    if target_tokens is not None:
+        letters |= {"s": target_tokens} if rows is None else {"s": target_tokens, "T": rows * target_tokens}
     return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
 
 
@@ -68,13 +68,13 @@ def _length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
     """(tokens per row, completion tokens, whether solved from the request)."""
     prompt, completion = book.count("rollout.prompt_len"), book.count("rollout.completion_len")
     if stage in table()["rollouts"] and prompt is not None and completion is not None:
-        seen, made = book.count("data.prompt_tokens"), book.count("data.completion_tokens")
-        prompt, completion = min(prompt, seen or prompt), min(completion, made or completion)
-        return prompt + completion, completion, bool(seen or made)
+        prompt_seen, completion_seen = book.count("data.prompt_tokens"), book.count("data.completion_tokens")
+        prompt, completion = min(prompt, prompt_seen or prompt), min(completion, completion_seen or completion)
+        return prompt + completion, completion, bool(prompt_seen or completion_seen)
     cap = book.count("train.max_seq_len")
     row = book.count("data.row_tokens")
     longest = book.count("data.longest_sample")
     if book.switch("train.packing"):
         longest = None  # packed rows are filled up to the cap
-    known = [count for count in (cap, row, longest) if count]
-    return (min(known) if known else None), None, bool(row)
+    limits = [count for count in (cap, row, longest) if count]
+    return (min(limits) if limits else None), None, bool(row)

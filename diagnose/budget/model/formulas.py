@@ -45,9 +45,9 @@ def _span(number: Number) -> Span:
 
 def _spanned(work: Callable[[float, float], float], left: Number, right: Number, falls: bool) -> Span:
     """`work` on ranges; `falls`: the result falls where `right` grows."""
-    one, two = _span(left), _span(right)
-    least, most = (two.high, two.low) if falls else (two.low, two.high)
-    return Span(work(one.low, least), work(one.mid, two.mid), work(one.high, most))
+    left_span, right_span = _span(left), _span(right)
+    least, most = (right_span.high, right_span.low) if falls else (right_span.low, right_span.high)
+    return Span(work(left_span.low, least), work(left_span.mid, right_span.mid), work(left_span.high, most))
 
 
 def _divide(left: float, right: float) -> float:
@@ -117,8 +117,8 @@ class _Reader:
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
 
-    def take(self, wanted: str = "") -> tuple[str, str]:
-        if self.at >= len(self.tokens) or (wanted and self.peek() != wanted):
+    def take(self, expected: str = "") -> tuple[str, str]:
+        if self.at >= len(self.tokens) or (expected and self.peek() != expected):
             raise ValueError(f"not a formula: {self.symbols}")
         self.at += 1
         return self.tokens[self.at - 1]
@@ -157,8 +157,12 @@ class _Reader:
 
 def _both(work: Callable[[float, float], float], left: _Step, right: _Step, falls: bool) -> _Step:
     def step(values: Values) -> Number:
-        one, two = left(values), right(values)
-        return _spanned(work, one, two, falls) if isinstance(one, Span) or isinstance(two, Span) else work(one, two)
+        left_value, right_value = left(values), right(values)
+        return (
+            _spanned(work, left_value, right_value, falls)
+            if isinstance(left_value, Span) or isinstance(right_value, Span)
+            else work(left_value, right_value)
+        )
 
     return step
 
@@ -170,11 +174,11 @@ def _called(work: Callable[..., float], parts: list[Number]) -> Number:
     return Span(work(*(s.low for s in spans)), work(*(s.mid for s in spans)), work(*(s.high for s in spans)))
 
 
-def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
+def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **texts: object) -> Term:
     """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
     `said` fills the placeholders of its name."""
     used = _letters(symbols, low, high)
-    return _made(key, group, symbols, source, low, high, tuple(said.items()), *map(values.__getitem__, used))
+    return _made(key, group, symbols, source, low, high, tuple(texts.items()), *map(values.__getitem__, used))
 
 
 @cache
@@ -185,17 +189,17 @@ def _letters(*symbols: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _made(
-    key: str, group: str, symbols: str, source: str, low: str, high: str, said: tuple[tuple[str, object], ...], *used: Number
+    key: str, group: str, symbols: str, source: str, low: str, high: str, texts: tuple[tuple[str, object], ...], *used: Number
 ) -> Term:
     """The same formula of the same numbers is the same term: where one knob turns, most terms of a ledger stay as they are."""
     values = dict(zip(_letters(symbols, low, high), used, strict=True))
-    made = formula(symbols)
-    result = _span(made.evaluate(values))
+    parsed = formula(symbols)
+    result = _span(parsed.evaluate(values))
     least = _span(formula(low).evaluate(values)).low if low else result.low
-    most = _span(formula(high).evaluate(values)).high if high else result.high
+    upper = _span(formula(high).evaluate(values)).high if high else result.high
     middle = round(result.mid)
-    size = Size(min(floor(least), middle), max(ceil(most), middle), middle)
-    return Term(key, phrase(f"ledger.{key}", **dict(said)), group, size, symbols, made.figures(values), source)
+    size = Size(min(floor(least), middle), max(ceil(upper), middle), middle)
+    return Term(key, phrase(f"ledger.{key}", **dict(texts)), group, size, symbols, parsed.figures(values), source)
 
 
 def forget() -> None:

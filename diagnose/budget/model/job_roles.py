@@ -3,10 +3,11 @@ model, whether they share cards, and processes, or not."""
 
 from __future__ import annotations
 
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import during, table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import record
+from diagnose.traits import traits_of
 
 #: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.
 OWN = {
@@ -59,11 +60,11 @@ def roles(book: FactBook) -> tuple[Role, ...]:
         learns, headless = book.switch("train.enabled") is not False, book.word("model.head") in ("none", "classes")
         return (Role("train", policy, world, trained=learns, headless=headless),)
     counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))
-    found = _apart(book, policy, world) if counted else _together(book, policy, world)
+    candidates = _apart(book, policy, world) if counted else _together(book, policy, world)
     failed = book.word("log.role")
-    if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in found):
-        return (_server(book, policy), *found)  # what the trainer holds is on other cards
-    return tuple(sorted(found, key=lambda role: role.name != failed))
+    if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in candidates):
+        return (_server(book, policy), *candidates)  # what the trainer holds is on other cards
+    return tuple(sorted(candidates, key=lambda role: role.name != failed))
 
 
 def of_role(book: FactBook, role: Role) -> FactBook:
@@ -73,53 +74,53 @@ def of_role(book: FactBook, role: Role) -> FactBook:
     changes = {knob: book.value(own) for own, knob in OWN.items() if book.value(own) is not None}
     if not role.apart and "critic.offload_between_phases" not in book:
         changes["rollout.offload_between_phases"] = None
-    if book.word("train.framework") in table()["critic"]["whole"] and book.word("train.finetuning") in table()["adapters"]:
+    critic = traits_of(book.word("train.framework")).critic
+    if critic is not None and critic.whole and book.word("train.finetuning") in table()["adapters"]:
         changes["train.finetuning"] = "full"
     return book.changed(changes) if changes else book
 
 
 def _apart(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
     """Every role in processes of its own."""
-    found = [Role("actor", policy, book.count("actor.gpus") or world, trained=True, apart=True)]
+    separate_roles = [Role("actor", policy, book.count("actor.gpus") or world, trained=True, apart=True)]
     if book.count("critic.gpus"):
-        found.append(Role("critic", _base(book, policy), book.count("critic.gpus"), trained=True, headless=True, apart=True))
+        separate_roles.append(Role("critic", _base(book, policy), book.count("critic.gpus"), trained=True, headless=True, apart=True))
     away = book.switch("ref.offload") is True
     if book.count("reward.gpus") and not book.switch("reward.remote"):
         model = book.shape("reward.shape")
-        found.append(Role("reward", model, book.count("reward.gpus"), trained=False, headless=True, offloaded=away, apart=True))
+        separate_roles.append(Role("reward", model, book.count("reward.gpus"), trained=False, headless=True, offloaded=away, apart=True))
     if book.count("ref.gpus"):
-        found.append(Role("reference", policy, book.count("ref.gpus"), trained=False, offloaded=away, apart=True))
+        separate_roles.append(Role("reference", policy, book.count("ref.gpus"), trained=False, offloaded=away, apart=True))
     if (book.word("rollout.engine") or "vllm") not in ("none", "hf") and book.count("rollout.engines"):
         cards = (book.count("rollout.engines") or 1) * (book.count("rollout.tensor_parallel") or 1)
-        found.append(Role("engine", policy, cards, trained=False, apart=True))
-    return found
+        separate_roles.append(Role("engine", policy, cards, trained=False, apart=True))
+    return separate_roles
 
 
 def _together(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
     """The roles that share the policy's cards; the policy alone is the whole job."""
-    framework, kept = book.word("train.framework"), book.word("train.ref_model")
-    found: list[Role] = []
+    traits, reference_word = traits_of(book.word("train.framework")), book.word("train.ref_model")
+    shared_roles: list[Role] = []
     if _has_critic(book):
-        joint = framework in table()["critic"]["joint"]
-        found.append(Role("critic", _base(book, policy), world, trained=True, headless=True, joint=joint))
+        joint = traits.critic is not None and traits.critic.joint
+        shared_roles.append(Role("critic", _base(book, policy), world, trained=True, headless=True, joint=joint))
     scored = book.word("reward.model") is not None or book.shape("reward.shape") is not None
     if scored and not book.switch("reward.remote"):
-        away = framework in table()["offloads_frozen"]
-        found.append(Role("reward", book.shape("reward.shape"), world, trained=False, headless=True, offloaded=away))
-    if kept in ("copy", "offload") and book.word("train.finetuning") not in table()["adapters"]:
-        found.append(Role("reference", policy, world, trained=False, offloaded=kept == "offload"))
+        away = traits.offloads_frozen
+        shared_roles.append(Role("reward", book.shape("reward.shape"), world, trained=False, headless=True, offloaded=away))
+    if reference_word in ("copy", "offload") and book.word("train.finetuning") not in table()["adapters"]:
+        shared_roles.append(Role("reference", policy, world, trained=False, offloaded=reference_word == "offload"))
     if book.word("rollout.placement") == "colocated" and (book.word("rollout.engine") or "none") not in ("none", "hf"):
-        found.append(Role("engine", policy, world, trained=False))
-    return [Role("actor" if found else "train", policy, world, trained=True), *found]
+        shared_roles.append(Role("engine", policy, world, trained=False))
+    return [Role("actor" if shared_roles else "train", policy, world, trained=True), *shared_roles]
 
 
 def _has_critic(book: FactBook) -> bool:
     """Whether the framework trains a critic in the policy's processes, and the estimator needs one."""
-    framework = book.word("train.framework")
-    span = table()["critic"]["beside"].get(framework)
-    if book.word("train.stage") != "ppo" or span is None or book.count("critic.gpus") == 0:
+    critic = traits_of(book.word("train.framework")).critic
+    if book.word("train.stage") != "ppo" or critic is None or book.count("critic.gpus") == 0:
         return False
-    return within(span, book.version(f"version.{framework}"))
+    return during(critic.releases, book) is not False
 
 
 def _base(book: FactBook, policy: Model | None) -> Model | None:

@@ -87,45 +87,45 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def loss_of(asked: Asked) -> Loss:
+def loss_of(job: Asked) -> Loss:
     """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
-    marks = _marks(asked)
+    marks = _marks(job)
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = _holds(when, asked, marks)
+        holds = _holds(when, job, marks)
         if holds is None or holds:
             may.append(loss)
         if holds:
-            taken = next((each for each in may if each.presumed), loss)
-            return _widened(taken, [each for each in may if each is not taken])
+            presumed = next((candidate for candidate in may if candidate.presumed), loss)
+            return _widened(presumed, [candidate for candidate in may if candidate is not presumed])
     raise AssertionError("the last entry of rules/losses.yaml losses holds always")
 
 
-def _marks(asked: Asked) -> dict[str, Truth]:
+def _marks(job: Asked) -> dict[str, Truth]:
     """The conditions that are neither names nor releases."""
-    plain = asked.family in losses()["plain_loss"]
-    span = losses()["own_loss"].get(asked.family)
-    upcast = False if plain else _in_span("<4.45", asked.transformers)
+    plain = job.family in losses()["plain_loss"]
+    span = losses()["own_loss"].get(job.family)
+    upcast = False if plain else _in_span("<4.45", job.transformers)
     return {
         "plain_loss": plain,
-        "whole_rows": asked.family in losses()["whole_rows"],
-        "in_fp32": asked.double,
-        "in_16_bits": not_(asked.autocast) if plain else False,
-        "own_loss": False if span is None else True if not span else _in_span(span, asked.transformers),
-        "fp32": True if True in (upcast, asked.converted) else False if (upcast, asked.converted) == (False, False) else None,
+        "whole_rows": job.family in losses()["whole_rows"],
+        "in_fp32": job.double,
+        "in_16_bits": not_(job.autocast) if plain else False,
+        "own_loss": False if span is None else True if not span else _in_span(span, job.transformers),
+        "fp32": True if True in (upcast, job.converted) else False if (upcast, job.converted) == (False, False) else None,
     }
 
 
-def _holds(when: dict[str, Any], asked: Asked, marks: dict[str, Truth]) -> Truth:
+def _holds(when: dict[str, Any], job: Asked, marks: dict[str, Truth]) -> Truth:
     """Whether an entry's conditions hold; None where a release or a mark that decides is not known."""
-    if asked.framework not in when.get("framework", (asked.framework,)) or asked.stage not in when.get("stage", (asked.stage,)):
+    if job.framework not in when.get("framework", (job.framework,)) or job.stage not in when.get("stage", (job.stage,)):
         return False
-    found = [
-        _in_span(when["version"], asked.own) if "version" in when else True,
-        _in_span(when["transformers"], asked.transformers) if "transformers" in when else True,
+    conditions = [
+        _in_span(when["version"], job.own) if "version" in when else True,
+        _in_span(when["transformers"], job.transformers) if "transformers" in when else True,
         *(marks[name] for name in marks if when.get(name)),
     ]
-    return False if False in found else None if None in found else True
+    return False if False in conditions else None if None in conditions else True
 
 
 def _in_span(span: str, version: Version | None) -> Truth:
@@ -141,12 +141,12 @@ def _widened(loss: Loss, others: list[Loss]) -> Loss:
 
 
 def _united(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) -> tuple[Block, ...]:
-    lists = [{each.name: each for each in one} for one in (blocks, *others)]
-    names = dict.fromkeys(name for one in lists for name in one)
-    made: list[Block] = []
+    lists = [{block.name: block for block in blocks_of_loss} for blocks_of_loss in (blocks, *others)]
+    names = dict.fromkeys(name for blocks_of_loss in lists for name in blocks_of_loss)
+    united: list[Block] = []
     for name in names:
-        found = [one[name] for one in lists if name in one]
-        least = min(each.least for each in found) if len(found) == len(lists) else 0
+        same_name = [blocks_of_loss[name] for blocks_of_loss in lists if name in blocks_of_loss]
+        least = min(block.least for block in same_name) if len(same_name) == len(lists) else 0
         size = lists[0][name].bytes if name in lists[0] else 0
-        made.append(replace(found[0], bytes=size, least=least, most=max(each.most for each in found)))
-    return tuple(made)
+        united.append(replace(same_name[0], bytes=size, least=least, most=max(block.most for block in same_name)))
+    return tuple(united)

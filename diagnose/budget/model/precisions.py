@@ -8,6 +8,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding
 from diagnose.facts import FactBook
 from diagnose.record import record, replace
+from diagnose.traits import traits_of
 
 WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
 
@@ -35,10 +36,10 @@ class Precision:
 def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
     """Bytes per element of one role. What is said of the optimizer's states and of the master copy outranks what engines make of them
     (DeepSpeed's bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
-    found = _precision(book, role, shards, framework)
+    result = _precision(book, role, shards, framework)
     states = WIDTH.get(book.word("train.states_dtype") or "")
     copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
-    return replace(found, slot=states or found.slot, states=states, master_width=copy)
+    return replace(result, slot=states or result.slot, states=states, master_width=copy)
 
 
 def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
@@ -49,12 +50,12 @@ def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> 
     if shards.zero:
         weight = Span(2, 2, 4) if word is None else compute
         accumulated = ACCUMULATION.get(book.word("zero.grad_accum_dtype") or "")
-        buffer = framework in table()["main_weights"] and shards.scheme != "zero3"
+        buffer = traits_of(framework).main_weights and shards.scheme != "zero3"
         gradient: Number = accumulated or (4 if buffer else 6 if shards.scheme == "zero0" else weight)
         return Precision(weight, gradient, weight, 4, True, False, unknown)
     if word == "pure_bf16":
         return Precision(2, 2, 2, 2, False, False, unknown)
-    if book.word("train.finetuning") == "freeze" and framework in table()["held"] and word in ("bf16", "fp16"):
+    if book.word("train.finetuning") == "freeze" and traits_of(framework).loaded and word in ("bf16", "fp16"):
         return Precision(2, 4, 2, 4, False, False, unknown)  # what is frozen stays as loaded, what is trained is in fp32
     weight, guessed = _held(book, word, load, compute, framework, shards)
     autocast = weight == 4 and compute == 2
@@ -70,15 +71,15 @@ def _held(
         return 4, ()
     if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora:
         return 4, ()  # accelerate upcasts sharded trainable parameters where mixed precision is on
-    entry = table()["held"].get(framework)
-    made = int(entry["lora" if lora else "full"]) if entry and word in ("bf16", "fp16") else None
-    asked = book.fact("train.load_dtype")
-    if made is not None and (asked is None or asked.origin == "default"):
-        return made, ()  # what the framework makes of the weights after it has loaded them
+    loaded = traits_of(framework).loaded
+    loaded_width = (loaded.lora if lora else loaded.full) if loaded and word in ("bf16", "fp16") else None
+    load_dtype = book.fact("train.load_dtype")
+    if loaded_width is not None and (load_dtype is None or load_dtype.origin == "default"):
+        return loaded_width, ()  # what the framework makes of the weights after it has loaded them
     if load in WIDTH:
         return WIDTH[load], ()
-    if made is not None:
-        return made, ()
+    if loaded_width is not None:
+        return loaded_width, ()
     if word is None:
         return compute, ()
     return Span(2, 4, 4), ("train.load_dtype",)

@@ -16,6 +16,7 @@ from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import field, record, replace
 from diagnose.ternary import Truth
+from diagnose.traits import Traits, traits_of
 
 
 @record
@@ -44,66 +45,73 @@ class Setup:
     kin: dict[str, Setup] = field(default_factory=dict)
 
     @property
+    def traits(self) -> Traits:
+        """What the framework does otherwise than most."""
+        return traits_of(self.framework)
+
+    @property
     def reference(self) -> str:
         """How the reference model is held: none, copy, adapter, offload, precomputed; "" where that is open."""
         if not self.role.hosts or self.stage not in table()["compared"]:
             return "none"
         if self.trainable.lora:
             return "adapter"
-        asked = self.book.word("train.ref_model")
-        if asked is not None:
-            return asked
+        reference_word = self.book.word("train.ref_model")
+        if reference_word is not None:
+            return reference_word
         return "copy" if self.stage in ("dpo", "kto") else ""
 
-    def term(self, key: str, group: str, symbols: str, *, source: str = "", low: str = "", high: str = "", **said: object) -> Term:
+    def term(self, key: str, group: str, symbols: str, *, source: str = "", low: str = "", high: str = "", **texts: object) -> Term:
         """A term of this role's letters."""
-        return term(key, group, symbols, self.values, source=source, low=low, high=high, **said)
+        return term(key, group, symbols, self.values, source=source, low=low, high=high, **texts)
 
     def knows(self, *letters: str) -> bool:
         return self.values.keys() >= set(letters)
 
 
-def setup(given: FactBook, role: Role) -> Setup:
+def setup(facts: FactBook, role: Role) -> Setup:
     """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
-    book = of_role(given, role)
+    book = of_role(facts, role)
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
     model = _built(role.model, framework, book)
     shards = sharding.sharding(book, role)
     learnt = trainable(book, role, framework)
-    held = _held(book, role, shards, framework, learnt)
+    widths = _held(book, role, shards, framework, learnt)
     rows = batch.batch(book, role, stage)
     without_shape = () if learnt.params is not None else ("model.shape",)
     return Setup(
-        given=given,
+        given=facts,
         book=book,
         role=role,
         model=model,
         framework=framework,
         stage=stage,
         sharding=shards,
-        precision=held,
+        precision=widths,
         trainable=learnt,
         batch=rows,
         loss=_loss(book, framework, stage, model, shards),
         checkpointing=book.word("train.gradient_checkpointing") or "disabled",
         attention=book.word("model.attention") or "sdpa",
         fused=book.word("train.loss_kernel") == "liger",
-        values=_letters(model, shards, held, learnt, rows),
-        unknown=tuple(dict.fromkeys([*without_shape, *shards.unknown, *held.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])),
+        values=_letters(model, shards, widths, learnt, rows),
+        unknown=tuple(
+            dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])
+        ),
     )
 
 
 def _held(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
     """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
-    held = precision(book, role, shards, framework)
-    if isinstance(held.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
+    widths = precision(book, role, shards, framework)
+    if isinstance(widths.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
         return precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
-    return held
+    return widths
 
 
-def _letters(model: Model | None, shards: sharding.Sharding, held: Precision, learnt: Trainable, rows: batch.Batch) -> dict[str, Number]:
+def _letters(model: Model | None, shards: sharding.Sharding, widths: Precision, learnt: Trainable, rows: batch.Batch) -> dict[str, Number]:
     """The letters of the formulas, as far as they are known."""
-    values: dict[str, Number] = {"w": held.weight, "g": held.gradient}
+    values: dict[str, Number] = {"w": widths.weight, "g": widths.gradient}
     if model is not None:
         values |= partition.letters(model, shards)
     params = learnt.params
@@ -158,9 +166,9 @@ def _built(model: Model | None, framework: str, book: FactBook) -> Model | None:
         return None
     if book.word("train.finetuning") == "llama_pro":
         model = replace(model, L=model.L + (book.count("train.trainable_layers") or 0))
-    if model.act == "written" and framework in table()["fused_gelu"]:
+    if model.act == "written" and traits_of(framework).fused_gelu:
         model = replace(model, act="fused")
-    return replace(model, fused_qkv=True) if framework in table()["views_of_qkv"] and not model.latent else model
+    return replace(model, fused_qkv=True) if traits_of(framework).views_of_qkv and not model.latent else model
 
 
 #: Phases in which the weights may not be there yet.
@@ -171,9 +179,11 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
     they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
     phase = book.word("log.phase") or "unknown"
-    here = role.hosts and shards.whole_weights and phase not in _BEFORE_WEIGHTS
+    whole_on_card = role.hosts and shards.whole_weights and phase not in _BEFORE_WEIGHTS
     half = book.word("train.precision") in ("bf16", "fp16")
-    allocated = book.size("log.allocated") if here and half else None  # where it does not matter nobody looks (budget/remembered.py)
+    allocated = (
+        book.size("log.allocated") if whole_on_card and half else None
+    )  # where it does not matter nobody looks (budget/remembered.py)
     return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from diagnose.budget.model.job_roles import Role
-from diagnose.budget.model.software_table import table
 from diagnose.facts import FactBook
 from diagnose.record import record, replace
+from diagnose.traits import traits_of
 
 Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]
 
@@ -91,7 +91,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         second=_second(book, scheme, ranks),
         offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
         offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
-        hands_on=book.word("train.framework") in table()["deepspeed_direct"],
+        hands_on=traits_of(book.word("train.framework")).deepspeed_direct,
         unknown=("parallel.world",) if ranks is None else open_group,
     )
 
@@ -121,9 +121,9 @@ def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | Non
         return min(mics, ranks), ()
     if ranks is None or scheme not in ("fsdp", "fsdp_grad"):
         return ranks, ()
-    said = book.count("fsdp.shard_degree")
-    if said and said > 0:
-        return min(said, ranks), ()
+    shard_degree = book.count("fsdp.shard_degree")
+    if shard_degree and shard_degree > 0:
+        return min(shard_degree, ranks), ()
     if book.word("fsdp.sharding") != "hybrid_shard":
         return ranks, ()
     nodes = book.count("parallel.nodes")
@@ -153,6 +153,6 @@ def _scheme(book: FactBook, cards: int | None) -> Scheme:
         return "fsdp_grad"
     if stage == 0 and book.word("zero.config"):
         return "zero0"
-    if book.word("train.framework") in table()["main_weights"] and book.word("train.precision") in ("bf16", "fp16", "fp8"):
+    if traits_of(book.word("train.framework")).main_weights and book.word("train.precision") in ("bf16", "fp16", "fp8"):
         return "zero0"
     return "ddp" if (cards or 1) > 1 else "single"

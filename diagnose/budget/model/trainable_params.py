@@ -11,6 +11,7 @@ from diagnose.catalogue import Model
 from diagnose.catalogue.shape import Uneven
 from diagnose.facts import FactBook
 from diagnose.record import record
+from diagnose.traits import traits_of
 
 #: The rank that PEFT, LLaMA-Factory and Axolotl take when none is set.
 DEFAULT_RANK = 8
@@ -78,11 +79,11 @@ def _some_layers(book: FactBook, model: Model | None, params: int | None, method
 def tuning(book: FactBook, params: int | None) -> str | None:
     """Which parameters are trained. Where nobody says: adapters, if the base is quantised or the log counts only a few (under FSDP and
     ZeRO-3 it may count the shard of one rank)."""
-    said, printed = book.word("train.finetuning"), book.count("model.trainable_params")
+    method, printed = book.word("train.finetuning"), book.count("model.trainable_params")
     sharded = book.count("zero.stage") == 3 or (book.word("fsdp.sharding") or "none") != "none"
-    few = not sharded and printed is not None and params is not None and printed < ADAPTERS_AT_MOST * params
+    few_trained = not sharded and printed is not None and params is not None and printed < ADAPTERS_AT_MOST * params
     quantised = book.word("model.quantization") not in (None, "none", "other")
-    return said or ("lora" if few or quantised else None)
+    return method or ("lora" if few_trained or quantised else None)
 
 
 def tower_frozen(book: FactBook, framework: str) -> bool:
@@ -90,7 +91,7 @@ def tower_frozen(book: FactBook, framework: str) -> bool:
     word = (book.word("model.freeze") or "").lower()
     if word in ("none", "disabled", "false"):
         return False
-    return framework in table()["freezes_vision"] or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
+    return traits_of(framework).freezes_vision or any(part in word for part in ("vision", "vit", "tower", "visual", "enabled", "true"))
 
 
 def _adapters(book: FactBook, model: Model | None, params: int | None, printed: int | None) -> Trainable:
@@ -101,7 +102,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     kind, names = book.word("lora.kind") or "lora", wrapped(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
-        apart = book.word("train.framework") in table()["pads_qkv"]
+        apart = traits_of(book.word("train.framework")).pads_qkv
         count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
         count += saved
     unknown = () if rank is not None or small else ("lora.rank",)
@@ -120,23 +121,23 @@ _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
 
 def wrapped(targets: str) -> tuple[str, ...]:
     """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
-    found = _named(targets)
-    return tuple(name for name in _LINEARS if name in found) or _LINEARS
+    names = _named(targets)
+    return tuple(name for name in _LINEARS if name in names) or _LINEARS
 
 
 def _named(targets: str) -> set[str]:
     """The linears of a decoder layer that are named one by one."""
     words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
-    found = {name for name in _LINEARS if {f"{name}_proj", name} & words}
+    linears = {name for name in _LINEARS if {f"{name}_proj", name} & words}
     for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
         if fused in words:
-            found |= set(parts)
+            linears |= set(parts)
     for plain, name in (("query", "q"), ("key", "k"), ("value", "v"), ("fc1", "up"), ("fc2", "down")):  # BERT and its kin; BART, Whisper
         if plain in words:
-            found.add(name)
+            linears.add(name)
     if "gate_up_proj" in words:
-        found |= {"gate", "up"}
-    return found
+        linears |= {"gate", "up"}
+    return linears
 
 
 def every_linear(targets: str) -> bool:
@@ -153,20 +154,20 @@ def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *,
     tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: linears that are one matrix have an adapter
     for each of their parts all the same."""
     names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
-    found = [each for each in _linears(model) if each[0] in names]
-    made = [(wide, out, count) for _, wide, out, count in (found if apart else _in_one(model, found))]
-    beside = {"dora": sum(out * count for _, out, count in made), "adalora": rank * sum(count for _, _, count in made)}
-    return rank * sum((wide + out) * count for wide, out, count in made) + beside.get(kind, 0)
+    wrapped_linears = [linear for linear in _linears(model) if linear[0] in names]
+    shapes = [(wide, out, count) for _, wide, out, count in (wrapped_linears if apart else _in_one(model, wrapped_linears))]
+    beside = {"dora": sum(out * count for _, out, count in shapes), "adalora": rank * sum(count for _, _, count in shapes)}
+    return rank * sum((wide + out) * count for wide, out, count in shapes) + beside.get(kind, 0)
 
 
-def _in_one(model: Model, found: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
+def _in_one(model: Model, linears: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
     """The linears as the model has them: those that are one matrix in its family are one, where all of them are there."""
     for parts, families in ((("q", "k", "v"), "qkv"), (("gate", "up"), "gate_up")):
-        within = [each for each in found if each[0] in parts]
+        within = [linear for linear in linears if linear[0] in parts]
         if model.family in table()["in_one"][families] and len(within) == len(parts):
             whole = (families, within[0][1], sum(out for _, _, out, _ in within), within[0][3])
-            found = [whole, *(each for each in found if each[0] not in parts)]
-    return found
+            linears = [whole, *(linear for linear in linears if linear[0] not in parts)]
+    return linears
 
 
 def prompt_params(model: Model, method: str) -> int:

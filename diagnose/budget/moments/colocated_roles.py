@@ -23,18 +23,18 @@ def kept(book: FactBook, role: Role, ledger: Ledger) -> list[Term]:
     job = setup(book, role)
     if role.name == "engine":
         return [_context(book, role), *_share(book, ledger)]
-    held = in_process_roles.staying(job, in_process_roles.own(job, moments=True)) if role.trained else training_states.weights(job)
-    waits = [each for each in in_process_roles.of_role(role, held) if each.size.high]
-    there = total([each.size for each in waits])
-    most = max((moment.total.high for moment in ledger.moments), default=0)
-    pool = term("role_pool", "overhead", "0", {}, high=str(max(0, most - there.high)), source=POOL)
+    resident = in_process_roles.staying(job, in_process_roles.own(job, moments=True)) if role.trained else training_states.weights(job)
+    waits = [waiting_term for waiting_term in in_process_roles.of_role(role, resident) if waiting_term.size.high]
+    waiting = total([waiting_term.size for waiting_term in waits])
+    peak = max((moment.total.high for moment in ledger.moments), default=0)
+    pool = term("role_pool", "overhead", "0", {}, high=str(max(0, peak - waiting.high)), source=POOL)
     return [_context(book, role), *waits, _named(role, pool)]
 
 
 def _context(book: FactBook, role: Role) -> Term:
     size = non_torch.context(book) + non_torch.modules()
-    made = term("role_context", "overhead", str(size.bytes), {}, low=str(size.low), high=str(size.high), source=CONTEXT)
-    return _named(role, made)
+    context_term = term("role_context", "overhead", str(size.bytes), {}, low=str(size.low), high=str(size.high), source=CONTEXT)
+    return _named(role, context_term)
 
 
 def _share(book: FactBook, ledger: Ledger) -> list[Term]:
@@ -44,11 +44,11 @@ def _share(book: FactBook, ledger: Ledger) -> list[Term]:
         return []
     if not book.switch("rollout.sleep"):
         return [term("engine", "rollout_engine", "u*C", {"u": share, "C": whole.bytes}, source="vLLM gpu_memory_utilization")]
-    left = extra_models.residue()
-    bounds = {"low": str(left.low), "high": str(left.high)}
-    return [term("engine_residue", "rollout_engine", str(left.bytes), {}, source="measured after sleep level 1", **bounds)]
+    residue_size = extra_models.residue()
+    bounds = {"low": str(residue_size.low), "high": str(residue_size.high)}
+    return [term("engine_residue", "rollout_engine", str(residue_size.bytes), {}, source="measured after sleep level 1", **bounds)]
 
 
-def _named(role: Role, made: Term) -> Term:
-    name = phrase("ledger.of_role", role=phrase(f"ledger.role_{'actor' if role.policy else role.name}"), name=made.name)
-    return replace(made, key=f"{role.name}_{made.key}", name=name)
+def _named(role: Role, role_term: Term) -> Term:
+    name = phrase("ledger.of_role", role=phrase(f"ledger.role_{'actor' if role.policy else role.name}"), name=role_term.name)
+    return replace(role_term, key=f"{role.name}_{role_term.key}", name=name)

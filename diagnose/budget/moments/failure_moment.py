@@ -74,17 +74,17 @@ def filled(book: FactBook) -> Size | None:
 
 def usable(book: FactBook) -> Size | None:
     """What torch could have had on this card at the failure, a cap of the process included; None where the message does not say."""
-    free, held = book.size("log.free"), book.size("log.allocated")
+    free, allocated = book.size("log.free"), book.size("log.allocated")
     total_held = book.size("log.reserved_total")
     idle = book.size("log.reserved_unallocated")
     if free is None:
         return None
-    reserved = held + idle if held is not None and idle is not None else total_held
+    reserved = allocated + idle if allocated is not None and idle is not None else total_held
     if reserved is None:
         return None
     asleep = book.size("log.asleep")
-    room, most = replace(free + reserved, text="") if asleep is None else not_negative(free + reserved - asleep), cap(book)
-    return most if most is not None and most.bytes < room.bytes else room
+    room, cap_size = replace(free + reserved, text="") if asleep is None else not_negative(free + reserved - asleep), cap(book)
+    return cap_size if cap_size is not None and cap_size.bytes < room.bytes else room
 
 
 def cap(book: FactBook) -> Size | None:
@@ -95,8 +95,8 @@ def cap(book: FactBook) -> Size | None:
 
 def before_loss_block(job: Setup) -> list[Term]:
     """The logits that are alive when the block that failed is asked for; none are once a change asks for a fused loss."""
-    asked = job.book.fact("train.loss_kernel")
-    if asked is not None and asked.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused(job):
+    kernel_fact = job.book.fact("train.loss_kernel")
+    if kernel_fact is not None and kernel_fact.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused(job):
         return logits.at_call(job)
     blocks = [block for block in logits.of(job, job.loss.call) if block.bytes]
     failed = _failed_block(job, blocks)
@@ -119,7 +119,7 @@ def _failed_block(job: Setup, blocks: list[Block]) -> int:
     return alike[0] if alike else max(0, len(blocks) - 1)
 
 
-def partial_forward(job: Setup, static: list[Term], seen: Size) -> list[Term] | None:
+def partial_forward(job: Setup, static: list[Term], allocated: Size) -> list[Term] | None:
     """The layers done and the layer in hand, so that the sum comes as near to what was allocated as whole layers allow.
 
     None where the whole forward fits under the observed figure, or where layers keep next to nothing (checkpointing): then only
@@ -133,11 +133,11 @@ def partial_forward(job: Setup, static: list[Term], seen: Size) -> list[Term] | 
     flight = [job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED), *_in_hand(job)]
     whole = int(job.values["L"])  # type: ignore[arg-type]
     dense = min(int(job.values.get("L_d", 0)), whole)  # type: ignore[arg-type]
-    done = _layers_done(job, dense, whole, seen.bytes - total([term.size for term in (*static, *flight)]).bytes)
+    done = _layers_done(job, dense, whole, allocated.bytes - total([term.size for term in (*static, *flight)]).bytes)
     if done == whole:
         return None
-    kept = activations.layers(job, dense=str(min(dense, done)), count=str(done)) if done else []
-    return [*kept, *flight]
+    done_layers = activations.layers(job, dense=str(min(dense, done)), count=str(done)) if done else []
+    return [*done_layers, *flight]
 
 
 def _layers_done(job: Setup, dense: int, whole: int, room: int) -> int:
@@ -148,23 +148,23 @@ def _layers_done(job: Setup, dense: int, whole: int, room: int) -> int:
 
     first = size(dense)
     if dense and room < first:
-        one = first / dense
-        return max(0, min(dense, int(room / one + OVERSHOOT)))
-    one = size(dense + 1) - first if whole > dense else 1
-    return max(0, min(whole, dense + int((room - first) / one + OVERSHOOT)))
+        dense_layer = first / dense
+        return max(0, min(dense, int(room / dense_layer + OVERSHOOT)))
+    dense_layer = size(dense + 1) - first if whole > dense else 1
+    return max(0, min(whole, dense + int((room - first) / dense_layer + OVERSHOOT)))
 
 
 def _in_hand(job: Setup) -> list[Term]:
     """The layer that was being computed: up to the scores where attention failed, else up to the product of its MLP."""
-    made = activations.layer(job)
+    decoder = activations.layer(job)
     if job.book.word("log.phase") == "attention":
         terms = [job.term("layer_before_attention", "activations", f"({_before_attention(job)})*T", low="0", source=activations.SAVED)]
         if job.attention == "eager" and job.knows("B", "a", "s"):
             terms.append(job.term("scores_in_hand", "attention_scores", "2*2*B*a*s*s", low="0", source=activations.SAVED))
         return terms
-    parts = made.sparse or made.dense
-    less = "" if made.sparse else " - 3*f" if job.trainable.lora and job.trainable.dropout and job.trainable.inputs[2] else " - 2*f"
-    return [job.term("layer_in_hand", "activations", f"({parts}{less})*T", low="0", source=activations.SAVED)]
+    parts = decoder.sparse or decoder.dense
+    unsaved = "" if decoder.sparse else " - 3*f" if job.trainable.lora and job.trainable.dropout and job.trainable.inputs[2] else " - 2*f"
+    return [job.term("layer_in_hand", "activations", f"({parts}{unsaved})*T", low="0", source=activations.SAVED)]
 
 
 def _before_attention(job: Setup) -> str:

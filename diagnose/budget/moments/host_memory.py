@@ -22,9 +22,9 @@ def host(job: Setup) -> Host:
         return Host()
     values = _of_node(job)
     stays = tuple(_kept(job, values))
-    made = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
+    peaks = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
     return Host(
-        stays, tuple(moment for moment in made if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
+        stays, tuple(moment for moment in peaks if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
     )
 
 
@@ -32,43 +32,48 @@ def _of_node(job: Setup) -> dict[str, Number]:
     """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
     many nodes there are, one has no more than eight cards."""
     nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
-    here = max(1, job.sharding.cards // nodes)
-    return {**job.values, "nodes": nodes, "n_r": here, "n_e": max(1, here // max(1, job.book.count("rollout.tensor_parallel") or 1))}
+    ranks_of_node = max(1, job.sharding.cards // nodes)
+    return {
+        **job.values,
+        "nodes": nodes,
+        "n_r": ranks_of_node,
+        "n_e": max(1, ranks_of_node // max(1, job.book.count("rollout.tensor_parallel") or 1)),
+    }
 
 
 def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
     """From the first step to the last."""
     per = "/nodes" if values["nodes"] != 1 else ""
-    made: list[Term] = []
+    terms: list[Term] = []
     if job.role.offloaded:
-        made.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
+        terms.append(term("host_parameters", "weights", f"2*P{per}", values, source=ZERO))
     elif job.sharding.offload_param and job.book.word("zero.offload_param") == "nvme":
-        buffers = f"{table()['deepspeed']['parameter_buffers']}*2*n_r"
+        buffers = f"{table()['zero_defaults']['parameter_buffers']}*2*n_r"
         source = "DeepSpeed zero/offload_config.py: buffer_count, buffer_size"
-        made.append(term("host_parameter_swap", "weights", buffers, values, source=source))
+        terms.append(term("host_parameter_swap", "weights", buffers, values, source=source))
     elif job.sharding.offload_param:
-        made.append(host_offload.parameters(job, values, per))
+        terms.append(host_offload.parameters(job, values, per))
     if job.role.trained and job.sharding.offload_optimizer and job.knows("Pt"):
-        made += host_offload.states(job, values, per)
-    made += _between_phases(job, values, per) if job.role.trained else []
+        terms += host_offload.states(job, values, per)
+    terms += _between_phases(job, values, per) if job.role.trained else []
     if job.reference == "offload" and job.stage not in table()["rollouts"]:  # there it is a role of its own
-        made.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
+        terms.append(term("host_reference", "extra_models", f"2*P{per}", values, source=ZERO))
     if job.checkpointing == "offload" and job.role.trained and job.knows("h", "L", "T"):
         symbols = "2*h*L*T*n_r"
         source = "pinned hidden states"
-        made.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{host_offload.ROUNDED}*{symbols}"))
-    return [*made, *_asleep(job, values), *_object_store(job, values)]
+        terms.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{host_offload.ROUNDED}*{symbols}"))
+    return [*terms, *_asleep(job, values), *_object_store(job, values)]
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """What leaves the cards while an engine generates, unless it lives on the host anyway."""
     away = training_states.away(job)
-    made: list[Term] = []
+    terms: list[Term] = []
     if "weights" in away and not job.sharding.offload_param:
-        made.append(term("host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values, source=ZERO))
+        terms.append(term("host_parameters", "weights", f"{letter(job.precision.weight, 'w')}*P{per}", values, source=ZERO))
     if "optimizer_states" in away and not job.sharding.offload_optimizer and job.knows("Pt"):
-        made.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
-    return made
+        terms.append(term("host_states", "optimizer_states", f"{12 if job.precision.master else 8}*Pt{per}", values, source=ZERO))
+    return terms
 
 
 def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
@@ -87,7 +92,7 @@ def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
 def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
     """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
     ram = job.book.size("host.ram")
-    if ram is None or job.framework not in table()["on_ray"] or not job.role.policy:
+    if ram is None or not job.traits.on_ray or not job.role.policy:
         return []
     return [
         term(
@@ -103,10 +108,10 @@ def _loading(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> 
     sharded = job.book.switch("zero.init") if job.sharding.scheme == "zero3" else job.book.switch("fsdp.cpu_efficient_loading")
     if sharded:
         return None
-    each = _read_width(job)
-    symbols = f"{each}*P*n_r" if sharded is False else f"{each}*P"
-    made = term("host_loading", "weights", symbols, values, source="from_pretrained on every rank", high=f"{each}*P*n_r")
-    return Moment("load", (*stays, made))
+    width = _read_width(job)
+    symbols = f"{width}*P*n_r" if sharded is False else f"{width}*P"
+    load_term = term("host_loading", "weights", symbols, values, source="from_pretrained on every rank", high=f"{width}*P*n_r")
+    return Moment("load", (*stays, load_term))
 
 
 def _read_width(job: Setup) -> str:
@@ -117,29 +122,29 @@ def _read_width(job: Setup) -> str:
 def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
     """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
     they add up until the evaluation ends, and nobody says how long it is."""
-    asked = other_passes.evaluating(job)
-    if asked is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
+    evaluation = other_passes.evaluating(job)
+    if evaluation is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
         return None
-    letters = {**asked.values, "n_r": values["n_r"], **other_passes.evaluators(asked)}
-    kept, whole = other_passes.predictions(asked), f"{other_passes.kept_predictions(asked)}*n_r"
-    if not kept:
+    letters = {**evaluation.values, "n_r": values["n_r"], **other_passes.evaluators(evaluation)}
+    predictions, whole = other_passes.predictions(evaluation), f"{other_passes.kept_predictions(evaluation)}*n_r"
+    if not predictions:
         return None
-    sure = kept[0].size.bytes > 0  # whether there is a metric function
+    sure = predictions[0].size.bytes > 0  # whether there is a metric function
     symbols, high = (whole, "") if sure else (f"0*({whole})", whole)
-    return Moment("eval", (*stays, term("host_predictions", "logits", symbols, letters, source=kept[0].source, high=high)))
+    return Moment("eval", (*stays, term("host_predictions", "logits", symbols, letters, source=predictions[0].source, high=high)))
 
 
 def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
     """A whole copy on the rank that writes it, or every rank's own shards, the optimizer's with them."""
-    if job.framework in table()["saves_shards_through_host"] and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
+    if job.traits.saves_shards_through_host and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
         per = "/nodes" if values["nodes"] != 1 else ""
         symbols = f"({letter(job.precision.weight, 'w')}*P + 8*Pt){per}"
         source = "sharded state dict with offload_to_cpu, moments included"
         return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source=source)))
     if job.sharding.whole_weights or not job.role.trained or job.book.switch("save.gather_full") is False:
         return None
-    each = letter(job.precision.weight, "w") if not isinstance(job.precision.weight, Span) else "2"
-    symbols = f"{each}*Pt" if job.trainable.lora else f"{each}*P"
+    width = letter(job.precision.weight, "w") if not isinstance(job.precision.weight, Span) else "2"
+    symbols = f"{width}*Pt" if job.trainable.lora else f"{width}*P"
     low = "0" if job.book.switch("save.gather_full") is None else ""
     if "Pt" in symbols and not job.knows("Pt"):
         return None

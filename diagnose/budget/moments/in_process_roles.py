@@ -12,7 +12,6 @@ from functools import lru_cache
 from diagnose.budget.model.job_roles import Role, roles
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import activations, comm_buffers, extra_models, training_states
 from diagnose.phrases import Text, phrase
 from diagnose.record import replace
@@ -33,19 +32,19 @@ def own(job: Setup, *, moments: bool) -> list[Term]:
     ]
 
 
-def staying(job: Setup, held: list[Term]) -> list[Term]:
+def staying(job: Setup, resident: list[Term]) -> list[Term]:
     """What is left of a trained role's states while other roles work: some of them may leave the card for that time."""
-    return [term for term in between_steps(job, held) if term.group not in training_states.away(job)]
+    return [term for term in between_steps(job, resident) if term.group not in training_states.away(job)]
 
 
 #: Gradients that zero_grad frees after the optimizer step; those of ZeRO-3 and Megatron lie in buffers that stay.
 FREED = ("gradients", "gradients_sharded", "gradients_whole")
 
 
-def between_steps(job: Setup, held: list[Term]) -> list[Term]:
+def between_steps(job: Setup, resident: list[Term]) -> list[Term]:
     """What lies on the card after an optimizer step, when others work, and when evaluation and saving happen."""
-    stay = job.framework in table()["main_weights"]
-    return [term for term in held if stay or term.key not in FREED]
+    stay = job.traits.main_weights
+    return [term for term in resident if stay or term.key not in FREED]
 
 
 def beside(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
@@ -54,41 +53,41 @@ def beside(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
     if host is None:
         return []
     others = {role.name: role for role in _cast(job) if role.name != job.role.name}
-    made = [] if host is job else _resting(host, moments=moments)
+    terms = [] if host is job else _resting(host, moments=moments)
     if "critic" in others:
-        made += _resting(_as(job, others["critic"]), moments=moments)
+        terms += _resting(_as(job, others["critic"]), moments=moments)
     if job.role.name != "reference":
-        made += extra_models.reference(host)
+        terms += extra_models.reference(host)
     if "reward" in others:
-        made += extra_models.reward(host, others["reward"])
-    made += extra_models.teacher(host)
-    return [*made, *(extra_models.engine(host, awake=engine) if job.role.name != "engine" else [])]
+        terms += extra_models.reward(host, others["reward"])
+    terms += extra_models.teacher(host)
+    return [*terms, *(extra_models.engine(host, awake=engine) if job.role.name != "engine" else [])]
 
 
 def joined(job: Setup) -> list[Term]:
     """The activations of the other role that learns in the same pass, until its own backward begins."""
-    other = _partner(job)
-    if other is None:
+    partner = _partner(job)
+    if partner is None:
         return []
-    return of_role(other.role, [*activations.stored(other), *activations.stem(other)])
+    return of_role(partner.role, [*activations.stored(partner), *activations.stem(partner)])
 
 
 def joined_gradients(job: Setup) -> list[Term]:
     """All gradients of the role whose backward comes first, while that of the critic runs."""
-    other = _partner(job)
-    if other is None or job.role.hosts or comm_buffers.whole_gradients(other) or training_states.gradients(other, resident=True):
+    partner = _partner(job)
+    if partner is None or job.role.hosts or comm_buffers.whole_gradients(partner) or training_states.gradients(partner, resident=True):
         return []
-    return of_role(other.role, training_states.gradients(other, resident=False))
+    return of_role(partner.role, training_states.gradients(partner, resident=False))
 
 
 def joined_step(job: Setup) -> list[Term]:
     """Gradients and temporaries of the other role that takes the same optimizer step."""
-    other = _partner(job)
-    if other is None:
+    partner = _partner(job)
+    if partner is None:
         return []
-    there = {term.key for term in own(other, moments=True)}
-    grown = [term for term in training_states.gradients(other, resident=False) if term.key not in there]
-    return of_role(other.role, [*grown, *training_states.step_transient(other)])
+    own_keys = {term.key for term in own(partner, moments=True)}
+    grown = [term for term in training_states.gradients(partner, resident=False) if term.key not in own_keys]
+    return of_role(partner.role, [*grown, *training_states.step_transient(partner)])
 
 
 def of_role(role: Role, terms: list[Term]) -> list[Term]:
@@ -139,5 +138,5 @@ def _partner(job: Setup) -> Setup | None:
 
 def _resting(job: Setup, *, moments: bool) -> list[Term]:
     """A trained role that waits for its turn, or learns in the same pass."""
-    held = own(job, moments=moments)
-    return of_role(job.role, [term for term in (held if job.role.joint else staying(job, held)) if term.size.high])
+    resident = own(job, moments=moments)
+    return of_role(job.role, [term for term in (resident if job.role.joint else staying(job, resident)) if term.size.high])

@@ -14,27 +14,29 @@ from diagnose.record import replace
 ORDER = ("actor", "reference", "critic", "reward", "engine")
 
 
-def laid_out(book: FactBook, cast: Sequence[Role], found: tuple[Ledger, ...], sharing: Sequence[Sequence[str]]) -> tuple[Ledger, ...]:
+def laid_out(
+    book: FactBook, cast: Sequence[Role], role_ledgers: tuple[Ledger, ...], sharing: Sequence[Sequence[str]]
+) -> tuple[Ledger, ...]:
     """The ledgers with the node of each role. Roles in processes of their own fill one node after the other, each with its cards, as
     Ray packs them; those that share cards (`sharing`) or processes lie together."""
     if book.count("parallel.nodes") == 1 or len(cast) < 2 or not all(role.apart for role in cast):
-        return found
-    cards = {role.name: ledger.gpus for role, ledger in zip(cast, found, strict=True)}
+        return role_ledgers
+    cards = {role.name: ledger.gpus for role, ledger in zip(cast, role_ledgers, strict=True)}
     starts: dict[str, int] = {}
     used = 0  # cards, those that were left over on a node among them
     for name in sorted(cards, key=ORDER.index):
-        beside = [starts[other] for names in sharing if name in names for other in names if other in starts]
+        beside = [starts[partner] for names in sharing if name in names for partner in names if partner in starts]
         if not beside:
-            left = -used % CARDS_OF_A_NODE
-            used += left if cards[name] > left else 0
+            free_cards = -used % CARDS_OF_A_NODE
+            used += free_cards if cards[name] > free_cards else 0
         starts[name] = beside[0] if beside else used // CARDS_OF_A_NODE
         used += 0 if beside else cards[name]
-    return tuple(replace(ledger, host=replace(ledger.host, node=starts[ledger.role])) for ledger in found)
+    return tuple(replace(ledger, host=replace(ledger.host, node=starts[ledger.role])) for ledger in role_ledgers)
 
 
 def fullest(ledgers: Sequence[Ledger]) -> tuple[Term, ...]:
     """What stays in the host memory of the node that keeps most, from the first step to the last."""
-    kept: dict[int, tuple[Term, ...]] = {}
+    terms_of_node: dict[int, tuple[Term, ...]] = {}
     for ledger in ledgers:
-        kept[ledger.host.node] = (*kept.get(ledger.host.node, ()), *ledger.host.terms)
-    return max(kept.values(), key=lambda terms: total([term.size for term in terms]).bytes, default=())
+        terms_of_node[ledger.host.node] = (*terms_of_node.get(ledger.host.node, ()), *ledger.host.terms)
+    return max(terms_of_node.values(), key=lambda terms: total([term.size for term in terms]).bytes, default=())

@@ -35,30 +35,29 @@ def loading(job: Setup) -> list[Term]:
     quantised base is quantised tensor by tensor."""
     if job.book.switch("script.cuda_before_shard") and not job.sharding.whole_weights and job.knows("P"):
         return [job.term("weights_before_shard", "weights", "2*P", source="model.to(cuda) before the engine exists")]
-    held = [*training_states.weights(job), *training_states.adapters(job), *extra_models.reference(job), *extra_models.teacher(job)]
+    resident = [*training_states.weights(job), *training_states.adapters(job), *extra_models.reference(job), *extra_models.teacher(job)]
     if job.sharding.scheme in ("fsdp", "fsdp_grad") and job.knows("P_layer", "V", "h"):
-        each = training_states.letter(job.precision.weight, "w")
-        held.append(
-            job.term("load_unit", "weights", f"{each}*max(P_layer, V*h)", source="torch FSDP: one unit at a time is moved and sharded")
+        width = training_states.letter(job.precision.weight, "w")
+        resident.append(
+            job.term("load_unit", "weights", f"{width}*max(P_layer, V*h)", source="torch FSDP: one unit at a time is moved and sharded")
         )
-    elif any(term.key == "weights_quantized" for term in held) and job.knows("h", "f"):
-        held.append(job.term("load_tensor", "weights", "2*h*f", source="the tensor that is being quantised"))
-    return held
+    elif any(term.key == "weights_quantized" for term in resident) and job.knows("h", "f"):
+        resident.append(job.term("load_tensor", "weights", "2*h*f", source="the tensor that is being quantised"))
+    return resident
 
 
-def weight_sync(job: Setup, held: list[Term]) -> list[Moment]:
+def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
     """Weights on their way to the engine: an adapter is merged into the whole model, full weights go one by one, or in buckets."""
     if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
         return []
-    rule = table()["weight_sync"]
     if job.trainable.lora:
-        made = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
+        whole_copy = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
     else:
-        high = f"2*V*h + {rule['bucket'][job.framework]}" if job.framework in rule["bucket"] else ""
-        if not high and job.sharding.scheme == "fsdp" and job.framework not in rule["one_by_one"]:
+        high = f"2*V*h + {job.traits.sync_bucket}" if job.traits.sync_bucket else ""
+        if not high and job.sharding.scheme == "fsdp" and not job.traits.syncs_one_by_one:
             high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
-        made = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
-    return [Moment("weight_sync", (*in_process_roles.staying(job, held), made))]
+        whole_copy = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
+    return [Moment("weight_sync", (*in_process_roles.staying(job, resident), whole_copy))]
 
 
 def evaluating(job: Setup) -> Setup | None:
@@ -66,21 +65,23 @@ def evaluating(job: Setup) -> Setup | None:
     rows, length = job.book.count("eval.batch_size"), job.values.get("s")
     if rows is None or not isinstance(length, int):
         return None
-    both = 2 * rows if job.stage in table()["pairs"] else rows
-    return replace(job, values={**job.values, "b": rows, "B": both, "T": -(-both * length // job.sharding.context)})
+    all_rows = 2 * rows if job.stage in table()["pairs"] else rows
+    return replace(job, values={**job.values, "b": rows, "B": all_rows, "T": -(-all_rows * length // job.sharding.context)})
 
 
 def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
     """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has none
     (trl experimental/ppo/ppo_trainer.py generate_completions)."""
-    asked = evaluating(job) if job.role.policy else None
-    if asked is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
+    eval_job = evaluating(job) if job.role.policy else None
+    if eval_job is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
         return []
-    scored = [*live, *evaluation_pass(asked)]
-    made = generation(asked)
-    if made and job.framework in table()["generates_without_loss"]:
-        return [Moment("eval", (*live, *made))]
-    return [Moment("eval", tuple(max([scored, [*live, *made]], key=lambda terms: total([term.size for term in terms]).bytes)))]
+    scored = [*live, *evaluation_pass(eval_job)]
+    generation_moments = generation(eval_job)
+    if generation_moments and job.traits.generates_without_loss:
+        return [Moment("eval", (*live, *generation_moments))]
+    return [
+        Moment("eval", tuple(max([scored, [*live, *generation_moments]], key=lambda terms: total([term.size for term in terms]).bytes)))
+    ]
 
 
 def evaluation_pass(job: Setup) -> list[Term]:
@@ -96,8 +97,8 @@ def generation(job: Setup) -> list[Term]:
 def generates(job: Setup) -> bool:
     """Whether evaluation, or a job that does not train, generates."""
     book = job.book
-    shown = book.word("log.doing") == "generate_in_evaluation" or (job.role.predicts and book.word("log.phase") == "generation")
-    return shown or bool(book.switch("eval.generates"))
+    logged = book.word("log.doing") == "generate_in_evaluation" or (job.role.predicts and book.word("log.phase") == "generation")
+    return logged or bool(book.switch("eval.generates"))
 
 
 def generated(job: Setup) -> list[Term]:
@@ -111,12 +112,7 @@ def predictions(job: Setup) -> list[Term]:
     Where that has no limit they are those of one step and grow with every further one; how many there are is not known. Every rank
     gathers those of all."""
     book = job.book
-    if (
-        book.switch("eval.loss_only")
-        or not job.knows("T", "V")
-        or job.framework not in table()["collects_predictions"]
-        or job.role.headless
-    ):
+    if book.switch("eval.loss_only") or not job.knows("T", "V") or not job.traits.collects_predictions or job.role.headless:
         return []
     key = "eval_kept" if book.count("eval.accumulation_steps") else "eval_kept_per_step"
     symbols, values = kept_predictions(job), {**job.values, **evaluators(job)}
@@ -129,8 +125,8 @@ def predictions(job: Setup) -> list[Term]:
 def kept_predictions(job: Setup) -> str:
     """The formula of the logits that every rank collects, those of all ranks."""
     steps = job.book.count("eval.accumulation_steps")
-    each = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
-    return f"{f'{steps}*' if steps else ''}{each}*T*V{'*n_d' if evaluators(job) else ''}"
+    width = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
+    return f"{f'{steps}*' if steps else ''}{width}*T*V{'*n_d' if evaluators(job) else ''}"
 
 
 def evaluators(job: Setup) -> dict[str, Number]:
@@ -156,29 +152,29 @@ def failed(job: Setup) -> Setup:
 def scored(job: Setup, live: list[Term]) -> list[Moment]:
     """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
     A run that failed in training had passed it."""
-    asked = scoring(job) if failure_moment.scores(job.book) else None
-    if asked is None or job.role.headless or not job.knows("P", "V", "h"):
+    scoring_job = scoring(job) if failure_moment.scores(job.book) else None
+    if scoring_job is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
-    there = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]
-    return [Moment("logprob", (*there, *activations.stem(asked), *logits.at_call(asked)))]
+    staying = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]
+    return [Moment("logprob", (*staying, *activations.stem(scoring_job), *logits.at_call(scoring_job)))]
 
 
-def saving(job: Setup, held: list[Term]) -> list[Moment]:
+def saving(job: Setup, resident: list[Term]) -> list[Moment]:
     """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host
     memory on its way, everything for one that does not. Which one it is only a failure there tells."""
     if job.book.word("log.doing") == "merge_adapter" and job.trainable.lora and job.knows("h", "f"):
-        return [Moment("save", (*held, *merging(job)))]
+        return [Moment("save", (*resident, *merging(job)))]
     full = job.book.switch("save.gather_full")
     if job.sharding.whole_weights or not job.knows("P", "V", "h", "P_layer") or full is False:
         return []
-    each = training_states.letter(job.precision.weight, "w")
+    width = training_states.letter(job.precision.weight, "w")
     if job.sharding.scheme == "fsdp" and full:
-        unit = f"{each}*max(P_layer, V*h)"
+        unit = f"{width}*max(P_layer, V*h)"
         if job.book.word("log.phase") != "checkpoint_save":
-            return [Moment("save", (*held, job.term("save_gather", "comm_buffers", unit, source="torch FSDP full state dict")))]
-        whole = job.term("save_whole", "comm_buffers", f"{each}*P", low=f"{each}*P_layer", source="torch FSDP full state dict")
-        return [Moment("save", (*held, whole))]
-    return [Moment("save", (*held, job.term("save_gather", "comm_buffers", "2*V*h", source="parameters gathered one by one")))]
+            return [Moment("save", (*resident, job.term("save_gather", "comm_buffers", unit, source="torch FSDP full state dict")))]
+        whole = job.term("save_whole", "comm_buffers", f"{width}*P", low=f"{width}*P_layer", source="torch FSDP full state dict")
+        return [Moment("save", (*resident, whole))]
+    return [Moment("save", (*resident, job.term("save_gather", "comm_buffers", "2*V*h", source="parameters gathered one by one")))]
 
 
 def merging(job: Setup) -> list[Term]:

@@ -17,9 +17,11 @@ from diagnose.units import Size
 
 def spanned(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
     """The moments of a job, as wide as the precisions it may have make them; the figures are those of the job itself."""
-    found = draw(job)
-    others = [draw(each) for each in _readings(job)]
-    return [_widened(moment, [each for other in others for each in other if each.name == moment.name]) for moment in found]
+    likely = draw(job)
+    others = [draw(reading) for reading in _readings(job)]
+    return [
+        _widened(moment, [reading for alternative in others for reading in alternative if reading.name == moment.name]) for moment in likely
+    ]
 
 
 def _readings(job: Setup) -> list[Setup]:
@@ -27,15 +29,15 @@ def _readings(job: Setup) -> list[Setup]:
     if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):
         return []
     computed, loaded = job.book.word("train.precision"), job.book.word("train.load_dtype")
-    made = []
+    readings = []
     for compute in (computed,) if computed else ("bf16", "fp32"):
         settled = loaded or compute == "fp32" or job.sharding.zero  # DeepSpeed loads in the precision that it computes in
         for load in (loaded,) if settled else ("bf16", "fp32"):
             changes = {"train.precision": compute, "train.load_dtype": load}
-            each = setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role)
-            each.cast.extend(job.cast)  # who is there is no matter of precision
-            made.append(each)
-    return made
+            reading = setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role)
+            reading.cast.extend(job.cast)  # who is there is no matter of precision
+            readings.append(reading)
+    return readings
 
 
 def _widened(moment: Moment, others: list[Moment]) -> Moment:
@@ -43,13 +45,22 @@ def _widened(moment: Moment, others: list[Moment]) -> Moment:
     of them have do not reach that far."""
     if not others:
         return moment
-    least, most = min([each.total.low for each in others]), max([each.total.high for each in others])
-    held = [_by_key(other) for other in others]
-    terms = [_reaching(term, [each[term.key].size for each in held if term.key in each]) for term in moment.terms]
-    if total([term.size for term in terms]).low > least:
-        terms = [_sized(term, 0, term.size.high) if not all(term.key in each for each in held) else term for term in terms]
-    if total([term.size for term in terms]).high < most:
-        own, fullest = _by_key(moment), max(others, key=lambda other: other.total.high)
+    lowest, highest = (
+        min([moment_reading.total.low for moment_reading in others]),
+        max([moment_reading.total.high for moment_reading in others]),
+    )
+    terms_by_key = [_by_key(alternative) for alternative in others]
+    terms = [
+        _reaching(term, [moment_reading[term.key].size for moment_reading in terms_by_key if term.key in moment_reading])
+        for term in moment.terms
+    ]
+    if total([term.size for term in terms]).low > lowest:
+        terms = [
+            _sized(term, 0, term.size.high) if not all(term.key in moment_reading for moment_reading in terms_by_key) else term
+            for term in terms
+        ]
+    if total([term.size for term in terms]).high < highest:
+        own, fullest = _by_key(moment), max(others, key=lambda alternative: alternative.total.high)
         terms += [_open(term) for term in fullest.terms if term.key not in own]
     return replace(moment, terms=tuple(terms))
 
@@ -59,10 +70,10 @@ def _by_key(moment: Moment) -> dict[str, Term]:
     return {term.key: term for term in reversed(moment.terms)}
 
 
-def _reaching(term: Term, like: list[Size]) -> Term:
+def _reaching(term: Term, readings: list[Size]) -> Term:
     """A term with the ends of all that stand in its place."""
     size = term.size
-    return _sized(term, min([size.low, *[each.low for each in like]]), max([size.high, *[each.high for each in like]]))
+    return _sized(term, min([size.low, *[reading.low for reading in readings]]), max([size.high, *[reading.high for reading in readings]]))
 
 
 def _sized(term: Term, low: int, high: int) -> Term:

@@ -42,9 +42,9 @@ class Memory(Generic[T]):
             self.forget()
         self._count += 1
         node = self._roots.setdefault(cast, _Node())
-        for question, said in readings:
+        for question, answer in readings:
             node.question = question
-            node = node.next.setdefault(said, _Node())
+            node = node.next.setdefault(answer, _Node())
         node.result = result
         return result
 
@@ -98,8 +98,8 @@ class _Watched(FactBook):
 
     def fact(self, name: str) -> Fact | None:
         self._note("fact", name)
-        held = self._book.fact(name)
-        return None if held is None else _bare(held)
+        fact = self._book.fact(name)
+        return None if fact is None else _bare(fact)
 
     def all(self, name: str) -> list[Fact]:
         self._note("all", name)
@@ -130,10 +130,10 @@ class _Changed(FactBook):
         self._seen = dict(values)
 
     def value(self, name: str) -> Value:
-        seen = self._seen
-        if name not in seen:
-            seen[name] = self._book.value(name)
-        return seen[name]
+        values_read = self._seen
+        if name not in values_read:
+            values_read[name] = self._book.value(name)
+        return values_read[name]
 
     def fact(self, name: str) -> Fact | None:
         return Fact(name, self._values[name], "given", NOWHERE) if name in self._values else self._book.fact(name)

@@ -20,9 +20,11 @@ from diagnose.units import Size
 def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
-    drawn = _DRAWN.of(book, cast)
-    found = tuple(_ledger(book, cast, index, each) for index, each in enumerate(drawn))
-    return _beside(book, cast, node_placement.laid_out(book, cast, found, [names for fact, names in SHARING.items() if book.switch(fact)]))
+    drafts = _DRAWN.of(book, cast)
+    role_ledgers = tuple(_ledger(book, cast, index, draft) for index, draft in enumerate(drafts))
+    return _beside(
+        book, cast, node_placement.laid_out(book, cast, role_ledgers, [names for fact, names in SHARING.items() if book.switch(fact)])
+    )
 
 
 #: Which roles share their cards, by the fact that says so.
@@ -33,27 +35,27 @@ SHARING = {
 }
 
 
-def _beside(book: FactBook, cast: tuple[Role, ...], found: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
+def _beside(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
     """The ledgers of roles in processes of their own that share cards: each has what the others leave. Where a message says what was
     free, the others are in it already."""
     together = [names for fact, names in SHARING.items() if book.switch(fact)]
-    if not together or len(found) < 2 or not all(role.apart for role in cast):
-        return found
-    printed = found[0].role if failure_moment.usable(book) is not None else ""
-    made = []
-    for ledger in found:
+    if not together or len(role_ledgers) < 2 or not all(role.apart for role in cast):
+        return role_ledgers
+    printed = role_ledgers[0].role if failure_moment.usable(book) is not None else ""
+    combined = []
+    for ledger in role_ledgers:
         sharers = {name for names in together if ledger.role in names for name in names} - {ledger.role}
         others = [
             term
-            for role, other in zip(cast, found, strict=True)
+            for role, ledger_of_role in zip(cast, role_ledgers, strict=True)
             if role.name in sharers
-            for term in colocated_roles.kept(book, role, other)
+            for term in colocated_roles.kept(book, role, ledger_of_role)
         ]
         if ledger.role == printed or ledger.usable is None or not others:
-            made.append(ledger)
+            combined.append(ledger)
             continue
-        made.append(replace(ledger, usable=_left(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
-    return tuple(made)
+        combined.append(replace(ledger, usable=_left(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
+    return tuple(combined)
 
 
 def _left(usable: Size, others: Size) -> Size:
@@ -73,25 +75,25 @@ class Drawn:
     complete: bool
 
 
-def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, drawn: Drawn) -> Ledger:
+def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: Drawn) -> Ledger:
     role, first = cast[index], index == 0
-    here = first and _failed_here(book, role, cast)
-    failing, found, whole = None, drawn.moments, None
-    if here and found:
-        failing, then, whole = moments.failing(setup(book, role), list(found))
-        found = tuple(then)
+    failed_here = first and _failed_here(book, role, cast)
+    failing, role_moments, whole = None, draft.moments, None
+    if failed_here and role_moments:
+        failing, drawn_moments, whole = moments.failing(setup(book, role), list(role_moments))
+        role_moments = tuple(drawn_moments)
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
         role=role.name,
-        gpus=drawn.cards,
-        moments=found,
+        gpus=draft.cards,
+        moments=role_moments,
         capacity=capacity,
-        usable=_usable(book, role, drawn, capacity, printed=first),
+        usable=_usable(book, role, draft, capacity, printed=first),
         failing=failing,
-        observed=failure_moment.observed(book) if here else None,
-        host=drawn.host,
-        unknown=drawn.unknown,
-        complete=drawn.complete,
+        observed=failure_moment.observed(book) if failed_here else None,
+        host=draft.host,
+        unknown=draft.unknown,
+        complete=draft.complete,
         whole=whole,
     )
 
@@ -101,7 +103,7 @@ def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[Drawn, ...]:
     jobs = [setup(book, role) for role in cast]
     for job in jobs:
         job.cast.extend(cast)
-        job.kin.update((other.role.name, other) for other in jobs)
+        job.kin.update((sibling.role.name, sibling) for sibling in jobs)
     return tuple(map(_of, jobs))
 
 
@@ -132,10 +134,10 @@ def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
     named = book.word("log.role")
     if "log.phase" not in book:
         return False
-    return named in (None, role.name) or (not role.apart and all(each.name != named for each in cast))
+    return named in (None, role.name) or (not role.apart and all(member.name != named for member in cast))
 
 
-def _usable(book: FactBook, role: Role, drawn: Drawn, capacity: Size | None, *, printed: bool) -> Size | None:
+def _usable(book: FactBook, role: Role, draft: Drawn, capacity: Size | None, *, printed: bool) -> Size | None:
     """Free + allocated + unallocated at the failure, for the process that `printed` it; else capacity less context and communicators."""
     figure = failure_moment.usable(book) if printed else None
     if figure is not None:
@@ -143,8 +145,8 @@ def _usable(book: FactBook, role: Role, drawn: Drawn, capacity: Size | None, *, 
         return figure if moved is None else figure + moved
     if capacity is None:
         return None
-    less = non_torch.context(book) + non_torch.modules() + non_torch.communicators(drawn.cards, drawn.kinds)
-    return Size.between(capacity.low - less.high, capacity.high - less.low, capacity.bytes - less.bytes)
+    outside_torch = non_torch.context(book) + non_torch.modules() + non_torch.communicators(draft.cards, draft.kinds)
+    return Size.between(capacity.low - outside_torch.high, capacity.high - outside_torch.low, capacity.bytes - outside_torch.bytes)
 
 
 def _complete(job: Setup) -> bool:

@@ -16,18 +16,18 @@ from diagnose.units import Size, show
 
 def trained(job: Setup) -> list[Moment]:
     """The moments of a role that learns, as they are from the second optimizer step on."""
-    held = other_passes.resident(job, moments=True)
-    live = [*held, *comm_buffers.gathered(job)]
-    seen = [*vision_tower.pixels(job), *vision_tower.tower_kept(job), *in_process_roles.joined(job)]
+    resident = other_passes.resident(job, moments=True)
+    live = [*resident, *comm_buffers.gathered(job)]
+    vision_terms = [*vision_tower.pixels(job), *vision_tower.tower_kept(job), *in_process_roles.joined(job)]
     stem = activations.stem(job)
-    kept = [*compiled(job, activations.stored), *stem]
-    forward = [*live, *seen, *kept]
+    saved = [*compiled(job, activations.stored), *stem]
+    forward = [*live, *vision_terms, *saved]
     moving = comm_buffers.exchanged(job)
     first_stage = pipeline_stages.in_flight(job)
-    waiting = forward if first_stage is job else [*live, *seen, *compiled(first_stage, activations.stored), *stem]
-    tower = [*live, *seen, *vision_tower.tower_working(job)]
+    waiting = forward if first_stage is job else [*live, *vision_terms, *compiled(first_stage, activations.stored), *stem]
+    tower = [*live, *vision_terms, *vision_tower.tower_working(job)]
     copies = activations.cached(job)
-    found = [
+    step = [
         Moment("load", (*other_passes.loading(job),)),
         Moment("init", tuple(other_passes.resident(job, moments=False))),
         Moment(
@@ -36,21 +36,21 @@ def trained(job: Setup) -> list[Moment]:
         Moment("loss_call", (*forward, *copies, *logits.at_call(job))),
         Moment("loss_backward", (*forward, *logits.at_backward(job), *comm_buffers.backward_bucket(job))),
         Moment("layer_backward", tuple(layer_backward(job, live, waiting))),
-        Moment("optimizer_step", tuple(optimizer_step(job, held))),
+        Moment("optimizer_step", tuple(optimizer_step(job, resident))),
     ]
     compares = job.reference in ("copy", "adapter", "offload") or job.loss.always
     if compares and job.loss.beside and job.knows("T") and not logits.fused(job):
-        after = [*logits.terms(job, job.loss.kept), *_second(logits.terms(job, job.loss.beside))]
-        found.append(Moment("reference_forward", (*forward, *after)))
+        after_loss = [*logits.terms(job, job.loss.kept), *_second(logits.terms(job, job.loss.beside))]
+        step.append(Moment("reference_forward", (*forward, *after_loss)))
     if job.stage in table()["rollouts"] and job.role.policy:
-        found.append(Moment("generate", tuple(other_passes.generating(job))))
-        found += other_passes.scored(job, live)
-        found += other_passes.weight_sync(job, held)
+        step.append(Moment("generate", tuple(other_passes.generating(job))))
+        step += other_passes.scored(job, live)
+        step += other_passes.weight_sync(job, resident)
     return _roomier(
         job,
-        found
+        step
         + other_passes.evaluation(job, in_process_roles.between_steps(job, live))
-        + other_passes.saving(job, in_process_roles.between_steps(job, held)),
+        + other_passes.saving(job, in_process_roles.between_steps(job, resident)),
     )
 
 
@@ -59,20 +59,23 @@ def compiled(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
     keeps what fused kernels keep (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps
     more: plain PyTorch is the upper end."""
     plain = layers(job)
-    if not job.book.switch("train.compile") or job.framework in table()["compiles_no_layers"]:
+    if not job.book.switch("train.compile") or job.traits.compiles_no_layers:
         return plain
-    most = {term.key: term.size.high for term in plain}
-    made = layers(replace(job, fused=True))
-    return [replace(term, size=Size.between(term.size.low, max(term.size.high, most.get(term.key, 0)), term.size.bytes)) for term in made]
+    upper = {term.key: term.size.high for term in plain}
+    fused_terms = layers(replace(job, fused=True))
+    return [
+        replace(term, size=Size.between(term.size.low, max(term.size.high, upper.get(term.key, 0)), term.size.bytes))
+        for term in fused_terms
+    ]
 
 
-def _roomier(job: Setup, found: list[Moment]) -> list[Moment]:
+def _roomier(job: Setup, step: list[Moment]) -> list[Moment]:
     """Where an engine in another process sleeps while this one trains, every moment but generation has its share as well."""
     freed = extra_models.freed_by_sleep(job)
     usable = None if freed is None else failure_moment.usable(job.book)
     if freed is None or usable is None:
-        return found
-    return [moment if moment.name == "generate" else replace(moment, room=usable + freed) for moment in found]
+        return step
+    return [moment if moment.name == "generate" else replace(moment, room=usable + freed) for moment in step]
 
 
 def _second(terms: list[Term]) -> list[Term]:
@@ -86,17 +89,17 @@ def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Te
     working += [*comm_buffers.wide_reduction(job), *comm_buffers.exchanged(job), *in_process_roles.joined_gradients(job)]
     head = activations.prepared_head(job)  # its backward is over
     first = [term for term in [*forward, *working] if term not in head]
-    there = [term for term in live if term.key != "gradients_accumulated"]  # a part of all gradients
-    kept = any(term.group == "gradients" and term.size.bytes for term in there)
-    grown = [] if kept else training_states.gradients(job, resident=False)
-    there += in_process_roles.joined(job) if job.role.hosts else []  # its backward comes after this one
-    last = [*there, *grown, *working, *comm_buffers.root_gradients(job)]
+    alive = [term for term in live if term.key != "gradients_accumulated"]  # a part of all gradients
+    has_gradients = any(term.group == "gradients" and term.size.bytes for term in alive)
+    grown = [] if has_gradients else training_states.gradients(job, resident=False)
+    alive += in_process_roles.joined(job) if job.role.hosts else []  # its backward comes after this one
+    last = [*alive, *grown, *working, *comm_buffers.root_gradients(job)]
     end = [
-        *there,
+        *alive,
         *grown,
         *in_process_roles.joined_gradients(job),
         *comm_buffers.backward_bucket(job),
-        *training_states.embedding_gradient(job, kept=kept),
+        *training_states.embedding_gradient(job, persists=has_gradients),
     ]
     return max(first, last, end, key=_bytes)
 
@@ -105,14 +108,14 @@ def _bytes(terms: Iterable[Term]) -> int:
     return sum([term.size.bytes for term in terms])
 
 
-def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
+def optimizer_step(job: Setup, resident: list[Term]) -> list[Term]:
     """What lies on the card between two passes (`held`), with every gradient there and what the step itself takes."""
-    static = [term for term in held if term.group != "gradients"]
-    kept = comm_buffers.gathered(job) if job.sharding.scheme == "zero3" else []
+    static = [term for term in resident if term.group != "gradients"]
+    gathered = comm_buffers.gathered(job) if job.sharding.scheme == "zero3" else []
     return [
         *static,
         *training_states.gradients(job, resident=False),
-        *kept,
+        *gathered,
         *training_states.step_transient(job),
         *in_process_roles.joined_step(job),
     ]
@@ -120,97 +123,102 @@ def optimizer_step(job: Setup, held: list[Term]) -> list[Term]:
 
 def predicting(job: Setup) -> list[Moment]:
     """A job that does not train: loading, then what it generates or the logits of its batches. No layer keeps what it computes."""
-    held = [*training_states.weights(job), *comm_buffers.gathered(job)]
+    resident = [*training_states.weights(job), *comm_buffers.gathered(job)]
     generates = other_passes.generates(job)
     name = "generate" if generates and job.book.word("log.phase") != "eval" else "eval"
-    made = other_passes.generated(job) if generates else other_passes.evaluation_pass(job)
-    return [Moment("load", tuple(other_passes.loading(job))), Moment(name, (*held, *made))]
+    passes = other_passes.generated(job) if generates else other_passes.evaluation_pass(job)
+    return [Moment("load", tuple(other_passes.loading(job))), Moment(name, (*resident, *passes))]
 
 
 def frozen(job: Setup) -> list[Moment]:
     """A model that only computes: reference, reward."""
-    held = [*training_states.weights(job), *comm_buffers.gathered(job), *in_process_roles.beside(job, moments=True)]
-    found = [Moment("load", tuple(training_states.weights(job)))]
+    resident = [*training_states.weights(job), *comm_buffers.gathered(job), *in_process_roles.beside(job, moments=True)]
+    passes = [Moment("load", tuple(training_states.weights(job)))]
     if not job.knows("T", "h", "V"):  # a reward model that no catalogue knows
-        return [*found, Moment("forward_end", tuple(held))]
+        return [*passes, Moment("forward_end", tuple(resident))]
     if job.role.headless:
-        return [*found, Moment("forward_end", (*held, job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED)))]
-    return [*found, Moment("loss_call", (*held, job.term("logprob_logits", "logits", "8*T*V", source="fp32 logits and their log-softmax")))]
+        return [*passes, Moment("forward_end", (*resident, job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED)))]
+    return [
+        *passes,
+        Moment("loss_call", (*resident, job.term("logprob_logits", "logits", "8*T*V", source="fp32 logits and their log-softmax"))),
+    ]
 
 
 def engine(job: Setup) -> list[Moment]:
     """A rollout engine: its weights, then its cache in what is left of its share."""
-    held, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
-    if not held:
+    engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
+    if not engine_weights:
         return []
     others = in_process_roles.beside(job, moments=True)
-    return [Moment("load", (*held, *others)), Moment("generate", (*held, *cache, *others))]
+    return [Moment("load", (*engine_weights, *others)), Moment("generate", (*engine_weights, *cache, *others))]
 
 
-def failing(job: Setup, found: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
+def failing(job: Setup, role_moments: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
     """The name of the moment of the failure, the moments with that one as it stood when the request failed, and the same whole."""
     name = failure_moment.MOMENT.get(job.book.word("log.phase") or "")
-    if failure_moment.scores(job.book) and any(moment.name == "logprob" for moment in found):
+    if failure_moment.scores(job.book) and any(moment.name == "logprob" for moment in role_moments):
         name = "logprob"
     if name == "backward":  # a role that does not train has none
-        backward = [moment for moment in found if moment.name in ("loss_backward", "layer_backward")]
+        backward = [moment for moment in role_moments if moment.name in ("loss_backward", "layer_backward")]
         name = max(backward, key=lambda moment: _bytes(moment.terms)).name if backward else None
-    stands = next((moment for moment in found if moment.name == name), None)
+    stands = next((moment for moment in role_moments if moment.name == name), None)
     if name is None or stands is None:
-        return None, found, None
-    then = Moment(name, tuple(at_failure(job, stands)), stands.room)
-    return name, [then if moment.name == name else moment for moment in found], stands
+        return None, role_moments, None
+    failed_moment = Moment(name, tuple(at_failure(job, stands)), stands.room)
+    return name, [failed_moment if moment.name == name else moment for moment in role_moments], stands
 
 
 def at_failure(job: Setup, stands: Moment) -> list[Term]:
     """The terms of a moment without the optimizer state that no step has made yet, and only as far as the pass had come."""
-    seen = failure_moment.observed(job.book)
+    allocated = failure_moment.observed(job.book)
     exist = failure_moment.stepped(job.book, job)
     if exist is None:
-        exist = _explained_with_moments(job, stands, seen)
-    if stands.name == "optimizer_step" and not exist and seen is not None:
-        return _during_first_step(job, seen)
+        exist = _explained_with_moments(job, stands, allocated)
+    if stands.name == "optimizer_step" and not exist and allocated is not None:
+        return _during_first_step(job, allocated)
     if stands.name in ("eval", "logprob") and not (job.role.predicts and other_passes.generates(job)):
-        asked = other_passes.evaluating(job) if stands.name == "eval" else other_passes.scoring(job)
-        return [*(term for term in stands.terms if term.group != "logits"), *failure_moment.before_loss_block(asked or job)]
+        pass_job = other_passes.evaluating(job) if stands.name == "eval" else other_passes.scoring(job)
+        return [*(term for term in stands.terms if term.group != "logits"), *failure_moment.before_loss_block(pass_job or job)]
     if stands.name not in ("forward_end", "loss_call"):
-        there = [term for term in stands.terms if term.key not in failure_moment.REQUESTED]
-        return there if exist else _without_moments(job, there)
-    held = [
+        alive = [term for term in stands.terms if term.key not in failure_moment.REQUESTED]
+        return alive if exist else _without_moments(job, alive)
+    resident = [
         *other_passes.resident(job, moments=exist),
         *vision_tower.pixels(job),
         *vision_tower.tower_kept(job),
         *in_process_roles.joined(job),
     ]
-    static = [*held, *comm_buffers.gathered(job)]
+    static = [*resident, *comm_buffers.gathered(job)]
     if stands.name == "loss_call":
         return [*static, *activations.stored(job), *activations.cached(job), *activations.stem(job), *failure_moment.before_loss_block(job)]
     if any(term.key == "vision_layer" for term in stands.terms):
         return [*static, *(term for term in vision_tower.tower_working(job) if term.key not in failure_moment.REQUESTED)]
-    early = [*held, *comm_buffers.gathered(job, early=True)]
-    part = failure_moment.partial_forward(job, early, seen) if seen is not None else None
+    early = [*resident, *comm_buffers.gathered(job, early=True)]
+    part = failure_moment.partial_forward(job, early, allocated) if allocated is not None else None
     return [*static, *activations.stored(job), *activations.stem(job)] if part is None else [*early, *part]
 
 
-def _during_first_step(job: Setup, seen: Size) -> list[Term]:
+def _during_first_step(job: Setup, allocated: Size) -> list[Term]:
     """The first step creates the moments one by one: what is allocated beyond everything else is what there was of them."""
     every = optimizer_step(job, other_passes.resident(job, moments=True))
     others = [term for term in every if term.key != "moments" and not term.key.startswith("step_")]
     full = total([term.size for term in training_states.moments(job)])
-    rest = total([term.size for term in others])
+    everything_else = total([term.size for term in others])
     if not full.bytes:
         return others
-    there = max(0, min(full.bytes, seen.bytes - rest.bytes))
-    symbols = f"max(0, min({full.bytes}, {seen.bytes} - {rest.bytes}))"
-    made = job.term("moments_so_far", "optimizer_states", symbols, source="allocated less everything else", full=show(full.bytes))
-    return [*others, replace(made, size=Size.between(0, full.high, there))]
+    so_far = max(0, min(full.bytes, allocated.bytes - everything_else.bytes))
+    symbols = f"max(0, min({full.bytes}, {allocated.bytes} - {everything_else.bytes}))"
+    partial_moments = job.term(
+        "moments_so_far", "optimizer_states", symbols, source="allocated less everything else", full=show(full.bytes)
+    )
+    return [*others, replace(partial_moments, size=Size.between(0, full.high, so_far))]
 
 
-def _explained_with_moments(job: Setup, stands: Moment, seen: Size | None) -> bool:
+def _explained_with_moments(job: Setup, stands: Moment, allocated: Size | None) -> bool:
     """Without a step count: the moments exist unless what surely lies on the card would exceed what was allocated."""
-    if seen is None or stands.name in ("load", "init"):
+    if allocated is None or stands.name in ("load", "init"):
         return stands.name not in ("load", "init")
-    return total([term.size for term in other_passes.resident(job, moments=True)]).low <= seen.high
+    return total([term.size for term in other_passes.resident(job, moments=True)]).low <= allocated.high
 
 
 def _without_moments(job: Setup, terms: list[Term]) -> list[Term]:

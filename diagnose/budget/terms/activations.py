@@ -35,10 +35,10 @@ def stem(job: Setup) -> list[Term]:
     """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
     if not job.knows("h", "T"):
         return []
-    each, source = _final(job), SAVED
-    if offloaded(job) and job.framework in table()["offloads_final_norm"]:  # a head that learns keeps its input
-        each, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
-    return [job.term("stem", "activations", f"{each}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
+    width, source = _final(job), SAVED
+    if offloaded(job) and job.traits.offloads_final_norm:  # a head that learns keeps its input
+        width, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
+    return [job.term("stem", "activations", f"{width}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
 
 
 def _scaled_logits(job: Setup) -> list[Term]:
@@ -57,7 +57,7 @@ def prepared_head(job: Setup) -> list[Term]:
     """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
     if not prepared(job) or not job.trainable.lora or not autocasts(job) or wide(job) or not job.knows("V", "h"):
         return []  # wide: among the copies of all weights
-    if job.framework in table()["quantizes_head"] or job.role.headless or fused(job):  # losses that make the logits read it themselves
+    if job.traits.quantizes_head or job.role.headless or fused(job):  # losses that make the logits read it themselves
         return []
     return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
 
@@ -123,8 +123,8 @@ def adapted_experts(job: Setup, count: str) -> list[Term]:
     the one tensor of all experts. Releases of PEFT that cannot wrap it leave the experts alone: the lower end."""
     if not job.knows("h", "f_e", "E") or not adapts_experts(job) or not merged_experts(job):
         return []
-    each = 4 if double(job) else 2
-    symbols = f"{count}*{each}*3*h*f_e*E"
+    width = 4 if double(job) else 2
+    symbols = f"{count}*{width}*3*h*f_e*E"
     return [job.term("expert_copies", "weights", symbols, low="0", source="PEFT tuners/lora/layer.py ParamWrapper")]
 
 
@@ -136,22 +136,22 @@ SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training
 
 def checkpoints(job: Setup) -> list[Term]:
     """One hidden state per layer; fp32 where the residual stream is fp32."""
-    each = 4 if wide(job) or double(job) or upcast(job) else 2
+    width = 4 if wide(job) or double(job) or upcast(job) else 2
     if offloaded(job):
-        return [job.term("checkpoints_offloaded", "activations", f"2*{each}*h*T", source="two layers in flight, the rest on the host")]
+        return [job.term("checkpoints_offloaded", "activations", f"2*{width}*h*T", source="two layers in flight, the rest on the host")]
     if job.checkpointing == "selective":
         high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
         # The MLP's output, which no backward reads, is kept by the policy, and not by a compiled layer (torch/_functorch/partitioners.py).
-        compiled = job.book.switch("train.compile") is True and job.framework not in table()["compiles_no_layers"]
+        compiled = job.book.switch("train.compile") is True and not job.traits.compiles_no_layers
         inputs = "2*h" if compiled else "4*h"
         return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
-    return [job.term("checkpoints", "activations", f"{each}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
+    return [job.term("checkpoints", "activations", f"{width}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
 
 
 def stored(job: Setup) -> list[Term]:
     """What all layers keep until backward, those of an encoder beside the decoder among them."""
-    other = encoder_decoder.source(job)
-    beside = [] if other is None else encoder_decoder.of_source([*_stored(other), *stem(other)])
+    encoder = encoder_decoder.source(job)
+    beside = [] if encoder is None else encoder_decoder.of_source([*_stored(encoder), *stem(encoder)])
     return [*_stored(job), *beside]
 
 
@@ -160,42 +160,44 @@ def _stored(job: Setup) -> list[Term]:
         return []
     if recomputes(job):
         return [*shared_mask(job), *checkpoints(job), *adapter_inputs.past_checkpoints(job), *uneven_layers.embedded(job), *copied(job)]
-    kept = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
-    kept += [*encoder_decoder.crossing(job, "L"), *encoder_decoder.relative(job, "L")]
+    layer_terms = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
+    layer_terms += [*encoder_decoder.crossing(job, "L"), *encoder_decoder.relative(job, "L")]
     beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
-    return [*beside, *kept, *uneven_layers.embedded(job), *unfused(job), *dequantized_weights.in_all_layers(job)]
+    return [*beside, *layer_terms, *uneven_layers.embedded(job), *unfused(job), *dequantized_weights.in_all_layers(job)]
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
     """Complete layers: `count` of them (a letter or a number), the first `dense` of which are not sparse."""
-    made = layer(job)
+    decoder = layer(job)
     terms: list[Term] = []
-    if made.sparse:
+    if decoder.sparse:
         if dense and dense != "0":
-            terms.append(job.term("layers_dense", "activations", f"{dense}*({made.dense})*T", source=SAVED, layers=_said(job, dense)))
+            terms.append(job.term("layers_dense", "activations", f"{dense}*({decoder.dense})*T", source=SAVED, layers=_said(job, dense)))
         sparse = f"({count} - {dense})" if dense and dense != "0" else count
         terms += adapted_experts(job, sparse)
-        terms.append(job.term("layers_sparse", "activations", f"{sparse}*({made.sparse})*T", source=SAVED, layers=_said(job, count, dense)))
+        terms.append(
+            job.term("layers_sparse", "activations", f"{sparse}*({decoder.sparse})*T", source=SAVED, layers=_said(job, count, dense))
+        )
     else:
-        terms.append(job.term("layers", "activations", f"{count}*({made.dense})*T", source=SAVED, layers=_said(job, count)))
-    scores = made.scores if job.checkpointing != "selective" else ""  # computed again where the rest is kept
+        terms.append(job.term("layers", "activations", f"{count}*({decoder.dense})*T", source=SAVED, layers=_said(job, count)))
+    scores = decoder.scores if job.checkpointing != "selective" else ""  # computed again where the rest is kept
     if scores and job.knows("B", "a", "s"):
         key = "scores" if job.attention == "eager" else "masks"
         group = "attention_scores" if job.attention == "eager" else "activations"
         open_mask = key == "masks" and not surely_padded(job)
-        low = f"0*{made.scores}" if open_mask else ""
-        terms.append(job.term(key, group, f"{count}*{made.scores}", low=low, source=SAVED, layers=_said(job, count)))
+        low = f"0*{decoder.scores}" if open_mask else ""
+        terms.append(job.term(key, group, f"{count}*{decoder.scores}", low=low, source=SAVED, layers=_said(job, count)))
     return terms
 
 
-def _said(job: Setup, count: str, less: str = "") -> int:
+def _said(job: Setup, count: str, fewer: str = "") -> int:
     """How many layers a count in letters or figures means."""
 
     def number(text: str) -> int:
         value = job.values.get(text, text or 0)
         return int(value.mid) if isinstance(value, Span) else int(value)
 
-    return number(count) - number(less)
+    return number(count) - number(fewer)
 
 
 def dequantized(job: Setup) -> list[Term]:
@@ -209,33 +211,37 @@ def dequantized(job: Setup) -> list[Term]:
 def recomputed(job: Setup) -> list[Term]:
     """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it; of decoder and encoder that
     of the larger."""
-    other = encoder_decoder.source(job)
-    beside = [] if other is None else encoder_decoder.of_source(_recomputed(other))
+    encoder = encoder_decoder.source(job)
+    beside = [] if encoder is None else encoder_decoder.of_source(_recomputed(encoder))
     return max(_recomputed(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)
 
 
 def _recomputed(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "f", "T"):
         return []
-    made = layer(job)
-    saves = made.sparse or made.dense
+    decoder = layer(job)
+    saves = decoder.sparse or decoder.dense
     if not recomputes(job):
-        alone = job.term("layer_transient", "activations", f"({made.transient})*T", source=SAVED)
+        alone = job.term("layer_transient", "activations", f"({decoder.transient})*T", source=SAVED)
         return [alone, *dequantized(job), *uneven_layers.embedded_backward(job)]
-    there = f" - ({SECOND})" if job.checkpointing == "selective" else ""
-    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {made.transient}{there})*T", source=SAVED)]
-    terms += [*dequantized(job), *uneven_layers.embedded_backward(job), *unfused(job, f"{saves} + {made.transient} - ({made.before_mlp})")]
+    saved = f" - ({SECOND})" if job.checkpointing == "selective" else ""
+    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {decoder.transient}{saved})*T", source=SAVED)]
+    terms += [
+        *dequantized(job),
+        *uneven_layers.embedded_backward(job),
+        *unfused(job, f"{saves} + {decoder.transient} - ({decoder.before_mlp})"),
+    ]
     terms += [*encoder_decoder.crossing(job, ""), *encoder_decoder.relative(job, "")]
-    terms += [*dequantized_weights.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({made.transient})*T")]
-    if made.sparse:
+    terms += [*dequantized_weights.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({decoder.transient})*T")]
+    if decoder.sparse:
         terms += adapted_experts(job, "1")
     if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):
         terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
-    if not made.scores or not job.knows("B", "a", "s"):
+    if not decoder.scores or not job.knows("B", "a", "s"):
         return terms
-    if not made.score_transient:
-        low = "" if surely_padded(job) else f"0*{made.scores}"
-        return [*terms, job.term("masks", "activations", made.scores, low=low, source=SAVED, layers=1)]
+    if not decoder.score_transient:
+        low = "" if surely_padded(job) else f"0*{decoder.scores}"
+        return [*terms, job.term("masks", "activations", decoder.scores, low=low, source=SAVED, layers=1)]
     # The gradients of the MLP are gone when those of the scores exist: together they are the upper end.
-    both = f"{made.scores} + {made.score_transient}"
-    return [*terms, job.term("scores_backward", "attention_scores", both, low=made.scores, source=SAVED)]
+    all_scores = f"{decoder.scores} + {decoder.score_transient}"
+    return [*terms, job.term("scores_backward", "attention_scores", all_scores, low=decoder.scores, source=SAVED)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import dora, prompt_adapters
 from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts, shares
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies
@@ -14,8 +13,8 @@ from diagnose.units import Version
 
 def dense(job: Setup, how: Mode) -> list[str]:
     """Of a layer with one MLP."""
-    found = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
-    return [part for part in [*found, *dora.outputs(job, how), *prompt_adapters.kept(job, how)] if part]
+    parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
+    return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapters.kept(job, how)] if part]
 
 
 def sparse(job: Setup, how: Mode) -> list[str]:
@@ -76,8 +75,8 @@ def _keeps_quantised_inputs(job: Setup) -> bool:
 def past_checkpoints(job: Setup) -> list[Term]:
     """What the layers keep although they are computed again: checkpointing that is not reentrant runs the forward pass with a graph and
     takes the saved tensors out of it, but not what a node keeps as an attribute: the inputs of 4-bit linears (`_quantised_inputs`)."""
-    kept = job.trainable.lora and job.framework in table()["not_reentrant"] and _keeps_quantised_inputs(job)
-    if not kept or not job.knows("h", "q", "f", "L", "T"):
+    keeps_inputs = job.trainable.lora and job.traits.not_reentrant and _keeps_quantised_inputs(job)
+    if not keeps_inputs or not job.knows("h", "q", "f", "L", "T"):
         return []
     source = "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors; torch/utils/checkpoint.py _checkpoint_without_reentrant_generator"
     reads = "h" if entrances(job.model) == 1 else "2*h"
@@ -88,7 +87,7 @@ def _padded_outputs(job: Setup, how: Mode) -> str:
     """Adapters on some of queries, keys and values of one projection, whose outputs are copied into a whole one: backward keeps them."""
     names = job.trainable.names
     widths = [letter for name, letter in (("q", "q"), ("k", "k"), ("v", "k")) if name in names]
-    if not how.lora or job.framework not in table()["pads_qkv"] or not 0 < len(widths) < 3:
+    if not how.lora or not job.traits.pads_qkv or not 0 < len(widths) < 3:
         return ""
     return f"{how.each}*({' + '.join(widths)})"
 

@@ -26,12 +26,12 @@ def score(job: Setup, how: Mode) -> int:
     return softmax + (how.attended if model and model.softcap else 0)
 
 
-def scores_of(job: Setup, how: Mode, each: int) -> str:
+def scores_of(job: Setup, how: Mode, width: int) -> str:
     """The scores of one layer, `each` bytes per element. Disentangled attention (DeBERTa) keeps its mask, the places where queries and keys
     look up their distance, and what they gave for every distance (transformers modeling_deberta_v2.py disentangled_attention_bias)."""
     if job.model is None or not job.model.disentangled:
-        return f"{each}*B*a*s*s"
-    return f"(({each}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
+        return f"{width}*B*a*s*s"
+    return f"(({width}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
 
 
 def additive_masks(job: Setup) -> str:

@@ -17,42 +17,42 @@ CHUNKS = 8
 def fused(job: Setup) -> str:
     """The kernel that spares the logits here; "" where there is none. Fused cross entropy serves supervised losses; preference and RL
     losses need log-probabilities, which chunks serve, and Liger where a release of the trainer hands it pairs or completions."""
-    asked = job.book.word("train.loss_kernel") or "none"
-    if asked in ("none", "chunked"):
-        return asked if asked == "chunked" else ""
-    if asked == "compiled" and job.framework not in losses()["compiled_loss"]:
+    loss_kernel = job.book.word("train.loss_kernel") or "none"
+    if loss_kernel in ("none", "chunked"):
+        return loss_kernel if loss_kernel == "chunked" else ""
+    if loss_kernel == "compiled" and job.framework not in losses()["compiled_loss"]:
         return ""
-    if job.stage in ("sft", "pt") or (asked == "unsloth" and job.stage in table()["rollouts"]):
-        return asked
+    if job.stage in ("sft", "pt") or (loss_kernel == "unsloth" and job.stage in table()["rollouts"]):
+        return loss_kernel
     wired, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
-    known = asked == "liger" and wired is not None and release is not None
-    return asked if known and job.stage in wired["stages"] and within(wired["releases"], release) else ""
+    known_release = loss_kernel == "liger" and wired is not None and release is not None
+    return loss_kernel if known_release and job.stage in wired["stages"] and within(wired["releases"], release) else ""
 
 
 def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
     """What such a loss holds during its call, or at the start of backward."""
     if not job.knows("T", "V", "h", "s") or job.role.headless:
         return []
-    which = fused(job)
-    if which == "chunked":
+    kernel_name = fused(job)
+    if kernel_name == "chunked":
         waiting = _head_chunk_by_chunk(job) if backward else []
         return max(_chunked(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
-    if which == "liger":
+    if kernel_name == "liger":
         return _liger(job, backward) if job.stage in ("sft", "pt") else _pair(job)
-    if which == "compiled":
+    if kernel_name == "compiled":
         source = losses()["compiled_loss"][job.framework]
         gradient = [job.term("logits_gradient", "logits", "2*T*V", source=source)] if backward else []
         return [job.term("logits_16", "logits", "2*T*V", source=source), *gradient]
     head = _head(job, "2")
-    if which == "unsloth":  # a cut cross entropy, or one kernel over all 16-bit logits, by card and release
+    if kernel_name == "unsloth":  # a cut cross entropy, or one kernel over all 16-bit logits, by card and release
         source = "Unsloth: fused cross entropy, or its kernel on 16-bit logits"
         return [job.term("loss_fused", "logits", f"2*h*T{head}", high=f"max(2*h*T{head}, 4*T*V)", source=source)]
     return [job.term("loss_fused", "logits", f"2*h*T{head}", source="Cut Cross-Entropy")]
 
 
-def _head(job: Setup, each: str) -> str:
+def _head(job: Setup, width: str) -> str:
     """So many bytes per element of an output head that learns."""
-    return "" if job.trainable.lora else f" + {each}*V*h"
+    return "" if job.trainable.lora else f" + {width}*V*h"
 
 
 def _width(job: Setup) -> int:
@@ -75,8 +75,8 @@ def _liger(job: Setup, backward: bool) -> list[Term]:
         return f"{entry['chunk']}*R_c*V + 2*h*T{_head(job, str(width + extra))}"
 
     least = min((text(entry, "product") for entry in may), key=lambda symbols: _evaluated(symbols, values))
-    most = max((text(entry, "most") for entry in may), key=lambda symbols: _evaluated(symbols, values))
-    return [term("loss_fused", "logits", text(likely, "product"), values, low=least, high=most, source=source)]
+    upper = max((text(entry, "most") for entry in may), key=lambda symbols: _evaluated(symbols, values))
+    return [term("loss_fused", "logits", text(likely, "product"), values, low=least, high=upper, source=source)]
 
 
 def _evaluated(symbols: str, values: dict[str, Number]) -> float:
@@ -91,11 +91,11 @@ def _pair(job: Setup) -> list[Term]:
     letter = "G" if job.knows("G") else "s"
     rows = f"2*{letter}" if job.stage in table()["pairs"] else letter
 
-    def text(each: str) -> str:
-        return f"max({each}*{rows}*V, 2*{rows}*V + 2*V*h) + 2*h*T + 2*V*h"
+    def text(formula: str) -> str:
+        return f"max({formula}*{rows}*V, 2*{rows}*V + 2*V*h) + 2*h*T + 2*V*h"
 
-    least, figure, most = (text(str(kind[name])) for name in ("least", "bytes", "most"))
-    return [job.term("loss_fused", "logits", figure, low=least, high=most, source=kind["source"])]
+    lower, figure, upper = (text(str(kind[name])) for name in ("least", "bytes", "most"))
+    return [job.term("loss_fused", "logits", figure, low=lower, high=upper, source=kind["source"])]
 
 
 def _chunked(job: Setup) -> list[Term]:
@@ -109,16 +109,16 @@ def _chunked(job: Setup) -> list[Term]:
     head = f" + {kind['head']}*V*h" if kind.get("head") else ""
     chunk = f"(T/{CHUNKS})*V" if rows is None else "min(R_c, T)*V"
     values: dict[str, Number] = job.values if rows is None else {**job.values, "R_c": rows}
-    least, figure, most = (f"{each}*{chunk}{head}" for each in _compiled(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
-    return [*_on_logits(job), term("loss_chunked", "logits", figure, values, low=least, high=most, source=kind["source"])]
+    lower, figure, upper = (f"{width}*{chunk}{head}" for width in _compiled(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
+    return [*_on_logits(job), term("loss_chunked", "logits", figure, values, low=lower, high=upper, source=kind["source"])]
 
 
 def _compiled(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
     """Bytes per logit, least, figure and most: of the compiled loss, of the plain one, or between them where nobody says."""
-    said = job.book.switch("train.compile")
-    if said is None:
+    compiles = job.book.switch("train.compile")
+    if compiles is None:
         return min(compiled, plain), (compiled + plain) // 2, max(compiled, plain)
-    return (compiled,) * 3 if said else (plain,) * 3
+    return (compiled,) * 3 if compiles else (plain,) * 3
 
 
 def _on_logits(job: Setup) -> list[Term]:
@@ -126,19 +126,19 @@ def _on_logits(job: Setup) -> list[Term]:
     rule = whole(job)
     if rule is None:
         return []
-    least, figure, most = (f"{each}*T*V" for each in _compiled(job, rule.get("compiled", rule["kept"]), rule["kept"]))
+    lower, figure, upper = (f"{width}*T*V" for width in _compiled(job, rule.get("compiled", rule["kept"]), rule["kept"]))
     key = "logits_fp32" if rule["logits"] == 4 else "logits_16"
     return [
         job.term(key, "logits", f"{rule['logits']}*T*V", source=rule["source"]),
-        job.term("log_softmax", "logits", figure, low=least, high=most, source=rule["source"]),
+        job.term("log_softmax", "logits", figure, low=lower, high=upper, source=rule["source"]),
     ]
 
 
 def whole(job: Setup) -> dict[str, Any] | None:
     """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
     rules = losses()["on_logits"]
-    said = job.book.switch("train.logits_materialised")
-    return rules.get(job.framework, rules["other"]) if (job.framework in rules if said is None else said) else None
+    materialised = job.book.switch("train.logits_materialised")
+    return rules.get(job.framework, rules["other"]) if (job.framework in rules if materialised is None else materialised) else None
 
 
 def _head_chunk_by_chunk(job: Setup) -> list[Term]:

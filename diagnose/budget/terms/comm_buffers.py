@@ -21,7 +21,7 @@ def resident_bucket(job: Setup) -> list[Term]:
 
 def backward_bucket(job: Setup) -> list[Term]:
     """ZeRO-1 and 2 take theirs at the start of every backward, twice where reduction overlaps it."""
-    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.framework in table()["main_weights"]:
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.traits.main_weights:
         return []
     return _bucket(job, "2*2" if job.book.switch("zero.overlap_comm") else "2")
 
@@ -29,7 +29,7 @@ def backward_bucket(job: Setup) -> list[Term]:
 def staging(job: Setup) -> list[Term]:
     """ZeRO-1 and 2 bring gradients back from the host through a buffer as large as the largest parameter, made at initialisation."""
     away = job.sharding.offload_optimizer and job.sharding.scheme in ("zero1", "zero2")
-    if not away or not job.role.trained or job.trainable.lora or job.framework in table()["main_weights"] or not job.knows("V", "h"):
+    if not away or not job.role.trained or job.trainable.lora or job.traits.main_weights or not job.knows("V", "h"):
         return []
     source = "DeepSpeed zero/stage_1_and_2.py temp_grad_buffer_for_gpu_offload"
     return [job.term("offload_staging", "comm_buffers", "2*V*h", source=source)]
@@ -44,14 +44,14 @@ def asked(job: Setup, name: str) -> int | None:
     return job.book.count(name)
 
 
-def _bucket(job: Setup, each: str) -> list[Term]:
-    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+def _bucket(job: Setup, width: str) -> list[Term]:
+    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     if size is not None:
-        return [job.term("reduce_bucket", "comm_buffers", f"{each}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
+        return [job.term("reduce_bucket", "comm_buffers", f"{width}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
     if job.sharding.hands_on or not job.knows("h"):
-        return [job.term("reduce_bucket", "comm_buffers", f"{each}*{default}", source="DeepSpeed zero/config.py reduce_bucket_size")]
-    high = f"max({each}*{default}, {each}*h*h)"
-    return [job.term("reduce_bucket", "comm_buffers", f"{each}*h*h", high=high, source="accelerate: reduce_bucket_size auto = h*h")]
+        return [job.term("reduce_bucket", "comm_buffers", f"{width}*{default}", source="DeepSpeed zero/config.py reduce_bucket_size")]
+    high = f"max({width}*{default}, {width}*h*h)"
+    return [job.term("reduce_bucket", "comm_buffers", f"{width}*h*h", high=high, source="accelerate: reduce_bucket_size auto = h*h")]
 
 
 def secondary(job: Setup) -> list[Term]:
@@ -65,14 +65,17 @@ def secondary(job: Setup) -> list[Term]:
 def wide_reduction(job: Setup) -> list[Term]:
     """Gradients on their way in fp32, where DeepSpeed reduces in more than they have: the bucket's cast and what it is reduced into.
     A sequence parallel group reduces so unless told otherwise."""
-    said, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
-    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.framework in table()["main_weights"]:
+    reduce_dtype, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
+    if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.traits.main_weights:
         return []
-    if said != "fp32" and not (said is None and parallel):
+    if reduce_dtype != "fp32" and not (reduce_dtype is None and parallel):
         return []
-    size, default = asked(job, "zero.reduce_bucket"), table()["deepspeed"]["reduce_bucket"]
+    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     bucket = str(size) if size is not None else str(default) if job.sharding.hands_on or not job.knows("h") else "h*h"
-    low, source = "" if said == "fp32" else "0", "DeepSpeed runtime/engine.py communication_data_type; zero/stage3.py, stage_1_and_2.py"
+    low, source = (
+        "" if reduce_dtype == "fp32" else "0",
+        "DeepSpeed runtime/engine.py communication_data_type; zero/stage3.py, stage_1_and_2.py",
+    )
     return [job.term("reduce_wide", "comm_buffers", f"(4 + 4)*{bucket}", low=low, source=source)]
 
 
@@ -80,9 +83,9 @@ def ddp_buckets(job: Setup) -> list[Term]:
     """DDP copies gradients into buckets unless they are views of them."""
     if job.sharding.scheme != "ddp" or not job.role.trained or not job.knows("Pt"):
         return []
-    each = "4" if job.trainable.lora or job.precision.weight == 4 else "2"
+    width = "4" if job.trainable.lora or job.precision.weight == 4 else "2"
     source = "torch DistributedDataParallel: gradient_as_bucket_view=False"
-    return [job.term("ddp_buckets", "comm_buffers", f"{each}*Pt", low="0", source=source)]
+    return [job.term("ddp_buckets", "comm_buffers", f"{width}*Pt", low="0", source=source)]
 
 
 def gathered(job: Setup, *, early: bool = False) -> list[Term]:
@@ -99,18 +102,18 @@ def gathered(job: Setup, *, early: bool = False) -> list[Term]:
     if job.sharding.scheme != "zero3":
         return []
     live, prefetch = asked(job, "zero.max_live_parameters"), asked(job, "zero.prefetch_bucket")
-    default = table()["deepspeed"]["max_live_parameters"]
-    least, most = "2*max(V*h, P_layer)", f"2*min(P, {default if live is None else live})"
+    default = table()["zero_defaults"]["max_live_parameters"]
+    lower, upper = "2*max(V*h, P_layer)", f"2*min(P, {default if live is None else live})"
     if live is None and job.sharding.hands_on:
         live = default
     if live == 0:
         ends = "V*h" if job.model and job.model.tied else "2*V*h"
         return [job.term("gathered_in_use", "comm_buffers", f"2*{ends} + 2*2*P_layer", low="2*P_layer", source=ZERO)]
     if live is None or early:
-        return [job.term("gathered_layers", "comm_buffers", "2*2*P_layer", low="2*P_layer", high=most, source=ZERO)]
+        return [job.term("gathered_layers", "comm_buffers", "2*2*P_layer", low="2*P_layer", high=upper, source=ZERO)]
     if not job.sharding.hands_on and (prefetch is None or prefetch < EAGER_PREFETCH):
-        return [job.term("gathered_largest", "comm_buffers", least, high=most, source=ZERO)]
-    return [job.term("gathered_kept", "comm_buffers", most, low=f"min({least}, {most})", source=ZERO)]
+        return [job.term("gathered_largest", "comm_buffers", lower, high=upper, source=ZERO)]
+    return [job.term("gathered_kept", "comm_buffers", upper, low=f"min({lower}, {upper})", source=ZERO)]
 
 
 def _root(job: Setup) -> str:
@@ -137,28 +140,27 @@ def _fsdp_units(job: Setup) -> list[Term]:
 def whole_gradients(job: Setup) -> list[Term]:
     """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them. One process alone has no other
     to reduce with."""
-    rule = table()["without_sync"]
     if job.values.get("N") == 1:
         return []
-    waits = training_states.accumulates(job) or job.framework in rule["always"]
-    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or job.framework not in rule["whole"] or not job.knows("P", "Pt"):
+    waits = training_states.accumulates(job) or job.traits.accumulates_by_default
+    if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
-    flat = "P" if not job.trainable.lora or job.framework in rule["together"] else "Pt"
-    each = "2" if flat == "P" else "4"
-    reduced = _reduced_each_time(job, rule["deaf"])
+    flat = "P" if not job.trainable.lora or job.traits.unsynced_with_frozen else "Pt"
+    width = "2" if flat == "P" else "4"
+    reduced = _reduced_each_time(job, table()["sync_each_batch_ignored"])
     if reduced:
         return []
     source = "torch FSDP no_sync: unsharded gradients (accelerate sync_each_batch)"
-    least = f"{each}*{flat}/N" if reduced is None and job.knows("N") else ""
-    return [job.term("gradients_whole", "gradients", f"{each}*{flat}", low=least, source=source)]
+    least = f"{width}*{flat}/N" if reduced is None and job.knows("N") else ""
+    return [job.term("gradients_whole", "gradients", f"{width}*{flat}", low=least, source=source)]
 
 
-def _reduced_each_time(job: Setup, deaf: dict[str, str]) -> bool | None:
+def _reduced_each_time(job: Setup, ignored: dict[str, str]) -> bool | None:
     """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
     if not job.book.switch("fsdp.sync_each_batch"):
         return False
     release = job.book.version("version.transformers")
-    return None if release is None else not Version(deaf["since"]) <= release < Version(deaf["until"])
+    return None if release is None else not Version(ignored["since"]) <= release < Version(ignored["until"])
 
 
 def root_gradients(job: Setup) -> list[Term]:
@@ -166,36 +168,35 @@ def root_gradients(job: Setup) -> list[Term]:
     ends = _root(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not ends or job.trainable.lora or not job.knows("V", "h"):
         return []
-    source, (least, each) = "torch FSDP: post-backward of the root unit", _reduced_in(job)
+    source, (least, width) = "torch FSDP: post-backward of the root unit", _reduced_in(job)
     return [
         job.term("fsdp_root_gradient", "comm_buffers", f"2*{ends}", source=source),
-        job.term("fsdp_root_reduce", "comm_buffers", f"{each}*{ends}", low=f"{least}*{ends}", source=source),
+        job.term("fsdp_root_reduce", "comm_buffers", f"{width}*{ends}", low=f"{least}*{ends}", source=source),
     ]
 
 
 def _reduced_in(job: Setup) -> tuple[int, int]:
     """(least, figure): bytes per gradient in the reduction: as said, in fp32 where the framework asks for it, else in the precision of the
     parameters, as accelerate's policy has it; fp32 where nobody knows."""
-    said = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
-    if said:
-        return said, said
-    if job.framework in table()["reduces_in_16_bits"]:
-        return 2, 2
-    return (4, 4) if job.framework in table()["reduces_in_fp32"] else (2, 4)
+    stated_width = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
+    if stated_width:
+        return stated_width, stated_width
+    width = job.traits.reduction_bytes
+    return (2, 4) if width is None else (width, width)
 
 
 def exchanged(job: Setup) -> list[Term]:
     """Tokens or heads on their way between ranks that share a sequence: a ring has the neighbour's keys and values twice, an exchange of
     heads (Ulysses) queries, keys, values and outputs as sent and as received. Sequence parallel ranks gather a layer's input whole."""
-    made: list[Term] = []
+    terms: list[Term] = []
     if job.sharding.context > 1 and job.knows("q", "k", "T"):
         source = "ring attention: the neighbour's keys and values; DeepSpeed sequence/layer.py: all-to-all"
-        made.append(job.term("exchanged", "comm_buffers", "8*k*T", high="2*(4*q + 4*k)*T", source=source))
+        terms.append(job.term("exchanged", "comm_buffers", "8*k*T", high="2*(4*q + 4*k)*T", source=source))
     if job.knows("T_l", "h"):
-        made.append(
+        terms.append(
             job.term("sequence_gathered", "comm_buffers", "2*h*T_l", source="Megatron core/tensor_parallel/layers.py: gathered input")
         )
-    return made
+    return terms
 
 
 def backward_units(job: Setup) -> list[Term]:

@@ -6,7 +6,6 @@ The widths were read off the tensors that models of transformers save (benchmark
 from __future__ import annotations
 
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import adapter_inputs, dora, prompt_adapters
 from diagnose.budget.terms.attention_scores import additive_masks, broadcasts, score, scores_of
 from diagnose.budget.terms.expert_activations import experts, working
@@ -64,7 +63,7 @@ def _reads(job: Setup) -> tuple[int, int]:
 def _norms(job: Setup, how: Mode) -> str:
     """What the norms keep, and the inputs of the linears that follow."""
     model = job.model
-    count, after = (model.norms, model.norms_after) if model else (2, 0)
+    count, norms_after = (model.norms, model.norms_after) if model else (2, 0)
     if model and model.norm_kind == "layernorm":
         return _layernorms(model, how, sum(_reads(job)))
     if how.lora and not prompt_adapters.scales(
@@ -75,11 +74,11 @@ def _norms(job: Setup, how: Mode) -> str:
     if how.each == 4:
         return f"{count * 8 + 4 * inputs}*h"
     if how.wide:
-        before = 4 if how.fused else 8
+        width_before = 4 if how.fused else 8
         behind = 4 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
-        return f"{(count - after) * before + after * behind + 2 * sum(_reads(job))}*h"
-    each = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
-    return f"{count * each + 2 * inputs}*h"
+        return f"{(count - norms_after) * width_before + norms_after * behind + 2 * sum(_reads(job))}*h"
+    width = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
+    return f"{count * width + 2 * inputs}*h"
 
 
 def frozen_norm(model: Model | None, how: Mode) -> int:
@@ -94,9 +93,9 @@ def _layernorms(model: Model, how: Mode, reads: int) -> str:
     if how.lora and how.own:
         return f"{4 * (model.norms if how.each == 2 else entered)}*h"
     width = 4 if how.own or how.each == 4 or not model.norm_vectors else 2
-    kept = width * (model.norms if width > how.each and not how.wide else entered)
+    saved = width * (model.norms if width > how.each and not how.wide else entered)
     outputs = 0 if how.lora else 2 * reads if how.wide else how.each * model.norms
-    return f"{kept + outputs}*h"
+    return f"{saved + outputs}*h"
 
 
 def _masks_of_dropout(model: Model | None) -> str:
@@ -125,7 +124,7 @@ def _views(job: Setup, how: Mode) -> list[str]:
     """What the layout of queries and values keeps alive beside them."""
     model, release = job.model, job.book.version("version.transformers")
     eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts(job)
-    own = job.framework in table()["views_of_qkv"]
+    own = job.traits.views_of_qkv
     recent = own or eager or (release is not None and release >= Version("4.56"))
     if model is None or not recent or how.attended < how.each:  # attention casts what it reads: no view stays
         return []
@@ -162,10 +161,10 @@ def _copies(job: Setup) -> tuple[int, int]:
 
 def _latent(job: Setup, how: Mode) -> str:
     """Compressed and expanded queries, keys and values of MLA; values stay a view of the whole expansion."""
-    low, each = job.model.latent if job.model else None, how.attended
-    norm = 4 if how.lora else 12 if each == 4 else 8
+    low, width = job.model.latent if job.model else None, how.attended
+    norm = 4 if how.lora else 12 if width == 4 else 8
     parts = [f"{norm}*r_q"] if low and low.q_rank else []
-    return _sum([*parts, f"{norm}*r_kv", f"{2 * each}*a*(d_n + d_r)", f"{each}*a*(d_n + d_v)", f"{each}*a*d_v"])
+    return _sum([*parts, f"{norm}*r_kv", f"{2 * width}*a*(d_n + d_r)", f"{width}*a*(d_n + d_v)", f"{width}*a*d_v"])
 
 
 def _mlp(job: Setup, how: Mode) -> str:
@@ -193,25 +192,25 @@ def _transient(job: Setup, how: Mode) -> str:
     mlp, gated = _backward_of_mlp(job, how), model is None or model.gated
     scaled = how.lora and model is not None and model.scaled_residual  # the gradient of what is added, beside that of the sum
     mlp = f"{mlp} + {how.each}*h" if scaled else mlp
-    found = [mlp]
+    peaks = [mlp]
     if model and model.norms_after and not how.fused:
         if how.lora:  # what the norm behind the MLP keeps is gone when the MLP is reached
-            found = [f"{mlp} - 4*h", "22*h"]
+            peaks = [f"{mlp} - 4*h", "22*h"]
         else:
-            found.append(f"{16 if model.norm_kind == 'rms_wide' else 20}*h")
+            peaks.append(f"{16 if model.norm_kind == 'rms_wide' else 20}*h")
     if _casts_inputs(job, how):  # the product and its fp32 copy, the norm's output, the residual, and the layer's gradient
         relu = model is not None and model.act == "relu"  # keeps its product, which counts already
-        found.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
-    found += dora.scaling(job, how)
-    before = model is None or model.norms > model.norms_after
-    if upcast(job) and before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
-        found = [f"{each} - 4*h" for each in found]
-    return f"max({', '.join(found)})" if len(found) > 1 else found[0]
+        peaks.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
+    peaks += dora.scaling(job, how)
+    norms_before = model is None or model.norms > model.norms_after
+    if upcast(job) and norms_before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
+        peaks = [f"{peak} - 4*h" for peak in peaks]
+    return f"max({', '.join(peaks)})" if len(peaks) > 1 else peaks[0]
 
 
 def recomputes(job: Setup) -> bool:
     """Whether layers are computed again in backward. Where it is core attention alone, the layers keep all but its scores."""
-    if job.checkpointing == "selective" and job.framework in table()["recomputes_attention_alone"]:
+    if job.checkpointing == "selective" and job.traits.recomputes_attention_alone:
         return False
     return job.checkpointing not in ("disabled", "none", "false") or bool(job.book.switch("train.activation_offload"))
 
@@ -220,24 +219,24 @@ def _casts_inputs(job: Setup, how: Mode) -> bool:
     """Whether the layer that is computed again ends with an fp32 copy of the MLP's product: PEFT casts what an adapter reads to the
     adapter's precision (tuners/lora/layer.py Linear.forward), before autocast makes it 16 bits again."""
     casts = how.cast == 2 and how.each == 2 and not job.sharding.scheme.startswith("fsdp")
-    left = job.framework in table()["adapter_inputs_uncast"] or quantised(job.book)  # bitsandbytes' layers have a forward of their own
-    return casts and not left and job.trainable.inputs[2] > 0 and recomputes(job)
+    uncast = job.traits.adapter_inputs_uncast or quantised(job.book)  # bitsandbytes' layers have a forward of their own
+    return casts and not uncast and job.trainable.inputs[2] > 0 and recomputes(job)
 
 
 def _backward_of_mlp(job: Setup, how: Mode) -> str:
     """Gradients of the product and of what it is made of, and of the layer's output. Where values are fp32 an adapter's gradient comes
     beside that of its linear, and the 16-bit copy that it read is gone."""
-    model, each = job.model, how.each
+    model, width = job.model, how.each
     adapted = how.lora and job.trainable.inputs[2] > 0
-    alone = each if how.lora and not adapted else 0
+    alone = width if how.lora and not adapted else 0
     gated = model is None or model.gated
-    output = f" + {each}*h"
+    output = f" + {width}*h"
     if upcast(job):
-        both = (10 if how.own else 8) if adapted else 12 if gated or (model and model.act == "written") else 8
-        return f"{both}*f{output}"
+        both_products = (10 if how.own else 8) if adapted else 12 if gated or (model and model.act == "written") else 8
+        return f"{both_products}*f{output}"
     if not gated:
         kind = model.act if model else ""
         if kind == "relu":
-            return f"{2 * each}*f{output if how.lora else ''}"
-        return f"{2 * each + alone}*f{output}" if kind == "written" else f"{each + alone}*f"
-    return f"{2 * each + alone}*f{output}"
+            return f"{2 * width}*f{output if how.lora else ''}"
+        return f"{2 * width + alone}*f{output}" if kind == "written" else f"{width + alone}*f"
+    return f"{2 * width + alone}*f{output}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.layer_mode import Mode, mode
 from diagnose.budget.terms.weight_terms import adapter_width, quantised
 from diagnose.units import Version
@@ -33,7 +32,7 @@ def outputs(job: Setup, how: Mode) -> list[str]:
     apart = how.attended != how.each and job.model is not None and not job.model.o_bias
     attended = [name for name in _names(job) if apart and name == "o"]
     groups = ((how.each, [name for name in _names(job) if name not in attended]), (how.attended, attended))
-    return [f"{each + low}*({_sum(names)})" for each, names in groups if names]
+    return [f"{width + low}*({_sum(names)})" for width, names in groups if names]
 
 
 def _sum(names: list[str]) -> str:
@@ -57,39 +56,39 @@ def norm(job: Setup) -> str:
         return ""
     how = mode(job)
     wide = _reads_fp32(job, how)
-    eye, kept = (2, 2) if adapter_width(job) != 4 or job.sharding.zero else (6, 2) if how.own else (4, 4)
+    eye, saved = (2, 2) if adapter_width(job) != 4 or job.sharding.zero else (6, 2) if how.own else (4, 4)
     if wide:
-        each = 12 if job.precision.weight == 4 and not quantised(job.book) else 16
+        width = 12 if job.precision.weight == 4 and not quantised(job.book) else 16
     else:
-        each = 8 if quantised(job.book) else 6
+        width = 8 if quantised(job.book) else 6
     inputs = dict.fromkeys(SIDES[name][0] for name in _names(job))
     sides = dict.fromkeys(SIDES[name] for name in _names(job))
-    parts = [f"{eye}*{into}*{into}" for into in inputs] + [f"{kept}*{into}*{into} + {each}*{into}*{out}" for into, out in sides]
+    parts = [f"{eye}*{into}*{into}" for into in inputs] + [f"{saved}*{into}*{into} + {width}*{into}*{out}" for into, out in sides]
     return f"max({', '.join(parts)})"
 
 
 def working(job: Setup, beside: str = "") -> list[Term]:
     """The norm in hand, as far as it is more than what `beside` says of another instant."""
-    made = norm(job)
-    if not made:
+    norm_formula = norm(job)
+    if not norm_formula:
         return []
-    return [job.term("dora_norm", "weights", f"max(0, {made} - {beside})" if beside else made, source=SOURCE)]
+    return [job.term("dora_norm", "weights", f"max(0, {norm_formula} - {beside})" if beside else norm_formula, source=SOURCE)]
 
 
 def weights(job: Setup, count: str) -> list[Term]:
     """With dropout, and in older releases always, the linear is computed once more from a weight that was cast or dequantised for it, and
     autograd keeps that weight: of `count` layers."""
-    if not applies(job) or not job.role.trained or job.framework in table()["adapters_like_weights"]:
+    if not applies(job) or not job.role.trained or job.traits.adapters_like_weights:
         return []
     release, how = job.book.version("version.peft"), mode(job)
     again = job.trainable.dropout or (release is not None and release < REUSES)
     if _reads_fp32(job, how):
-        each = 2 if how.own else 0 if job.precision.weight == 4 and not quantised(job.book) else 4
+        width = 2 if how.own else 0 if job.precision.weight == 4 and not quantised(job.book) else 4
     else:
-        each = 2 if quantised(job.book) else 0
-    if not again or not each or not job.knows("P_w"):
+        width = 2 if quantised(job.book) else 0
+    if not again or not width or not job.knows("P_w"):
         return []
-    return [job.term("dora_weights", "weights", f"{count}*{each}*P_w" if count else f"{each}*P_w", source=SOURCE)]
+    return [job.term("dora_weights", "weights", f"{count}*{width}*P_w" if count else f"{width}*P_w", source=SOURCE)]
 
 
 def _names(job: Setup) -> tuple[str, ...]:
@@ -100,5 +99,5 @@ def _names(job: Setup) -> tuple[str, ...]:
 
 def _reads_fp32(job: Setup, how: Mode) -> bool:
     """Whether what the adapter reads is fp32: the values are, or PEFT casts them to the adapters' precision."""
-    left = job.framework in table()["adapter_inputs_uncast"] or quantised(job.book)
-    return how.each == 4 or how.cast == 4 or (how.cast == 2 and not left)
+    uncast = job.traits.adapter_inputs_uncast or quantised(job.book)
+    return how.each == 4 or how.cast == 4 or (how.cast == 2 and not uncast)

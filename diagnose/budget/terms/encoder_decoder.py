@@ -20,8 +20,8 @@ def source(job: Setup) -> Setup | None:
     model = job.model.source if job.model else None
     if model is None or not job.knows("s_e", "T_e"):
         return None
-    read = {"s": job.values["s_e"], "T": job.values["T_e"]}
-    return replace(job, model=model, values={**job.values, **partition.letters(model, job.sharding), **read})
+    encoder_letters = {"s": job.values["s_e"], "T": job.values["T_e"]}
+    return replace(job, model=model, values={**job.values, **partition.letters(model, job.sharding), **encoder_letters})
 
 
 def of_source(terms: list[Term]) -> list[Term]:
@@ -39,8 +39,8 @@ def crossing(job: Setup, count: str) -> list[Term]:
     if job.model is None or job.model.source is None or not job.knows("T", "T_e"):
         return []
     how = mode(job)
-    written, read = _written(job, how), _read(job, how)
-    terms = [job.term("cross", "activations", f"{_times(count)}(({written})*T + ({read})*T_e)", source=READS)]
+    queries, keys_values = _written(job, how), _read(job, how)
+    terms = [job.term("cross", "activations", f"{_times(count)}(({queries})*T + ({keys_values})*T_e)", source=READS)]
     if job.attention == "eager":
         terms.append(job.term("cross_scores", "attention_scores", f"{_times(count)}{score(job, how)}*B*a*s*s_e", source=READS))
     return terms
@@ -77,5 +77,5 @@ def relative(job: Setup, count: str) -> list[Term]:
     if not job.knows("r_d", "h"):
         return []
     how = mode(job)
-    each = 9 if how.own and how.each == 2 else 3 * how.each + 1
-    return [job.term("relative", "weights", f"{_times(count)}{each}*r_d*h", source=PROJECTED)]
+    width = 9 if how.own and how.each == 2 else 3 * how.each + 1
+    return [job.term("relative", "weights", f"{_times(count)}{width}*r_d*h", source=PROJECTED)]

@@ -11,19 +11,19 @@ from diagnose.units import Version
 def experts(job: Setup, how: Mode) -> str:
     """The experts that a token meets, its permuted copies, the shared expert, and the router."""
     moe = job.model.experts if job.model else None
-    each, product = how.each, how.each if keeps_product(job, how) else 0
+    width, product = how.each, how.each if keeps_product(job, how) else 0
     adapted = adapts_experts(job)
-    routed = 4 * each if not how.lora or adapted else 3 * each
-    permuted = 2 * each if not how.lora or adapted else each
+    routed = 4 * width if not how.lora or adapted else 3 * width
+    permuted = 2 * width if not how.lora or adapted else width
     router = ["4*E", "32*k_e"]
     if adapted and merged_experts(job):  # the router's adapter is part of its weight; the shared expert carries none
-        router, product = [*router, f"{4 if moe and moe.router_fp32 and not how.own else each}*h"], 0
+        router, product = [*router, f"{4 if moe and moe.router_fp32 and not how.own else width}*h"], 0
     if moe and moe.router_fp32 and not how.lora:
         router.append("4*h")
     shared = []
     if moe and moe.shared:
-        shared.append(f"{3 * each + product}*f_s")
-        shared += [f"{each}*h"] if moe.shared_gate else []
+        shared.append(f"{3 * width + product}*f_s")
+        shared += [f"{width}*h"] if moe.shared_gate else []
     return " + ".join([f"{routed}*k_e*f_e", f"{permuted}*k_e*h", *shared, *router])
 
 
@@ -34,19 +34,19 @@ def working(job: Setup, how: Mode) -> str:
     model = job.model
     moe = model.experts if model else None
     assert moe is not None
-    each, frozen = how.each, how.lora and not adapts_experts(job)
+    width, frozen = how.each, how.lora and not adapts_experts(job)
     # A softmax makes fp32 weights; those of a sigmoid (with a bias for the choice) are what autocast's product of the router makes.
-    routed = 4 if moe.routed_fp32 and not (how.own and moe.router_bias) else each
+    routed = 4 if moe.routed_fp32 and not (how.own and moe.router_bias) else width
     if moe.shared and not moe.shared_gate:  # computed behind the experts, so its part is gone before theirs
-        product = each if keeps_product(job, how) else 0
-        outputs = f"{3 * routed}*h*k_e - {3 * each + product}*f_s"
+        product = width if keeps_product(job, how) else 0
+        outputs = f"{3 * routed}*h*k_e - {3 * width + product}*f_s"
     else:
         outputs = f"{3 * routed}*h*k_e"
         if frozen:
-            outputs = f"max({outputs}, {each + 2 * routed}*h*k_e + {2 * each}*h)"
-    inside = f"{(3 if frozen else 2) * each}*k_e*f_e - {each}*h*k_e"
-    gate = each if moe.shared_gate else 0
-    return f"max({outputs}, {inside}, 0) + {each + gate}*h"
+            outputs = f"max({outputs}, {width + 2 * routed}*h*k_e + {2 * width}*h)"
+    inside = f"{(3 if frozen else 2) * width}*k_e*f_e - {width}*h*k_e"
+    gate = width if moe.shared_gate else 0
+    return f"max({outputs}, {inside}, 0) + {width + gate}*h"
 
 
 def adapts_experts(job: Setup) -> bool:

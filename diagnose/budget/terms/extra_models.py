@@ -7,7 +7,7 @@ from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import below, table, within
+from diagnose.budget.model.software_table import during, table, within
 from diagnose.budget.terms.training_states import ZERO, letter
 from diagnose.units import Size
 
@@ -17,18 +17,18 @@ FROZEN = "verl workers/fsdp_workers.py: CPUOffload(offload_params=True)"
 
 def reference(job: Setup) -> list[Term]:
     """A frozen copy of the policy."""
-    held = job.reference
-    if held in ("none", "adapter", "precomputed") or not job.knows("P"):
+    placement = job.reference
+    if placement in ("none", "adapter", "precomputed") or not job.knows("P"):
         return []
-    if held == "offload":
-        source = FROZEN if job.framework in table()["offloads_frozen"] else ZERO
+    if placement == "offload":
+        source = FROZEN if job.traits.offloads_frozen else ZERO
         return [job.term("reference_offloaded", "extra_models", "0", source=source)]
-    each = letter(job.precision.weight, "w")
+    width = letter(job.precision.weight, "w")
     per = "" if job.sharding.whole_weights else "/N"
     if per and not job.knows("N"):
         return []
-    low = "" if held == "copy" else "0"  # whether there is one is open
-    return [job.term("reference", "extra_models", f"{each}*P{per}", low=low, source="reference model, no gradients")]
+    low = "" if placement == "copy" else "0"  # whether there is one is open
+    return [job.term("reference", "extra_models", f"{width}*P{per}", low=low, source="reference model, no gradients")]
 
 
 def reward(job: Setup, role: Role) -> list[Term]:
@@ -44,10 +44,10 @@ def reward(job: Setup, role: Role) -> list[Term]:
 
 def teacher(job: Setup) -> list[Term]:
     """The model that a student learns from, whole on every card or sharded as the student is."""
-    other = job.book.shape("teacher.shape")
-    if job.stage != "gkd" or other is None or (not job.sharding.whole_weights and not job.knows("N")):
+    shape = job.book.shape("teacher.shape")
+    if job.stage != "gkd" or shape is None or (not job.sharding.whole_weights and not job.knows("N")):
         return []
-    values: dict[str, Number] = {**job.values, "P_t": other.params}
+    values: dict[str, Number] = {**job.values, "P_t": shape.params}
     if job.sharding.whole_weights:
         return [term("teacher", "extra_models", "2*P_t", values, source="teacher model, no gradients")]
     return [term("teacher", "extra_models", "2*P_t/N", values, high="2*P_t", source="teacher model, no gradients")]
@@ -55,16 +55,16 @@ def teacher(job: Setup) -> list[Term]:
 
 def samples(job: Setup) -> list[Term]:
     """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
-    limit = table()["samples_on_card"].get(job.framework)
-    version = job.book.version(f"version.{job.framework}") if job.framework else None
-    if job.stage not in table()["rollouts"] or limit is None or not below(limit, version):
+    releases = job.traits.samples_on_card
+    on_card = releases is not None and during(releases, job.book)
+    if job.stage not in table()["rollouts"] or on_card is False:
         return []
-    prompts, each = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
+    prompts, completions = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
     if prompts is None or not job.knows("s", "G") or job.sharding.ranks is None or not job.role.policy:
         return []
     leaders = max(1, job.sharding.ranks // job.sharding.context)
-    values: dict[str, Number] = {**job.values, "n": prompts * each // leaders}
-    low = "0" if version is None else ""
+    values: dict[str, Number] = {**job.values, "n": prompts * completions // leaders}
+    low = "0" if on_card is None else ""
     source = "OpenRLHF trainer/ppo_utils/experience_maker.py"
     return [
         term("sample_ids", "samples", "8*n*s", values, low=low, source=source),
@@ -92,10 +92,12 @@ def engine(job: Setup, *, awake: bool) -> list[Term]:
     if not job.role.hosts or not shared or share is None or whole is None:
         return []
     if not awake and book.switch("rollout.sleep"):
-        left = residue()
-        bounds = {"low": str(left.low), "high": str(left.high)}
-        made = term("engine_residue", "rollout_engine", str(left.bytes), {}, source="measured after sleep level 1", **bounds)
-        return [made, *_workspaces(job)]
+        residue_size = residue()
+        bounds = {"low": str(residue_size.low), "high": str(residue_size.high)}
+        residue_term = term(
+            "engine_residue", "rollout_engine", str(residue_size.bytes), {}, source="measured after sleep level 1", **bounds
+        )
+        return [residue_term, *_workspaces(job)]
     values: dict[str, Number] = {"u": share, "C": whole.bytes}
     high = f"u*C + {table()['outside']['graphs'] * 2**20}"
     return [term("engine", "rollout_engine", "u*C", values, high=high, source="vLLM gpu_memory_utilization; CUDA graphs beside it")]
@@ -110,11 +112,11 @@ def _workspaces(job: Setup) -> list[Term]:
     rows, length = book.count("rollout.max_num_seqs"), book.count("rollout.max_model_len") or job.values.get("s")
     if rows is None:  # no more than a round has
         rows = (book.count("rollout.num_generations") or 1) * (book.count("rollout.batch") or 1)
-    whole = job.framework in rule["whole_rows"] and isinstance(length, int)
-    tokens = rows * length if whole and isinstance(length, int) else rule["tokens"].get(job.framework, rule["tokens"]["other"])
+    scheduled, whole = job.traits.engine_tokens, job.traits.engine_takes_whole_rows and isinstance(length, int)
+    tokens = rows * length if whole and isinstance(length, int) else scheduled or rule["default"]
     values: dict[str, Number] = {**job.values, "n_b": tokens}
     symbols = "2*n_b*k_e*(max(f_e, h) + max(2*f_e, h))"
-    settled = whole or job.framework in rule["tokens"]
+    settled = whole or scheduled is not None
     return [term("engine_workspace", "rollout_engine", symbols, values, low="" if settled else "0", source=rule["source"])]
 
 
@@ -132,19 +134,19 @@ def freed_by_sleep(job: Setup) -> Size | None:
     asleep_at_failure = (book.word("log.phase") or "") not in ("generation", "kv_cache", "weight_sync")
     if not _beside(job) or not book.switch("rollout.sleep") or asleep_at_failure or whole is None or share is None:
         return None
-    taken = book.size("log.engine_in_use") or whole.times(share)
-    left = residue()
-    return Size(max(0, taken.low - left.high), taken.high - left.low, max(0, taken.bytes - left.bytes))
+    in_use = book.size("log.engine_in_use") or whole.times(share)
+    residue_size = residue()
+    return Size(max(0, in_use.low - residue_size.high), in_use.high - residue_size.low, max(0, in_use.bytes - residue_size.bytes))
 
 
 def moved_share(job: Setup) -> Size | None:
     """What a changed share of the engine gives this process (below zero: takes from it)."""
     book, whole = job.book, capacity(job)
-    said = [fact.value for fact in book.all("rollout.gpu_memory_utilization")]
+    shares = [fact.value for fact in book.all("rollout.gpu_memory_utilization")]
     now = book.ratio("rollout.gpu_memory_utilization")
-    if not _beside(job) or whole is None or now is None or not said or not isinstance(said[0], (int, float)):
+    if not _beside(job) or whole is None or now is None or not shares or not isinstance(shares[0], (int, float)):
         return None
-    gained = round((said[0] - now) * whole.bytes)
+    gained = round((shares[0] - now) * whole.bytes)
     return Size(gained, gained, gained) if gained else None
 
 
@@ -183,12 +185,12 @@ def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
     if not job.knows("L", "k"):
         return []
     values: dict[str, Number] = {**job.values, "b_r": rows, "s": length}
-    made = [
+    terms = [
         term("kv_cache", "kv_cache", "2*2*L*k*b_r*s", values, source="transformers DynamicCache"),
         term("kv_copy", "kv_cache", "2*2*k*b_r*s", values, low="0", source="transformers cache_utils.py: torch.cat of one layer"),
     ]
     if job.knows("V"):
         whole = within("<4.45", job.book.version("version.transformers"))  # all positions of the prompt, in 16 bits and fp32
         high = "6*b_r*s*V" if whole else ""
-        made.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
-    return made
+        terms.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
+    return terms

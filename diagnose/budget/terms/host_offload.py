@@ -23,22 +23,22 @@ FSDP = "torch FSDP: CPUOffload"
 def parameters(job: Setup, values: dict[str, Number], per: str) -> Term:
     """Parameters of ZeRO-3 or FSDP. ZeRO-3 lays those that learn into one pinned buffer per rank, whatever is asked (stage3.py
     _create_param_groups_fp16_flat_cpu_memory); frozen ones are partitioned one by one, and pinned where it is asked."""
-    each = letter(job.precision.weight, "w")
+    width = letter(job.precision.weight, "w")
     if not job.sharding.zero:
-        return term("host_parameters", "weights", f"{each}*P{per}", values, source=FSDP)
+        return term("host_parameters", "weights", f"{width}*P{per}", values, source=FSDP)
     whole = job.role.trained and not job.trainable.lora
     if whole:
-        return _of_ranks("host_parameters", "weights", f"{each}*P", values, per, True)
-    most = "" if job.book.switch("zero.pin_memory") is False else f"{ROUNDED}*{each}*P{per}"
-    return term("host_parameters", "weights", f"{each}*P{per}", values, source=ZERO, high=most)
+        return _of_ranks("host_parameters", "weights", f"{width}*P", values, per, True)
+    upper = "" if job.book.switch("zero.pin_memory") is False else f"{ROUNDED}*{width}*P{per}"
+    return term("host_parameters", "weights", f"{width}*P{per}", values, source=ZERO, high=upper)
 
 
 def states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """Optimizer states and gradients."""
     if not job.sharding.zero:
-        each = letter(job.precision.gradient, "g")
+        width = letter(job.precision.gradient, "g")
         moments = term("host_states", "optimizer_states", f"8*Pt{per}", values, source=FSDP)
-        return [term("host_gradients", "gradients", f"{each}*Pt{per}", values, source=FSDP), moments]
+        return [term("host_gradients", "gradients", f"{width}*Pt{per}", values, source=FSDP), moments]
     if job.sharding.scheme != "zero3":
         return _of_first_stages(job, values, per)
     on_nvme = job.book.word("zero.offload_optimizer") == "nvme" and job.knows("N")
@@ -48,21 +48,21 @@ def states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
 def _of_third_stage(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """A partition of gradients in the model's precision, and from initialisation on the fp32 gradients of every sub-group, which the step
     reads; both pinned where it is asked. Master weights and moments never are. 18 bytes per parameter with 16-bit gradients."""
-    asked = job.book.switch("zero.pin_memory")
+    pins = job.book.switch("zero.pin_memory")
     partition = letter(job.precision.gradient, "g")
-    size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
+    size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
     groups = f"((Pt/N//{size})*pow2(4*{size}) + pow2(4*(Pt/N - Pt/N//{size}*{size})))"
     return [
-        _of_ranks("host_gradients", "gradients", f"{partition}*Pt", values, per, asked),
-        _of_ranks("host_gradients_fp32", "gradients", "4*Pt", values, per, asked, groups),
+        _of_ranks("host_gradients", "gradients", f"{partition}*Pt", values, per, pins),
+        _of_ranks("host_gradients_fp32", "gradients", "4*Pt", values, per, pins, groups),
         term("host_states", "optimizer_states", f"12*Pt{per}", values, source=ZERO),
     ]
 
 
 def _of_nvme(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """States and their gradients pass through pinned buffers of the largest sub-group; the partition of gradients stays."""
-    size = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
-    swapped = f"{table()['deepspeed']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
+    size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
+    swapped = f"{table()['zero_defaults']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
     source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
     partition = letter(job.precision.gradient, "g")
     return [
@@ -75,34 +75,34 @@ def _of_first_stages(job: Setup, values: dict[str, Number], per: str) -> list[Te
     """ZeRO-1 and 2: fp32 gradients, master weights, moments; from 0.17 on a 16-bit partition that updated weights pass through; a staging
     buffer of the largest parameter per rank; while gradients add up, those of earlier micro batches, parameter by parameter."""
     release, rule = job.book.version("version.deepspeed"), table()["deepspeed_host"]
-    asked = job.book.switch("zero.pin_memory")
+    pins = job.book.switch("zero.pin_memory")
     always = within(rule["master_pinned"], release)
-    master: Truth = asked if within(rule["master_asked"], release) else always
+    master: Truth = pins if within(rule["master_asked"], release) else always
     if release is None:
-        master = True if asked else None
-    made = [
-        _of_ranks("host_gradients", "gradients", "4*Pt", values, per, asked),
+        master = True if pins else None
+    terms = [
+        _of_ranks("host_gradients", "gradients", "4*Pt", values, per, pins),
         _of_ranks("host_master", "optimizer_states", "4*Pt", values, per, master),
         term("host_states", "optimizer_states", f"8*Pt{per}", values, source=ZERO),
     ]
     if accumulates(job):
-        most = "" if asked is False else f"{ROUNDED}*2*Pt{per}"
-        made.append(term("host_accumulated", "gradients", f"2*Pt{per}", values, source=ZERO, high=most))
+        upper = "" if pins is False else f"{ROUNDED}*2*Pt{per}"
+        terms.append(term("host_accumulated", "gradients", f"2*Pt{per}", values, source=ZERO, high=upper))
     if release is None:
-        made.append(term("host_weights_buffer", "weights", f"0*2*Pt{per}", values, source=ZERO, high=f"2*Pt{per}"))
+        terms.append(term("host_weights_buffer", "weights", f"0*2*Pt{per}", values, source=ZERO, high=f"2*Pt{per}"))
     elif within(rule["weights_buffer"], release):
-        made.append(_of_ranks("host_weights_buffer", "weights", "2*Pt", values, per, asked))
+        terms.append(_of_ranks("host_weights_buffer", "weights", "2*Pt", values, per, pins))
     if not job.trainable.lora and job.knows("V", "h"):
-        made.append(term("host_staging", "gradients", "2*V*h*n_r", values, source=ZERO))
-    return made
+        terms.append(term("host_staging", "gradients", "2*V*h*n_r", values, source=ZERO))
+    return terms
 
 
-def _of_ranks(key: str, group: str, symbols: str, values: dict[str, Number], per: str, pinned: Truth, one: str = "") -> Term:
+def _of_ranks(key: str, group: str, symbols: str, values: dict[str, Number], per: str, pinned: Truth, rank_symbols: str = "") -> Term:
     """One tensor on every rank of the node, `symbols` all of them together; `pinned`: None where nobody says, which is the range; `one`:
     a rank's tensors as pinned, where they are several."""
     if pinned is False:
         return term(key, group, f"{symbols}{per}", values, source=ZERO)
-    rounded = f"n_r*{one or f'pow2({symbols}/N)'}" if "N" in values else f"{ROUNDED}*{symbols}{per}"
+    rounded = f"n_r*{rank_symbols or f'pow2({symbols}/N)'}" if "N" in values else f"{ROUNDED}*{symbols}{per}"
     if pinned and "N" in values:
         return term(key, group, rounded, values, source=ZERO)
     return term(key, group, f"{symbols}{per}", values, high=rounded, source=ZERO)

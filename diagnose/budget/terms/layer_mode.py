@@ -86,7 +86,7 @@ def padded(job: Setup) -> bool:
     """Whether rows of one forward may differ in length, so that a mask is made of their padding. Completions are padded to the longest of
     their round: one row alone has padding, too (TRL grpo_trainer.py pad, AgileRL utils/algo_utils.py stack_and_pad_experiences)."""
     rows, vary = job.values.get("B"), job.book.switch("data.lengths_vary")
-    several = isinstance(rows, int) and (rows > 1 or (job.stage in table()["rollouts"] and job.framework in table()["pads_rounds"]))
+    several = isinstance(rows, int) and (rows > 1 or (job.stage in table()["rollouts"] and job.traits.pads_rounds))
     return not job.book.switch("train.packing") and several and vary is not False
 
 

@@ -18,8 +18,8 @@ CAPPED = Block("soft_cap", 2, 2, 2)
 
 def of(job: Setup, blocks: Sequence[Block]) -> list[Block]:
     """The blocks of a loss that this job has."""
-    found = [block for block in blocks if exists(job, block)]
-    return [CAPPED, *found] if found and job.model is not None and job.model.softcap else found
+    present = [block for block in blocks if exists(job, block)]
+    return [CAPPED, *present] if present and job.model is not None and job.model.softcap else present
 
 
 def shape(job: Setup, block: Block) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import Optimizer, below, optimizer, table
+from diagnose.budget.model.software_table import Optimizer, during, optimizer, table
 from diagnose.budget.model.trainable_params import adapter_params, projected_sides
 from diagnose.budget.terms.weight_terms import ZERO, learnt, letter
+from diagnose.ternary import Truth
 from diagnose.units import Version
 
 #: Tensors of fewer elements stay in ordinary memory under bitsandbytes' paged optimizers (optim/optimizer.py get_state_buffer).
@@ -30,7 +31,7 @@ def in_backward(job: Setup) -> bool:
     if (used is not None and used.layered) or job.book.switch("train.optimizer_in_backward"):
         return True
     projected = used is not None and used.projected and job.book.switch("galore.layerwise") is True
-    return projected and job.framework not in table()["layerwise_after_backward"]
+    return projected and not job.traits.layerwise_after_backward
 
 
 def away(job: Setup) -> bool:
@@ -41,7 +42,7 @@ def away(job: Setup) -> bool:
 def exist_from_start(job: Setup) -> bool:
     """Whether the engine takes a step when it is made, so that the moments exist before training does."""
     release = job.book.version("version.deepspeed")
-    limit = Version(table()["moments_at_first_step"]["deepspeed"])
+    limit = Version(table()["moments_at_first_step"])
     return job.sharding.scheme in ("zero1", "zero2", "zero3") and release is not None and release < limit
 
 
@@ -80,7 +81,7 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
         return f"{slot}*({used.slots}*P_lin + {used.rest}*(Pt - P_lin))", "", lines
     if used.slots is not None and job.trainable.lora and not job.precision.master and job.precision.states is None:
         if job.trainable.kind == "adalora":  # PEFT tuners/adalora/layer.py RankAllocator: importance, its mean, its spread
-            return learnt(job, used.slots + 3), "" if job.framework in table()["ranks_parameters"] else learnt(job, used.slots), values
+            return learnt(job, used.slots + 3), "" if job.traits.ranks_adalora else learnt(job, used.slots), values
         return learnt(job, used.slots), "", values
     if used.slots is not None:
         return (
@@ -91,10 +92,10 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
     if used.paged:
         return _paged(job, used)
     low = f"{used.least}*Pt" if used.least != used.flat else ""
-    exempt = None if flattened or not used.exempts else _exempt(job)
-    if exempt is None or not job.knows("V", "h") or job.trainable.lora:
+    exempt = False if flattened or not used.exempts else _exempt(job)
+    if exempt is False or not job.knows("V", "h") or job.trainable.lora:
         return f"{used.flat:g}*Pt", low, values
-    return f"{used.flat:g}*(Pt - V*h) + 8*V*h", low if exempt == "open" else "", values
+    return f"{used.flat:g}*(Pt - V*h) + 8*V*h", low if exempt is None else "", values
 
 
 def _product(slots: int, slot: Number) -> str:
@@ -106,15 +107,10 @@ def _linears(job: Setup) -> int:
     return model.text_params - model.embedding_params - model.head_params if model is not None else 0
 
 
-def _exempt(job: Setup) -> str | None:
-    """Whether the integration keeps the embedding's states in 32 bits: "yes", "open" where the release is not known, None: no."""
-    entry = table()["exempt_embeddings"]
-    if job.framework not in entry["frameworks"]:
-        return None
-    release = job.book.version("version.transformers")
-    if release is None:
-        return "open"
-    return None if release < Version(entry["transformers"]) else "yes"
+def _exempt(job: Setup) -> Truth:
+    """Whether the integration keeps the embedding's states in 32 bits; None where the release is not known."""
+    releases = job.traits.exempts_embeddings
+    return False if releases is None else during(releases, job.book)
 
 
 def _paged(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
@@ -141,8 +137,7 @@ def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]
     if job.book.switch("galore.embedding"):
         short, long = short + min(job.model.V, job.model.h), long + max(job.model.V, job.model.h)
         covered += job.model.V * job.model.h
-    ranks = table()["projection_rank"]
-    rank = job.book.count("galore.rank") or ranks.get(job.framework, ranks["other"])
+    rank = job.book.count("galore.rank") or job.traits.galore_rank or table()["galore_rank"]
     parts = job.sharding.model_parallel
     sides: dict[str, Number] = {"M_s": -(-short // parts), "M_l": -(-long // parts), "P_m": min(covered, job.trainable.count or 0) // parts}
     values: dict[str, Number] = {**job.values, "r": rank, **sides}
@@ -155,9 +150,9 @@ def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]
 
 def block_letters(job: Setup) -> dict[str, Number]:
     """The letters of a job with P_b, the parameters of the block that is trained at a time: one layer unless said otherwise."""
-    each = job.values["P_layer"]
+    layer_params = job.values["P_layer"]
     count = job.book.count("train.trainable_layers") or 1
-    return {**job.values, "P_b": each * count if not isinstance(each, Span) else each}
+    return {**job.values, "P_b": layer_params * count if not isinstance(layer_params, Span) else layer_params}
 
 
 def step_transient(job: Setup) -> list[Term]:
@@ -180,13 +175,15 @@ def step_transient(job: Setup) -> list[Term]:
 def _of_zero(job: Setup) -> list[Term]:
     """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time.
     Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
-    if job.framework in table()["main_weights"]:
+    if job.traits.main_weights:
         return [] if job.precision.gradient == 4 else [job.term("step_flat", "optimizer_states", "4*Pt/N", source=SHARES)]
     width = job.precision.master_width
-    each = 2 if width == 2 else 4 if job.precision.gradient == 4 else 6  # the flattened copy is the cast where both have one precision
+    step_width = (
+        2 if width == 2 else 4 if job.precision.gradient == 4 else 6
+    )  # the flattened copy is the cast where both have one precision
     if job.sharding.scheme == "zero3":
-        group = job.book.count("zero.sub_group") or table()["deepspeed"]["sub_group"]
-        flat = job.term("step_group", "optimizer_states", f"{each}*min({group}, Pt/N)", source=ZERO)
+        group = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
+        flat = job.term("step_group", "optimizer_states", f"{step_width}*min({group}, Pt/N)", source=ZERO)
         piece = "V*h/N"
     else:
         flat = job.term("step_flat", "optimizer_states", f"{2 if width == 2 else 6}*Pt/N", source=ZERO)
@@ -194,7 +191,7 @@ def _of_zero(job: Setup) -> list[Term]:
     if job.trainable.lora or not job.knows("V", "h"):
         return [flat]
     norm = job.term("step_norm", "optimizer_states", f"8*{piece}", source=NORM)
-    return [max(flat, norm, key=lambda made: made.size.bytes)]
+    return [max(flat, norm, key=lambda term: term.size.bytes)]
 
 
 def _foreach(job: Setup, whole: str) -> list[Term]:
@@ -202,10 +199,10 @@ def _foreach(job: Setup, whole: str) -> list[Term]:
     per = "/N" if job.sharding.scheme in ("fsdp", "fsdp_grad") else ""
     if per and not job.knows("N"):
         return []
-    said = job.book.fact("train.optimizer")
-    since = table()["fused_recipes"].get(job.framework)
-    open_ = said is None or said.origin != "config"
-    if since is not None and open_ and not below(f"<{since}", job.book.version(f"version.{job.framework}") or Version(since)):
+    optimizer_fact = job.book.fact("train.optimizer")
+    recipes = job.traits.fused_recipes
+    open_ = optimizer_fact is None or optimizer_fact.origin != "config"
+    if recipes is not None and open_ and during(recipes, job.book) is not False:
         return [job.term("step_foreach", "optimizer_states", f"0*Pt{per}", high=f"{whole}{per}", source=FOREACH)]
     return [job.term("step_foreach", "optimizer_states", f"{whole}{per}", source=FOREACH)]
 

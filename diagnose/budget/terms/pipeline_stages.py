@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.training_states import accumulation
 from diagnose.record import replace
 
@@ -20,10 +19,10 @@ def in_flight(job: Setup) -> Setup:
     (arXiv 2401.10241). No schedule holds more micro batches than a step has.
     """
     stages, layers = job.sharding.pipeline, job.values.get("L")
-    if stages < 2 or not isinstance(layers, int) or job.framework not in table()["pipelined"]:
+    if stages < 2 or not isinstance(layers, int) or not job.traits.pipelined:
         return job
-    said = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
-    micro = accumulation(job) if said else None
+    micro_batches = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
+    micro = accumulation(job) if micro_batches else None
     dense = job.values.get("L_d")
     letters: dict[str, Number] = {"L": _held(job, layers, stages, micro)}
     if isinstance(dense, int):
@@ -48,5 +47,5 @@ def _held(job: Setup, layers: int, stages: int, micro: int | None) -> Number:
 
 def chunks_of(job: Setup, layers: int) -> int:
     """Model chunks per rank, by their number or by the layers of each; 1 where nobody says."""
-    said, each = job.book.count("parallel.virtual"), job.book.count("parallel.chunk_layers")
-    return said or (max(1, layers // each) if each else 1)
+    virtual_stages, chunk_layers = job.book.count("parallel.virtual"), job.book.count("parallel.chunk_layers")
+    return virtual_stages or (max(1, layers // chunk_layers) if chunk_layers else 1)

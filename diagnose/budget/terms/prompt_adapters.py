@@ -28,5 +28,5 @@ def scales(job: Setup) -> bool:
 
 
 def _entry(job: Setup) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = table()["prompts"].get(job.trainable.kind)
-    return found
+    entry: dict[str, Any] | None = table()["prompts"].get(job.trainable.kind)
+    return entry

@@ -55,11 +55,11 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
         return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
     if scheme == "zero3":
         return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
-    if resident and not accumulates(job) and job.framework not in table()["main_weights"]:
+    if resident and not accumulates(job) and not job.traits.main_weights:
         return _accumulated(job) if scheme == "zero0" else []
     if in_backward(job):
-        one, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""
-        return [job.term("gradients_one", "gradients", one, source=source)] if job.knows("V", "h") and not resident else []
+        embedding_symbols, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""
+        return [job.term("gradients_one", "gradients", embedding_symbols, source=source)] if job.knows("V", "h") and not resident else []
     if used is not None and used.blocks and job.knows("P_layer"):
         values = block_letters(job)
         return [term("gradients", "gradients", f"{letter(job.precision.gradient, 'g') if resident else 4}*P_b", values, source=used.source)]
@@ -69,17 +69,17 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
     return [job.term("gradients", "gradients", whole, source="parameter.grad")]
 
 
-def embedding_gradient(job: Setup, *, kept: bool) -> list[Term]:
+def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
     """The embedding's gradient, which backward makes last: on top of all others where it is added to one that is there, of a tied head or
     of earlier micro batches (`kept`), or is still whole while the others are sharded."""
     model, sharded = job.model, job.sharding.scheme in ("zero2", "zero3")
     if model is None or job.trainable.lora or job.trainable.count != job.trainable.params or in_backward(job) or not job.knows("V", "h"):
         return []
-    if job.sharding.scheme in ("fsdp", "fsdp_grad") or not (model.tied or kept or sharded):
+    if job.sharding.scheme in ("fsdp", "fsdp_grad") or not (model.tied or persists or sharded):
         return []
-    each = "2" if sharded or job.precision.gradient == 6 else letter(job.precision.gradient, "g")
+    width = "2" if sharded or job.precision.gradient == 6 else letter(job.precision.gradient, "g")
     source = "torch embedding_dense_backward; torch/csrc/autograd/functions/accumulate_grad.h"
-    return [job.term("embedding_gradient", "gradients", f"{each}*V*h", source=source)]
+    return [job.term("embedding_gradient", "gradients", f"{width}*V*h", source=source)]
 
 
 def _accumulated(job: Setup) -> list[Term]:
@@ -105,13 +105,13 @@ def accumulates(job: Setup) -> bool:
 
 def accumulation(job: Setup) -> int:
     """Micro batches per optimizer step: as set, or what the global batch needs on these ranks."""
-    given = job.book.count("train.gradient_accumulation")
-    if given:
-        return given
+    stated = job.book.count("train.gradient_accumulation")
+    if stated:
+        return stated
     whole, rows, ranks = job.book.count("train.global_batch"), job.values.get("b"), job.sharding.ranks
     if whole is None and job.stage in table()["rollouts"]:  # the completions of a round are trained on before the step
-        made, prompts = job.book.count("rollout.num_generations"), job.book.count("rollout.batch")
-        whole = made * (prompts or 1) if made else None
+        generations, prompts = job.book.count("rollout.num_generations"), job.book.count("rollout.batch")
+        whole = generations * (prompts or 1) if generations else None
     if whole and isinstance(rows, int) and rows and ranks:
         return max(1, whole // (rows * max(1, ranks // job.sharding.context)))
     return 1
@@ -128,7 +128,7 @@ def master(job: Setup) -> list[Term]:
         return []
     if job.sharding.offload_optimizer:
         return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
-    each = job.precision.master_width
+    width = job.precision.master_width
     if job.sharding.scheme == "zero0":
-        return [job.term("master", "optimizer_states", f"{each}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
-    return [job.term("master_partition", "optimizer_states", f"{each}*Pt/N", source=ZERO)] if job.knows("N") else []
+        return [job.term("master", "optimizer_states", f"{width}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
+    return [job.term("master_partition", "optimizer_states", f"{width}*Pt/N", source=ZERO)] if job.knows("N") else []

@@ -15,8 +15,8 @@ def embedded(job: Setup) -> list[Term]:
     where the norm learns, its product as well."""
     if not job.knows("h_p", "L", "T"):
         return []
-    kept = _each(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
-    return [job.term("layer_inputs", "activations", f"{kept}*h_p*L*T", source=EMBEDDED)]
+    saved = _each(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
+    return [job.term("layer_inputs", "activations", f"{saved}*h_p*L*T", source=EMBEDDED)]
 
 
 def embedded_backward(job: Setup) -> list[Term]:
@@ -31,12 +31,12 @@ def of_layer(job: Setup, how: Mode) -> list[str]:
     fp32 copy of the values, which have a norm without weights."""
     if not job.model or not job.model.uneven:
         return []
-    each, values = how.each, "4*k"
+    width, values = how.each, "4*k"
     if not how.lora:
-        return [f"{each}*h", f"{3 * each}*h_p", values]
+        return [f"{width}*h", f"{3 * width}*h_p", values]
     if not _learns(job):
-        return [f"{each}*h_p", values]
-    return [f"{2 * each}*h_p", f"{adapter_copies(job, how) or each}*(h + h_p)", values]
+        return [f"{width}*h_p", values]
+    return [f"{2 * width}*h_p", f"{adapter_copies(job, how) or width}*(h + h_p)", values]
 
 
 def _learns(job: Setup) -> bool:

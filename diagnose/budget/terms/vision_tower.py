@@ -16,13 +16,13 @@ def _patches(job: Setup) -> dict[str, Number] | None:
     """The letters of the vision tower with the patches of one row: those that the failed request implies, at most those that the settings
     allow; None where there is none or the images are unknown."""
     tower = job.model.vision if job.model else None
-    pixels, seen = job.book.count("data.image_pixels"), job.book.count("data.row_patches")
-    if tower is None or (pixels is None and seen is None) or not job.knows("B") or not job.role.policy:
+    pixels, row_patches = job.book.count("data.image_pixels"), job.book.count("data.row_patches")
+    if tower is None or (pixels is None and row_patches is None) or not job.knows("B") or not job.role.policy:
         return None
     images = job.book.count("data.images_per_sample") or 1
     allowed = None if pixels is None else pixels // tower.patch**2 * images
     own: dict[str, Number] = {
-        "n_v": min([count for count in (seen, allowed) if count is not None]),
+        "n_v": min([count for count in (row_patches, allowed) if count is not None]),
         "h_v": tower.hidden,
         "f_v": tower.width,
         "L_v": tower.depth,
@@ -43,8 +43,8 @@ def _tower(job: Setup) -> dict[str, Any]:
     """What is known of this kind of tower: bytes per patch that a layer keeps, frames that one patch of pixels holds."""
     kinds = table()["towers"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
-    found: dict[str, Any] = {**kinds["other"], **kinds.get(kind, {})}
-    return found
+    entry: dict[str, Any] = {**kinds["other"], **kinds.get(kind, {})}
+    return entry
 
 
 def pixels(job: Setup) -> list[Term]:
@@ -62,8 +62,8 @@ def tower_kept(job: Setup) -> list[Term]:
     whole = job.trainable.count is not None and job.trainable.params == job.trainable.count and not job.trainable.lora
     if values is None or not (whole or _adapted(job)):
         return []
-    each, source = _tower(job)["kept"], _tower(job)["source"]
-    every = f"B*n_v*L_v*({each})"
+    saved, source = _tower(job)["kept"], _tower(job)["source"]
+    every = f"B*n_v*L_v*({saved})"
     if _adapted(job):  # whether the names also match linears of the tower is up to the model
         return [term("vision_tower", "mm_inputs", f"0*{every}", values, high=every, source=source)]
     if recomputes(job):  # some towers do not take part in checkpointing
@@ -83,13 +83,13 @@ def tower_working(job: Setup) -> list[Term]:
     values = _patches(job)
     if values is None:
         return []
-    made = [term("vision_layer", "mm_inputs", f"B*n_v*({_tower(job)['kept']})", values, source=_tower(job)["source"])]
+    terms = [term("vision_layer", "mm_inputs", f"B*n_v*({_tower(job)['kept']})", values, source=_tower(job)["source"])]
     if _flattened(job):
-        made.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower(job)["source"]))
-        made.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower(job)["source"]))
-    each = job.book.count("data.patch_score_bytes")
-    if each and job.attention in ("sdpa", "eager"):  # the request shows that no fused kernel takes this mask
-        made.append(term("vision_dense_scores", "mm_inputs", f"{each}*a_v*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+        terms.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower(job)["source"]))
+        terms.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+    score_bytes = job.book.count("data.patch_score_bytes")
+    if score_bytes and job.attention in ("sdpa", "eager"):  # the request shows that no fused kernel takes this mask
+        terms.append(term("vision_dense_scores", "mm_inputs", f"{score_bytes}*a_v*B*n_v*B*n_v", values, source=_tower(job)["source"]))
     elif job.attention == "eager":
-        made.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower(job)["source"]))
-    return made
+        terms.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower(job)["source"]))
+    return terms

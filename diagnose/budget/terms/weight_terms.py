@@ -7,6 +7,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.facts import FactBook
+from diagnose.traits import traits_of
 from diagnose.units import Version
 
 #: Bytes per adapter parameter: PEFT's default is fp32, whatever the base.
@@ -32,11 +33,11 @@ def weights(job: Setup) -> list[Term]:
         return [job.term("weights_offloaded", "weights", "0", source=ZERO)]
     if (job.trainable.lora or job.role.predicts) and quantised(job.book):
         return _quantized(job)
-    each = letter(job.precision.weight, "w")
+    width = letter(job.precision.weight, "w")
     if not job.sharding.whole_weights:
-        return [job.term("weights_sharded", "weights", f"{each}*P/N", source=ZERO if job.sharding.zero else "torch FSDP: flat parameters")]
+        return [job.term("weights_sharded", "weights", f"{width}*P/N", source=ZERO if job.sharding.zero else "torch FSDP: flat parameters")]
     upcast = job.book.word("train.finetuning") == "freeze" and (job.precision.weight, job.precision.gradient) == (2, 4)
-    symbols = "2*P + 2*Pt" if upcast and job.knows("Pt") else f"{each}*P"
+    symbols = "2*P + 2*Pt" if upcast and job.knows("Pt") else f"{width}*P"
     return [job.term("weights_whole", "weights", symbols, source="model.parameters()")]
 
 
@@ -51,18 +52,18 @@ def shardable(book: FactBook) -> bool:
         return True
     release = book.version("version.bitsandbytes")
     old = release is not None and release < Version("0.43")
-    return not old and book.word("model.quantization") != "int8" and book.word("train.framework") in table()["flattens_quantized"]
+    return not old and book.word("model.quantization") != "int8" and traits_of(book.word("train.framework")).flattens_quantized
 
 
 def _entry(job: Setup) -> dict[str, object]:
-    found: dict[str, object] = table()["quantizations"].get(job.book.word("model.quantization") or "", {"each": 0.5625, "source": ""})
-    return found
+    entry: dict[str, object] = table()["quantizations"].get(job.book.word("model.quantization") or "", {"each": 0.5625, "source": ""})
+    return entry
 
 
 def prepared(job: Setup) -> bool:
     """Whether the weights beside a quantised base were upcast to fp32 for training."""
-    kept = job.framework in table()["keeps_16_bit_beside_quantized"]
-    return quantised(job.book) and not kept and _entry(job).get("upcast") is not False
+    keeps_16_bit = job.traits.keeps_16_bit_beside_quantized
+    return quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
 
 
 def _quantized(job: Setup) -> list[Term]:
@@ -73,14 +74,24 @@ def _quantized(job: Setup) -> list[Term]:
         return [job.term("weights_quantized", "weights", f"{entry['each']}*P", source=source)]
     per = "" if job.sharding.whole_weights or not shardable(job.book) else "/N"
     layers = model.text_params - model.embedding_params
-    if job.framework not in table()["quantizes_head"]:
+    if not job.traits.quantizes_head:
         layers -= model.head_params
-    here, every = -(-layers // job.sharding.model_parallel), job.values["P"]
-    values = {**job.values, "P_lin": here, "P_rest": max(0, every - here) if isinstance(every, int) else model.params - layers}
-    rest = "4" if prepared(job) and job.role.trained else "2"
+    layers_here, all_params = -(-layers // job.sharding.model_parallel), job.values["P"]
+    values = {
+        **job.values,
+        "P_lin": layers_here,
+        "P_rest": max(0, all_params - layers_here) if isinstance(all_params, int) else model.params - layers,
+    }
+    rest_width = "4" if prepared(job) and job.role.trained else "2"
     return [
         term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),
-        term("weights_unquantized", "weights", f"{rest}*P_rest{per}", values, source="PEFT utils/other.py prepare_model_for_kbit_training"),
+        term(
+            "weights_unquantized",
+            "weights",
+            f"{rest_width}*P_rest{per}",
+            values,
+            source="PEFT utils/other.py prepare_model_for_kbit_training",
+        ),
     ]
 
 
@@ -102,12 +113,12 @@ def adapters(job: Setup) -> list[Term]:
 def adapter_width(job: Setup) -> Number:
     """Bytes per adapter parameter: as said; like the weights where the framework builds all in one precision, or PEFT before 0.12
     moved adapters to the precision of the weight they belong to; else fp32."""
-    said = job.book.word("lora.dtype")
-    if said in ADAPTER:
-        return ADAPTER[said]
+    dtype = job.book.word("lora.dtype")
+    if dtype in ADAPTER:
+        return ADAPTER[dtype]
     release = job.book.version("version.peft")
-    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and job.framework not in table()["casts_trained"]
-    return job.precision.weight if moved or job.framework in table()["adapters_like_weights"] else 4
+    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and not job.traits.casts_trained
+    return job.precision.weight if moved or job.traits.adapters_like_weights else 4
 
 
 def learnt(job: Setup, copies: int = 1) -> str:
@@ -128,4 +139,4 @@ def _times(copies: int, width: Number) -> str:
 
 def whole_module(job: Setup) -> Number:
     """Bytes per parameter of a module that is trained whole beside adapters."""
-    return 4 if prepared(job) or job.framework in table()["casts_trained"] else job.precision.weight
+    return 4 if prepared(job) or job.traits.casts_trained else job.precision.weight

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
-from diagnose.cluster.report import report_masks, report_queries
-from diagnose.cluster.report import report_words as told
+from diagnose.cluster.report import report_masks
 from diagnose.cluster.report.failure_groups import Store, Summary
-from diagnose.cluster.report.report_html import page
-from diagnose.cluster.report.report_pages import Leaf, leaf
-from diagnose.cluster.report.report_queries import Failed
-from diagnose.cluster.report.report_tables import Listed, Shown
-from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.record import NamedTuple
-from diagnose.render.parts.strings import changed, harmless, one_line
 from diagnose.render.parts.view import PLAIN, View
 
-#: Failures that get a page, the latest first; diagnoses and jobs on one page.
-DETAILED, DIAGNOSES, JOBS = 20_000, 60, 400
 
-#: What we call the pages beside a report: nothing else is ever deleted.
-OURS = re.compile(r"group-\d+-\d+\.html")
-
-
+# Each imports its module when called: a summary on a terminal need not pay for the pages.
 def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
     """The report at the width of a terminal."""
     from diagnose.cluster.report.report_text import text as written
@@ -50,111 +34,18 @@ def json(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 def html(store: Store, summary: Summary, lang: Lang = "en", *, redact: bool = True) -> str:
     """The page by itself, without the pages of the jobs' diagnoses: for standard output."""
-    mask = report_masks.masks(store, summary.root) if redact else None
-    shown = _shown(mask)
-    jobs = [_listed(job, "", summary.root, shown) for job in report_queries.jobs(store, summary, DETAILED)]
-    return page(_visible(summary, mask), sorted(jobs, key=_latest), {}, lang, masked=redact)
+    from diagnose.cluster.report.page_files import alone
+
+    return alone(store, summary, lang, redact)
+
+
+def write_html(store: Store, summary: Summary, target: Path, lang: Lang = "en", redact: bool = True) -> list[Path]:
+    """Write the page and the pages beside it; what was written, the report first. Raises OSError where that cannot be done."""
+    from diagnose.cluster.report.page_files import write
+
+    return write(store, summary, target, lang, redact)
 
 
 def masked(store: Store, summary: Summary) -> Summary:
     """The summary without secrets, users, hosts and the folders of the jobs."""
     return report_masks.summary(summary, report_masks.masks(store, summary.root))
-
-
-class Sheet(NamedTuple):
-    """A page beside the report while it is laid out: its group, its place among the group's pages, its jobs."""
-
-    number: int
-    at: int
-    jobs: list[Failed]
-
-    @property
-    def name(self) -> str:
-        return f"group-{self.number}-{self.at}.html"
-
-
-def write_html(store: Store, summary: Summary, target: Path, lang: Lang = "en", redact: bool = True) -> list[Path]:
-    """Write `target` and, in the folder STEM-files beside it, the pages with the jobs' diagnoses; what was written, the report first.
-
-    Every file is there whole or as it was before; of an earlier report's pages those that are not written again are removed.
-    Raises OSError where that cannot be done.
-    """
-    mask = report_masks.masks(store, summary.root) if redact else None
-    shown, visible = _shown(mask), _visible(summary, mask)
-    folder = target.with_name(f"{target.stem}-files")
-    sheets = list(_sheets(report_queries.jobs(store, summary, DETAILED)))
-    titles = {group.number: told.title(group, visible.by, lang) for group in visible.groups}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if sheets:
-        folder.mkdir(exist_ok=True)
-    listed: list[Listed] = []
-    written: list[Path] = []
-    for number, pages in groupby(sheets, key=lambda sheet: sheet.number):
-        group = list(pages)
-        for sheet in group:
-            order = list(dict.fromkeys(job.diagnosis for job in sheet.jobs))
-            anchors = {diagnosis: f"{folder.name}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
-            jobs = [_listed(job, anchors[job.diagnosis], summary.root, shown) for job in sheet.jobs]
-            listed += jobs
-            made = Leaf(
-                title=titles.get(number, say("others", lang)),
-                number=number,
-                at=sheet.at,
-                of=len(group),
-                jobs=tuple(jobs),
-                report=f"../{target.name}",
-                before=group[sheet.at - 2].name if sheet.at > 1 else "",
-                after=group[sheet.at].name if sheet.at < len(group) else "",
-            )
-            written.append(_replaced(folder / sheet.name, leaf(made, report_queries.digests(store, order), order, lang, shown)))
-    addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
-    written.insert(0, _replaced(target, page(visible, sorted(listed, key=_latest), addresses, lang, masked=redact)))
-    for stale in folder.iterdir() if folder.is_dir() else ():
-        if OURS.fullmatch(stale.name) and stale not in written:
-            stale.unlink(missing_ok=True)
-    return written
-
-
-def _visible(summary: Summary, mask: report_masks.Masks | None) -> Summary:
-    return changed(summary if mask is None else report_masks.summary(summary, mask), harmless)
-
-
-def _latest(of: Listed) -> tuple[float, str]:
-    """The latest first; those without a date last."""
-    return -(of.job.moment or 0.0), of.name
-
-
-def _shown(mask: report_masks.Masks | None) -> Shown:
-    return one_line if mask is None else lambda text: one_line(mask(text))
-
-
-def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
-    """The jobs in pages: so many jobs, and so many diagnoses, of one group."""
-    for number, of in groupby(jobs, key=lambda job: job.number):
-        sheet, seen = Sheet(number, 1, []), set[str]()
-        for job in of:
-            if sheet.jobs and (len(sheet.jobs) >= JOBS or (len(seen) >= DIAGNOSES and job.diagnosis not in seen)):
-                yield sheet
-                sheet, seen = Sheet(number, sheet.at + 1, []), set()
-            sheet.jobs.append(job)
-            seen.add(job.diagnosis)
-        yield sheet
-
-
-def _listed(job: Failed, address: str, root: str, shown: Shown) -> Listed:
-    """A job by its name, or by its path below the folder that all jobs share; and where its diagnosis stands."""
-    called = job.name if job.name and job.name != job.job else job.job
-    below = root and called.startswith(root) and len(called) > len(root)
-    return Listed(job, shown(called[len(root) :] if below else called), shown(job.user), address)
-
-
-def _replaced(target: Path, text: str) -> Path:
-    """Write a file so that it is there whole or as it was."""
-    part = target.with_name(f".{target.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    return target

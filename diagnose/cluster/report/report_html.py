@@ -1,156 +1,156 @@
-"""The report as one page: the answer first, then figures, charts, the groups with their plans, and every failed job. It loads nothing."""
+"""What the page of the report shows: the answer first, then figures, charts, the groups with their plans, and every failed job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import time
+from typing import TypeAlias
 
 from diagnose.cluster.report import report_charts as charts
-from diagnose.cluster.report import report_style as style
 from diagnose.cluster.report import report_words as told
-from diagnose.cluster.report.failure_groups import Group, Summary
-from diagnose.cluster.report.report_charts import badge
-from diagnose.cluster.report.report_tables import Listed, groups, jobs, left_out, steps, variant
+from diagnose.cluster.report.failure_groups import Group, Near, Step, Summary, Variant
+from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.render.markup import elements
-from diagnose.render.markup.elements import Child, Html, el
-from diagnose.render.parts.strings import one_line
+from diagnose.record import record
+from diagnose.render.markup import page_templates
+from diagnose.render.markup.markdown import diff
+from diagnose.render.parts.strings import one_line, visible
+from diagnose.render.parts.words import comma, semicolon, word
+from diagnose.units import show
 from diagnose.version import __version__
 
-#: Variants shown beside the answer.
-FIRST = 2
+#: Variants shown beside the answer, and at a group; bytes of rows of jobs that a page may hold.
+FIRST, VARIANTS, ROOM = 2, 8, 6 << 20
+
+#: What becomes of a stranger's text before it is shown: harmless, on one line, masked where that is asked for.
+Shown: TypeAlias = Callable[[str], str]
 
 
-def page(summary: Summary, listed: Iterable[Listed], addresses: dict[int, str], lang: Lang, *, masked: bool) -> str:
+@record
+class Listed:
+    """A failed job and where its diagnosis stands: an address relative to the page, empty where there is none."""
+
+    job: Failed
+    name: str
+    user: str
+    address: str
+
+
+def left_out(group: Group, shown: int) -> int:
+    """Jobs of variants beyond the first ones."""
+    return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[shown:])
+
+
+def changes(of: Variant) -> list[tuple[str, str]]:
+    """Removed and added lines by sign and colour; none where the plan edits no file."""
+    lines = [*diff(of.edits), *(f"+ {one_line(variable)}" for variable in of.env)]
+    return page_templates.diff(visible(line).replace("\n", " ") for line in lines)
+
+
+#: What the templates may call by its name; `lang` is the last parameter where words are in it.
+CALLED = page_templates.named(
+    told.beside, told.count, told.date, told.estimated, told.fits_short, told.fitting, told.framework, told.minute, told.number,
+    told.percent, told.sure, told.where, charts.colour, changes, left_out,
+)  # fmt: skip
+
+
+def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], lang: Lang, *, masked: bool) -> Iterator[str]:
     """The page. `addresses` are those of the groups' own pages, by number; `listed` the jobs, the latest first."""
-    failed = summary.counts.failed
-    title = f"{told.lead(summary, lang)} · oomdoctor"
-    body = [
-        el("a", say("skip", lang), href="#groups", class_="skip"),
-        header(summary, lang),
-        el(
-            "main",
-            stats(summary, lang),
-            jump(summary, lang) if failed else None,
-            el("div", charts.times(summary, lang), charts.cost(summary, lang), charts.causes(summary, lang), charts.lack(summary, lang),
-               class_="charts") if failed else None,
-            groups(summary, addresses, lang) if failed else None,
-            jobs(list(listed), summary, lang) if failed else None,
-            unread(summary, lang),
-        ),
-        footer(summary, lang, masked),
-    ]  # fmt: skip
-    return document(title, lang, body)
-
-
-def document(title: str, lang: Lang, body: Sequence[Child]) -> str:
-    """A whole page that may load nothing and run nothing but its own script."""
-    return elements.document(title, lang, style.policy(), style.SHEET, *body, el("script", Html(style.SCRIPT)))
-
-
-# -- the answer
-
-
-def header(summary: Summary, lang: Lang) -> Html:
-    """How many failures are one mistake, what it cost, and what to change."""
-    when = told.seen(summary.period, lang)
+    lead, when = told.lead(summary, lang), told.seen(summary.period, lang)
     since = [say("since", lang, date=told.date(summary.since))] if summary.since is not None else []
-    eyebrow = " · ".join([say("eyebrow", lang), *([when] if when else []), *since])
-    lead = el("h1", told.lead(summary, lang))
-    if not summary.groups or not summary.counts.failed:
-        return el("header", el("div", el("p", eyebrow, class_="eyebrow"), lead), class_="hero")
-    first = summary.groups[0]
-    said = [
-        el("p", eyebrow, class_="eyebrow"),
-        lead,
-        el("p", badge(1), " ", told.title(first, summary.by, lang), class_="mistake"),
-        el("p", where, class_="dim") if (where := told.where(first, lang)) else None,
-        el("p", cost, class_="paid") if (cost := told.costs(summary, lang)) else None,
-    ]
-    return el("header", el("div", *said), answer(first, lang), charts.split(summary, lang), class_="hero")
-
-
-def answer(group: Group, lang: Lang) -> Html:
-    """What to change, with the edits for the configs that most jobs have."""
-    if group.plan is None:
-        return el("section", el("h2", say("change_this", lang)), el("p", say("no_plan", lang)), class_="answer")
-    shown = [variant(group, each, lang) for each in group.plan.variants[:FIRST]]
-    rest = len(group.plan.variants) - FIRST
-    more = el("p", el("a", say("more_variants", lang, jobs=told.count(left_out(group, FIRST), lang)), href="#g-1")) if rest > 0 else None
-    return el(
-        "section",
-        el("h2", say("change_this", lang)),
-        steps(group, lang),
-        *shown,
-        more,
-        el("p", told.sure(group, lang), class_="dim"),
-        class_="answer",
+    return document(
+        "report",
+        f"{lead} · oomdoctor",
+        lang,
+        summary=summary,
+        addresses=addresses,
+        masked=masked,
+        FIRST=FIRST,
+        VARIANTS=VARIANTS,
+        lead=lead,
+        eyebrow=" · ".join([say("eyebrow", lang), *([when] if when else []), *since]),
+        costs=told.costs(summary, lang),
+        split=charts.split(summary, lang),
+        stats=stats(summary, lang),
+        times=charts.times(summary, lang),
+        charts=[charts.cost(summary, lang), charts.causes(summary, lang), charts.lack(summary, lang)],
+        listed=len(listed),
+        within=lambda row: within(row, listed, {group.number: told.title(group, summary.by, lang) for group in summary.groups}, lang),
+        footer=say("footer", lang, version=summary.tool or __version__, date=told.minute(time())),
+        title_of=told.title,
+        plan_of=told.steps,
+        price=lambda step: price(step, lang),
+        figures=lambda group: figures(group, lang),
+        near=lambda other: near(other, lang),
     )
 
 
-# -- figures
+def document(name: str, title: str, lang: Lang, **values: object) -> Iterator[str]:
+    """A whole page that may load nothing and run nothing but its own script."""
+    return page_templates.page(
+        name,
+        lang,
+        title=title,
+        sheet=page_templates.asset("tokens.css", "page.css", "report.css"),
+        script=page_templates.asset("report.js"),
+        say=lambda key, **given: say(key, lang, **given),
+        size=show,
+        **CALLED,
+        **values,
+    )
 
 
-def stats(summary: Summary, lang: Lang) -> Html:
-    """Four figures: what was read, what failed, what it cost, how many mistakes."""
+def price(step: Step, lang: Lang) -> str:
+    """What a step costs."""
+    parts = [word(f"results_{step.results}", lang)] if step.results else []
+    parts += [word(f"speed_{step.speed}", lang)] if step.speed and step.speed != "same" else []
+    return comma(lang).join(parts)
+
+
+def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
+    """Four figures with their labels and notes: what was read, what failed, what it cost, how many mistakes."""
     of = summary.counts
     lost = max(of.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
-    notes = {
-        "read": " · ".join(filter(None, (
-            say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang),
-            say("figure_states", lang, states=states) if (states := told.states(summary, lang)) else ""))),
-        "failed": " · ".join(filter(None, (
-            say("figure_share", lang, share=told.percent(of.failed, of.jobs)) if of.jobs else "",
-            say("figure_suspected", lang, count=told.number(of.suspected)) if of.suspected else ""))),
-        "hours": say("figure_hours_known", lang, known=told.number(summary.cost.known), jobs=told.number(of.failed)) if of.failed else "",
-        "groups": say("figure_repeated", lang, share=told.percent(repeated, of.failed)) if repeated else "",
-    }  # fmt: skip
-    figures = {
-        "read": told.number(of.jobs),
-        "failed": told.number(of.failed),
-        "hours": "—" if summary.cost.hours is None else told.number(round(summary.cost.hours)),
-        "groups": told.number(summary.total),
-    }
-    made = []
-    for name, figure in figures.items():
-        label = "figure_groups_by" if name == "groups" and summary.by != "fingerprint" else f"figure_{name}"
-        made.append(el("div", el("dt", say(label, lang)), el("dd", el("span", figure, class_="n")), el("dd", notes[name], class_="s")))
-    return el("dl", *made, class_="stats")
-
-
-def jump(summary: Summary, lang: Lang) -> Html:
-    """To the parts of the page."""
-    targets = [("groups", "groups"), ("jobs", "jobs")] + ([("unread", "unread_title")] if summary.unread else [])
-    return el(
-        "nav", *(el("a", say(key, lang), href=f"#{name}") for name, key in targets), class_="jump", aria_label=say("page_title", lang)
-    )
-
-
-# -- the rest
-
-
-def unread(summary: Summary, lang: Lang) -> Html | None:
-    """What could not be read, and why."""
-    if not summary.unread:
-        return None
-    head = el("tr", el("th", say("column_job", lang), scope="col"), el("th", say("column_fault", lang), scope="col"))
-    rows = [
-        el("tr", el("th", el("code", one_line(each.job)), scope="row"), el("td", one_line(each.message.to(lang))))
-        for each in summary.unread
+    states = told.states(summary, lang)
+    read = [say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang)]
+    read += [say("figure_states", lang, states=states)] if states else []
+    failed = [say("figure_share", lang, share=told.percent(of.failed, of.jobs))] if of.jobs else []
+    failed += [say("figure_suspected", lang, count=told.number(of.suspected))] if of.suspected else []
+    hours = "—" if summary.cost.hours is None else told.number(round(summary.cost.hours))
+    known = say("figure_hours_known", lang, known=told.number(summary.cost.known), jobs=told.number(of.failed)) if of.failed else ""
+    again = say("figure_repeated", lang, share=told.percent(repeated, of.failed)) if repeated else ""
+    return [
+        (say("figure_read", lang), told.number(of.jobs), " · ".join(read)),
+        (say("figure_failed", lang), told.number(of.failed), " · ".join(failed)),
+        (say("figure_hours", lang), hours, known),
+        (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), told.number(summary.total), again),
     ]
-    rest = summary.counts.unread - len(summary.unread)
-    more = el("p", say("more_unread", lang, count=told.number(rest)), class_="dim") if rest > 0 else None
-    return el(
-        "section",
-        el("h2", say("unread_title", lang), id="unread"),
-        el("table", el("thead", head), el("tbody", *rows)),
-        more,
-        aria_labelledby="unread",
-    )
 
 
-def footer(summary: Summary, lang: Lang, masked: bool) -> Html:
-    said = say("footer", lang, version=summary.tool or __version__, date=told.minute(time()))
-    return el("footer", el("p", said), el("p", say("footer_masked", lang)) if masked else None)
+def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
+    """The figures of a group in words, by the phrase that names them."""
+    return [
+        ("cost", told.hours(group.cost, lang)),
+        ("when", told.seen(group.period, lang)),
+        ("who", told.people(group, lang)),
+        ("sure", semicolon(lang).join(filter(None, (told.sure(group, lang), told.lacked(group, lang))))),
+    ]
+
+
+def near(other: Near, lang: Lang) -> tuple[str, str]:
+    """Why another group may be the same mistake: what is said before its number, and after."""
+    before, _, after = told.near(other, lang, "\0").partition("\0")
+    return before[:1].upper() + before[1:], after
+
+
+def within(row: Callable[[Listed, str], str], listed: Sequence[Listed], titles: dict[int, str], lang: Lang) -> list[str]:
+    """As many rows as the page has room for; a job is called by the title of its group."""
+    rows, room, others = [], ROOM, say("others", lang)
+    for job in listed:
+        rows.append(row(job, titles.get(job.job.number, others)))
+        room -= len(rows[-1].encode())
+        if room < 0:
+            return rows[:-1]
+    return rows

@@ -15,7 +15,7 @@ from diagnose.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.scan.excerpts import Hit
 
 #: Grammars of rules/messages.yaml whose hits are starts: of a launcher's own, and of a launch.
@@ -59,7 +59,7 @@ class Attempts:
     def at(self, offset: int) -> Attempt:
         """The attempt that an offset belongs to."""
         last = self._all[-1]
-        return last if last.start <= offset else next(one for one in reversed(self._all) if one.start <= offset)
+        return last if last.start <= offset else next(attempt for attempt in reversed(self._all) if attempt.start <= offset)
 
     def close(self) -> None:
         """There are no more failures: an attempt that was started after the last one prints none."""
@@ -74,6 +74,9 @@ class Attempts:
         return self._all[-1]
 
 
-def launch_of(failures: Sequence[Seen]) -> int:
+def launch_of(failures: Sequence[PlacedMessage]) -> int:
     """The last launch that ended in a failure of its own."""
-    return max((one.attempt.launch for one in failures if one.fatal), default=max((one.attempt.launch for one in failures), default=1))
+    return max(
+        (failure.attempt.launch for failure in failures if failure.fatal),
+        default=max((failure.attempt.launch for failure in failures), default=1),
+    )

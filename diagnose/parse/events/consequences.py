@@ -29,7 +29,7 @@ KINDS = {
 }
 
 
-def after(
+def consequences_of(
     events: Sequence[Event], marks: Iterable[Mark], attempt_at: Callable[[str, int], int], place_of: Callable[[Event], tuple[str, int]]
 ) -> list[Event]:
     """What follows from failures, in order of its first line, with the ranks that print it and how often it stands in what was read.
@@ -42,7 +42,7 @@ def after(
         if event.fatal and event.consequence_of is None and event.status != "lookalike":
             causes.setdefault(event.attempt, index)
     places = {attempt: place_of(events[index]) for attempt, index in causes.items()}
-    found: dict[tuple[int, str], list[Mark]] = {}
+    groups: dict[tuple[int, str], list[Mark]] = {}
     last: tuple[Page | None, int] = (None, -1)
     for mark in marks:
         if mark.kind not in KINDS or (mark.page is last[0] and mark.offset < last[1]):
@@ -51,8 +51,8 @@ def after(
         if attempt not in causes or (mark.source == places[attempt][0] and mark.offset < places[attempt][1]):
             continue
         last = (mark.page, mark.page.line_end(mark.offset))  # a line is one thing, whatever else it names
-        found.setdefault((attempt, mark.kind), []).append(mark)
-    return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in found.items()]
+        groups.setdefault((attempt, mark.kind), []).append(mark)
+    return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in groups.items()]
 
 
 def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
@@ -66,7 +66,7 @@ def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
         attempt=attempt,
         rank=prefix.rank,
         local_rank=prefix.local_rank,
-        ranks=tuple(dict.fromkeys(one.rank for one in prefixes if one.rank is not None)),
+        ranks=tuple(dict.fromkeys(own_prefix.rank for own_prefix in prefixes if own_prefix.rank is not None)),
         host=prefix.host or None,
         pid=prefix.pid,
         consequence_of=cause,

@@ -13,7 +13,7 @@ from diagnose.record import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
     from diagnose.units import Size
 
@@ -28,51 +28,51 @@ _JUDGED_ELSEWHERE = KILLS | {"nccl"}
 _LIBRARIES = frozenset({"cublas", "cudnn", "cusolver", "nccl"})
 
 
-def joined(all_seen: Iterable[Seen], merge: Callable[[Seen, Seen], None]) -> list[Seen]:
+def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMessage, PlacedMessage], None]) -> list[PlacedMessage]:
     """The messages, those that tell of a failure again in other words merged into the first that told it."""
-    kept: list[Seen] = []
-    for one in all_seen:
-        first = next((other for other in reversed(kept[-BACK:]) if _retells(other, one)), None)
+    unique: list[PlacedMessage] = []
+    for placed in all_seen:
+        first = next((earlier for earlier in reversed(unique[-BACK:]) if _retells(earlier, placed)), None)
         if first is None:
-            kept.append(one)
+            unique.append(placed)
             continue
-        if first.message.family != one.message.family:
-            first.message.family = one.message.family = max((first, one), key=lambda told: told.message.weight).message.family
-        first.message.gpu = one.message.gpu = one.message.gpu if first.message.gpu is None else first.message.gpu
-        merge(first, one)
-    return kept
+        if first.message.family != placed.message.family:
+            first.message.family = placed.message.family = max((first, placed), key=lambda report: report.message.weight).message.family
+        first.message.gpu = placed.message.gpu = placed.message.gpu if first.message.gpu is None else first.message.gpu
+        merge(first, placed)
+    return unique
 
 
-def _retells(first: Seen, one: Seen) -> bool:
-    near = first.page is one.page and one.index - first.index < NEAR and first.attempt == one.attempt
-    if not near or "lookalike" in (first.message.status, one.message.status):
+def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
+    near = first.page is second.page and second.index - first.index < NEAR and first.attempt == second.attempt
+    if not near or "lookalike" in (first.message.status, second.message.status):
         return False
-    if first.prefix != one.prefix and Prefix() not in (first.prefix, one.prefix):
+    if first.prefix != second.prefix and Prefix() not in (first.prefix, second.prefix):
         return False
-    if one.message.retells:
+    if second.message.retells:
         return first.message.family.startswith("torch_") or first.message.family == "cuda_driver"
-    families = {first.message.family, one.message.family}
+    families = {first.message.family, second.message.family}
     if families <= _ONE_ALLOCATOR:
-        return _agree(first.message.figures.get("requested"), one.message.figures.get("requested"))
-    own_tracebacks = first.trace.frames and one.trace.frames and first.trace.places != one.trace.places
+        return _agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
+    own_tracebacks = first.trace.frames and second.trace.frames and first.trace.places != second.trace.places
     if len(families) > 1 or first.message.family in _JUDGED_ELSEWHERE or own_tracebacks:
         return False
-    if None not in (first.message.gpu, one.message.gpu) and first.message.gpu != one.message.gpu:
+    if None not in (first.message.gpu, second.message.gpu) and first.message.gpu != second.message.gpu:
         return False
-    ours, theirs = first.message.figures, one.message.figures
+    ours, theirs = first.message.figures, second.message.figures
     if ours.keys() == theirs.keys() or not (ours.keys() <= theirs.keys() or theirs.keys() <= ours.keys()):
         return False
     return all(_agree(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
 
 
-def _agree(one: Size | None, other: Size | None) -> bool:
+def _agree(first: Size | None, second: Size | None) -> bool:
     """Whether two prints can be of one size; what is not printed contradicts nothing."""
-    return one is None or other is None or (one.low <= other.high and other.low <= one.high)
+    return first is None or second is None or (first.low <= second.high and second.low <= first.high)
 
 
-def after_a_fault(event: Event, before: Sequence[Event]) -> Event:
+def blame_earlier_fault(event: Event, earlier_events: Sequence[Event]) -> Event:
     """An event that only follows from an earlier fault of the device, as the consequence that it is: no failure of memory."""
     if event.family not in _LIBRARIES or event.requested is not None or event.status not in ("oom", "suspected"):
         return event
-    faulty = any(other.reason in FAULTS and other.attempt == event.attempt for other in before)
+    faulty = any(earlier.reason in FAULTS and earlier.attempt == event.attempt for earlier in earlier_events)
     return replace(event, status="none", reason="") if faulty else event

@@ -14,7 +14,7 @@ from diagnose.record import field, record, replace
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.frames.tracebacks import Traceback
     from diagnose.parse.model.event import Event
 
@@ -29,120 +29,122 @@ _ECHOES = KILLS | {"nccl", "cublas", "cudnn"}
 # -- one failure, printed several times
 
 
-def once(all_seen: Iterable[Seen]) -> list[Seen]:
+def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
     """Every failure once: printed again by Ray, by `raise ... from` or by a logger it is the same."""
-    kept: list[Seen] = []
-    alike: dict[Hashable, list[Seen]] = defaultdict(list)
-    for one in duplicate_reports.joined(all_seen, _merge):
-        if one.gave_up:  # the last failure that it caught is the one it speaks of
-            last = next((other for other in reversed(kept) if other.fatal and other.attempt.number == one.attempt.number), None)
+    unique: list[PlacedMessage] = []
+    alike: dict[Hashable, list[PlacedMessage]] = defaultdict(list)
+    for placed in duplicate_reports.join_duplicates(all_seen, _merge):
+        if placed.gave_up:  # the last failure that it caught is the one it speaks of
+            last = next(
+                (earlier for earlier in reversed(unique) if earlier.fatal and earlier.attempt.number == placed.attempt.number), None
+            )
             if last is not None:
-                _add_evidence(last, one)
+                _add_evidence(last, placed)
                 continue
-        group = alike[kind(one)]
-        first = _first(group[-64:], one)
+        group = alike[kind(placed)]
+        first = _first(group[-64:], placed)
         if first is None:
-            kept.append(one)
-            group.append(one)
+            unique.append(placed)
+            group.append(placed)
         else:
-            _merge(first, one)
-    settle([one.message for one in kept if one.message.family in KILLS])
-    return kept
+            _merge(first, placed)
+    settle([placed.message for placed in unique if placed.message.family in KILLS])
+    return unique
 
 
-def _first(group: Sequence[Seen], one: Seen) -> Seen | None:
+def _first(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
     """The failure that this is another print of: of several deaths the one of the same process number, else the latest."""
-    alike = (other for other in reversed(group) if _again(other, one))
-    if one.message.family not in KILLS:
+    alike = (earlier for earlier in reversed(group) if _again(earlier, second))
+    if second.message.family not in KILLS:
         return next(alike, None)
-    return max(alike, key=lambda other: same_number(other.message, one.message), default=None)
+    return max(alike, key=lambda earlier: same_number(earlier.message, second.message), default=None)
 
 
-def kind(one: Seen) -> Hashable:
+def kind(placed: PlacedMessage) -> Hashable:
     """What two prints of one failure have in common."""
-    message, attempt = one.message, one.attempt.number
+    message, attempt = placed.message, placed.attempt.number
     if message.family in KILLS:  # kernel, scheduler and launcher each have a word for one death
         return "killed", attempt
     if message.family == "nccl":
         return message.family, attempt
-    return message.family, attempt, message.gpu, figures(one), message.processes, message.reason
+    return message.family, attempt, message.gpu, figures(placed), message.processes, message.reason
 
 
-def figures(one: Seen) -> tuple[str, ...]:
-    return tuple(f"{name} {size}" for name, size in sorted(one.message.figures.items()))
+def figures(placed: PlacedMessage) -> tuple[str, ...]:
+    return tuple(f"{name} {size}" for name, size in sorted(placed.message.figures.items()))
 
 
-def _again(first: Seen, one: Seen) -> bool:
-    if None not in (first.prefix.rank, one.prefix.rank) and first.prefix.rank != one.prefix.rank:
+def _again(first: PlacedMessage, second: PlacedMessage) -> bool:
+    if None not in (first.prefix.rank, second.prefix.rank) and first.prefix.rank != second.prefix.rank:
         return False
     if first.message.family in KILLS:
-        return _one_death(first, one)
+        return _one_death(first, second)
     if first.message.family == "nccl":
         return True
-    if one.repeated or _of_others(first, one) or first.survived != one.survived:
+    if second.repeated or _of_others(first, second) or first.survived != second.survived:
         return False
-    if any(figures(one)):
+    if any(figures(second)):
         return True
-    alike = first.prefix == one.prefix or (
-        Prefix() in (first.prefix, one.prefix) and not _own_tracebacks(first.trace, one.trace)
+    alike = first.prefix == second.prefix or (
+        Prefix() in (first.prefix, second.prefix) and not _own_tracebacks(first.trace, second.trace)
     )  # C++ prints to the same log without a prefix, and without a traceback
     if first.message.status == "lookalike":  # a kernel complains once per thread
-        return alike and first.page.source == one.page.source
-    return alike and first.page is one.page and one.index - first.index < NEAR
+        return alike and first.page.source == second.page.source
+    return alike and first.page is second.page and second.index - first.index < NEAR
 
 
-def _one_death(first: Seen, one: Seen) -> bool:
+def _one_death(first: PlacedMessage, second: PlacedMessage) -> bool:
     """Whether two words for a kill are of one process. Launchers of two nodes each have a local rank 0."""
-    launchers = None not in (first.message.local_rank, one.message.local_rank) and first.prefix != one.prefix
-    return not launchers and same_death(first.message, one.message)
+    launchers = None not in (first.message.local_rank, second.message.local_rank) and first.prefix != second.prefix
+    return not launchers and same_death(first.message, second.message)
 
 
-def _of_others(first: Seen, one: Seen) -> bool:
+def _of_others(first: PlacedMessage, second: PlacedMessage) -> bool:
     """Whether two processes of one kind printed the same figures: each of them failed."""
-    pids = None not in (first.pid, one.pid) and first.pid != one.pid
-    hosts = "" not in (first.prefix.host, one.prefix.host) and first.prefix.host != one.prefix.host
-    return (pids or hosts) and _class_of_actor(first) == _class_of_actor(one)
+    pids = None not in (first.pid, second.pid) and first.pid != second.pid
+    hosts = "" not in (first.prefix.host, second.prefix.host) and first.prefix.host != second.prefix.host
+    return (pids or hosts) and _class_of_actor(first) == _class_of_actor(second)
 
 
-def _class_of_actor(one: Seen) -> str:
-    return re.sub(r"[_\d]+$", "", one.trace.actor or one.prefix.actor)
+def _class_of_actor(placed: PlacedMessage) -> str:
+    return re.sub(r"[_\d]+$", "", placed.trace.actor or placed.prefix.actor)
 
 
-def _own_tracebacks(first: Traceback, one: Traceback) -> bool:
-    return bool(first.frames and one.frames)
+def _own_tracebacks(first: Traceback, second: Traceback) -> bool:
+    return bool(first.frames and second.frames)
 
 
-def _merge(first: Seen, one: Seen) -> None:
+def _merge(first: PlacedMessage, second: PlacedMessage) -> None:
     """What the second print adds to the first."""
-    if one.message.weight > first.message.weight:
-        first.message, one.message = one.message, first.message
-        first.exception, first.words = one.exception or first.exception, one.words
+    if second.message.weight > first.message.weight:
+        first.message, second.message = second.message, first.message
+        first.exception, first.words = second.exception or first.exception, second.words
         if first.message.family in KILLS:  # the line that knows most stands first
-            first.evidence, one.evidence = one.evidence, first.evidence
-    if first.message.family in KILLS and one.message.family in KILLS:
-        joined(first.message, one.message)
-    elif first.message.family == one.message.family:
-        for name, size in one.message.figures.items():
+            first.evidence, second.evidence = second.evidence, first.evidence
+    if first.message.family in KILLS and second.message.family in KILLS:
+        joined(first.message, second.message)
+    elif first.message.family == second.message.family:
+        for name, size in second.message.figures.items():
             first.message.figures.setdefault(name, size)
-        first.message.check = first.message.check or one.message.check
-        first.message.facts = one.message.facts | first.message.facts
-        first.message.processes = first.message.processes or one.message.processes
-        first.message.said = first.message.said or one.message.said
+        first.message.check = first.message.check or second.message.check
+        first.message.facts = second.message.facts | first.message.facts
+        first.message.processes = first.message.processes or second.message.processes
+        first.message.said = first.message.said or second.message.said
     if first.message.local_rank is None:
-        first.message.local_rank = one.message.local_rank
-    first.message.phase = first.message.phase or one.message.phase
-    first.exception = first.exception or one.exception
-    first.prefix = one.prefix if first.prefix == Prefix() else first.prefix
-    if not first.trace.frames and one.trace.frames:
-        first.trace = one.trace
-    first.warned = first.warned and one.warned
-    first.survived = first.survived and one.survived
-    first.by_launcher = first.by_launcher or one.by_launcher
-    _add_evidence(first, one)
+        first.message.local_rank = second.message.local_rank
+    first.message.phase = first.message.phase or second.message.phase
+    first.exception = first.exception or second.exception
+    first.prefix = second.prefix if first.prefix == Prefix() else first.prefix
+    if not first.trace.frames and second.trace.frames:
+        first.trace = second.trace
+    first.warned = first.warned and second.warned
+    first.survived = first.survived and second.survived
+    first.by_launcher = first.by_launcher or second.by_launcher
+    _add_evidence(first, second)
 
 
-def _add_evidence(first: Seen, one: Seen) -> None:
-    first.evidence += [place for place in one.evidence if place not in first.evidence][: EVIDENCE - len(first.evidence)]
+def _add_evidence(first: PlacedMessage, second: PlacedMessage) -> None:
+    first.evidence += [place for place in second.evidence if place not in first.evidence][: EVIDENCE - len(first.evidence)]
 
 
 # -- equal failures of several processes
@@ -181,18 +183,23 @@ def _placed_like(first: Event, members: Sequence[Event]) -> Event:
     """The first of equal failures; where its own traceback was not printed, or is cut off, with that of the next that has one."""
     if first.frames or first.phase != "unknown":
         return first
-    shown = next((event for event in members if event.frames and event.phase != "unknown"), None)
-    if shown is None:
+    with_frames = next((event for event in members if event.frames and event.phase != "unknown"), None)
+    if with_frames is None:
         return first
-    return replace(first, frames=shown.frames, phase=shown.phase, evidence=(first.evidence[0], *shown.evidence[1:2], *first.evidence[1:]))
+    return replace(
+        first,
+        frames=with_frames.frames,
+        phase=with_frames.phase,
+        evidence=(first.evidence[0], *with_frames.evidence[1:2], *first.evidence[1:]),
+    )
 
 
-def folded(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]:
+def fold_events(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]:
     """Events with the equal failures of other processes inside the first of them, and consequences marked.
 
     `repeated`: for each event, as how many lines of other processes Ray prints its message; 0 where it is a line of its own.
     """
-    events = [duplicate_reports.after_a_fault(event, events[:number]) for number, event in enumerate(events)]
+    events = [duplicate_reports.blame_earlier_fault(event, events[:number]) for number, event in enumerate(events)]
     if any(event.status == "oom" for event in events):  # what is no failure of memory does not hide one
         keep = [number for number, event in enumerate(events) if event.status != "lookalike"]
         repeated = [repeated[number] for number in keep] if repeated else ()
@@ -202,7 +209,7 @@ def folded(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]
     for number, event in enumerate(events):
         times = repeated[number] if repeated else 0
         same = (event.family, event.attempt, event.fatal, event.status, str(event.requested))
-        group = next((one for one in alike[same] if _equal_elsewhere(one, event, times)), None)
+        group = next((candidate for candidate in alike[same] if _equal_elsewhere(candidate, event, times)), None)
         if group is None:  # Ray prints the first such line at once, and the others as one: this first one is not in what was read
             group = _Equal(event, times + 1 if times else 1)
             groups.append(group)
@@ -210,8 +217,8 @@ def folded(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]
         else:
             group.count += times or 1
         group.add(event)
-    kept = [group.event for group in groups]
-    return [_as_consequence(event, kept, i) for i, event in enumerate(kept)]
+    folded = [group.event for group in groups]
+    return [_as_consequence(event, folded, i) for i, event in enumerate(folded)]
 
 
 #: What tells processes apart, the surest first.
@@ -227,8 +234,8 @@ def _identity(event: Event, name: str) -> object:
 def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
     """The same failure of another process: same family and request, much the same figures, another rank or card."""
     first = group.first
-    held, got = first.allocated, event.allocated
-    if held is not None and got is not None and abs(held.bytes - got.bytes) > held.bytes * 0.1:
+    allocated, other_allocated = first.allocated, event.allocated
+    if allocated is not None and other_allocated is not None and abs(allocated.bytes - other_allocated.bytes) > allocated.bytes * 0.1:
         return False
     if times:
         return True
@@ -253,7 +260,11 @@ def _as_consequence(event: Event, events: Sequence[Event], index: int) -> Event:
     if event.family not in _ECHOES or (event.family in KILLS and event.status == "oom"):
         return event
     cause = next(
-        (i for i, other in enumerate(events[:index]) if other.fatal and other.family not in _ECHOES and other.attempt == event.attempt),
+        (
+            i
+            for i, earlier in enumerate(events[:index])
+            if earlier.fatal and earlier.family not in _ECHOES and earlier.attempt == event.attempt
+        ),
         None,
     )
     return event if cause is None else replace(event, consequence_of=cause)

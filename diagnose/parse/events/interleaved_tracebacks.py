@@ -17,7 +17,7 @@ from diagnose.parse.text.lines import Prefix
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.text.lines import Page
 
 LONGEST = 20_000  # lines of overlapping tracebacks that are looked at
@@ -26,51 +26,51 @@ _INDENTED = later(r"\s+\S")
 _FRAME = later(r'\s+File "')
 
 
-def untangle(messages: Sequence[Seen]) -> None:
+def untangle_tracebacks(messages: Sequence[PlacedMessage]) -> None:
     """Give the messages whose tracebacks overlap the one that each of them ends."""
-    by_page: dict[Page, list[Seen]] = defaultdict(list)
-    for one in messages:
-        if one.prefix == Prefix() and one.trace.frames and not one.same_line:
-            by_page[one.page].append(one)
+    by_page: dict[Page, list[PlacedMessage]] = defaultdict(list)
+    for placed in messages:
+        if placed.prefix == Prefix() and placed.trace.frames and not placed.same_line:
+            by_page[placed.page].append(placed)
     for page, ends in by_page.items():
         if len(ends) > 1:
             _untangle_page(page, ends)
 
 
-def _untangle_page(page: Page, ends: Sequence[Seen]) -> None:
-    by_line = {one.index: one for one in ends}
+def _untangle_page(page: Page, ends: Sequence[PlacedMessage]) -> None:
+    by_line = {placed.index: placed for placed in ends}
     heads = {index for index in _heads(page) if index < max(by_line)}
-    first, open_heads, most = -1, 0, 0
-    inside: list[Seen] = []
+    first, open_heads, lanes = -1, 0, 0
+    inside: list[PlacedMessage] = []
     for index in sorted(heads | set(by_line)):
         if open_heads and index - first > LONGEST:
             open_heads = 0
         if index in heads:
             if not open_heads:
-                first, most, inside = index, 0, []
+                first, lanes, inside = index, 0, []
             open_heads += 1
-            most = max(most, open_heads)
+            lanes = max(lanes, open_heads)
         elif open_heads:
             open_heads -= 1
             inside.append(by_line[index])
-            if not open_heads and most > 1:
-                _deal(page, first, index, most, inside, heads)
+            if not open_heads and lanes > 1:
+                _deal(page, first, index, lanes, inside, heads)
 
 
 def _heads(page: Page) -> set[int]:
-    found = set()
+    indexes = set()
     raw, at = page.excerpt.raw, page.excerpt.raw.find(b"Traceback (most recent call last)")
     while at >= 0:
         index = page.index(page.excerpt.offset + at)
         if page.line(index).prefix == Prefix():
-            found.add(index)
+            indexes.add(index)
         at = raw.find(b"Traceback (most recent call last)", page.bounds(index)[1])
-    return found
+    return indexes
 
 
-def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[Seen], heads: set[int]) -> None:
+def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
     """Give the failures between two lines the one traceback that the lines there are copies of, if they are."""
-    skipped = heads | {one.index for one in ends}
+    skipped = heads | {placed.index for placed in ends}
     lines = [(index, page.line(index)) for index in range(first + 1, last) if index not in skipped]
     own = [(index, line.text) for index, line in lines if line.prefix == Prefix() and _INDENTED.match(line.text)]
     frames = [(index, text) for index, text in own if _FRAME.match(text)]
@@ -79,14 +79,14 @@ def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[Seen], h
     if dealt is None:
         return
     below = _statements(own)
-    for one in ends:
+    for placed in ends:
         mine: list[tuple[int, str]] = []
         for text, places in dealt:
-            at = max((place for place in places if place < one.index), default=places[0])
+            at = max((place for place in places if place < placed.index), default=places[0])
             mine += [(at, text), (at, below[text])] if below[text] else [(at, text)]
-        found = tracebacks.of_lines(mine)
-        if found.frames:
-            _replace(one, found)
+        trace = tracebacks.of_lines(mine)
+        if trace.frames:
+            _replace(placed, trace)
 
 
 def _dealt(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
@@ -115,11 +115,11 @@ def _statements(own: Sequence[tuple[int, str]]) -> dict[str, str]:
     below: dict[str, list[int]] = defaultdict(list)
     for at, (_, text) in enumerate(own):
         (frames if _FRAME.match(text) else below)[text].append(at)
-    found: dict[str, str] = {}
+    statements: dict[str, str] = {}
     for frame, places in frames.items():
         distances = [(_distance(places, of_text), text) for text, of_text in below.items() if len(of_text) >= len(places)]
-        found[frame] = min(((distance, text) for distance, text in distances if distance is not None), default=(0, ""))[1]
-    return found
+        statements[frame] = min(((distance, text) for distance, text in distances if distance is not None), default=(0, ""))[1]
+    return statements
 
 
 def _distance(frames: Sequence[int], lines: Sequence[int]) -> int | None:
@@ -133,8 +133,8 @@ def _distance(frames: Sequence[int], lines: Sequence[int]) -> int | None:
     return None if nexts[-1] == len(lines) else sum(lines[at] - frame for at, frame in zip(nexts, frames, strict=True))
 
 
-def _replace(one: Seen, found: tracebacks.Traceback) -> None:
-    old = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.places[-1]])
-    new = one.page.witness(one.page.excerpt.offset + one.page.starts[found.places[-1]])
-    one.evidence[:] = [new if place == old else place for place in one.evidence]
-    one.trace = found
+def _replace(placed: PlacedMessage, trace: tracebacks.Traceback) -> None:
+    old = placed.page.witness(placed.page.excerpt.offset + placed.page.starts[placed.trace.places[-1]])
+    new = placed.page.witness(placed.page.excerpt.offset + placed.page.starts[trace.places[-1]])
+    placed.evidence[:] = [new if place == old else place for place in placed.evidence]
+    placed.trace = trace

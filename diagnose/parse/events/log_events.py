@@ -57,7 +57,7 @@ _GAVE_UP = "No executable batch size found"
 
 
 @record(frozen=False)
-class Seen:
+class PlacedMessage:
     """A message and its place. `order` puts it among the others of the job."""
 
     message: Message
@@ -110,10 +110,10 @@ class Seen:
         return self.page.excerpt.raw[max(0, at - reach, self.attempt.start - first) : at]
 
 
-def seen(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> Iterator[Seen]:
+def read_messages(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> Iterator[PlacedMessage]:
     """The messages at the hits of one input, in order."""
     at, last_line, last = 0, (-1, ""), -1
-    torn: list[Seen] = []
+    torn: list[PlacedMessage] = []
     whole: set[str] = set()
     for hit in hits:
         while at < len(pages) - 1 and hit.offset not in pages[at].excerpt:
@@ -122,74 +122,76 @@ def seen(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> Iterator[Se
             continue
         if hit.grammar != "device_oom" and last_line == (hit.line, hit.grammar):
             continue  # two words of one sentence
-        found = _read(hit.grammar, pages[at], hit.offset, source)
-        if found is None or found.offset == last:
+        placed = _read(hit.grammar, pages[at], hit.offset, source)
+        if placed is None or placed.offset == last:
             continue  # the second is what a literal inside a message leads to
-        last_line, last = (hit.line, hit.grammar), found.offset
-        if found.torn:
-            torn.append(found)
+        last_line, last = (hit.line, hit.grammar), placed.offset
+        if placed.torn:
+            torn.append(placed)
         else:
-            whole.add(found.message.family)
-            yield found
-    yield from (one for one in torn if one.message.family not in whole)
+            whole.add(placed.message.family)
+            yield placed
+    yield from (torn_message for torn_message in torn if torn_message.message.family not in whole)
 
 
-def _read(grammar: str, page: Page, offset: int, source: int) -> Seen | None:
-    place = wrapped_messages.place(page, offset)
+def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage | None:
+    place = wrapped_messages.message_place(page, offset)
     if place is not None and grammar == "host_oom" and place.before.endswith("OutOf"):
         place = wrapped_messages.behind_class(page, offset)  # the MemoryError of torch.OutOfMemoryError
         grammar = "device_oom"
     if place is None:
         return None
     reader = import_module(f"diagnose.parse.messages.{grammar}")
-    offset, index, prefix, before, after = place
-    text = after if grammar == "device_oom" else clean(before[-CONTEXT:] + after)[1]
-    text = wrapped_messages.joined(text, page, index, prefix, reader)
+    offset, index, prefix, line_start, line_rest = place
+    text = line_rest if grammar == "device_oom" else clean(line_start[-CONTEXT:] + line_rest)[1]
+    text = wrapped_messages.join_wrapped(text, page, index, prefix, reader)
     if hasattr(reader, "begun"):
         text = reader.begun(text, _above(page, page.index(offset), prefix))
-    own = mixed_lines.apart(before, text) if grammar == "device_oom" else text
+    own = mixed_lines.own_text(line_start, text) if grammar == "device_oom" else text
     message: Message | None = reader.read(text.partition(".")[0] if own is None else own)
-    exception = mixed_lines.single(grammar_statements.exception_before(before)) or (
-        grammar_statements.exception_leading(before) if grammar == "serving_oom" else ""
+    exception = mixed_lines.single(grammar_statements.exception_before(line_start)) or (
+        grammar_statements.exception_leading(line_start) if grammar == "serving_oom" else ""
     )
     if grammar == "device_oom":
-        if message is None and exception and not reader.speaks_for_an_engine(after):
-            message = Message(reader.family_of(after), unread=True)
+        if message is None and exception and not reader.speaks_for_an_engine(line_rest):
+            message = Message(reader.family_of(line_rest), unread=True)
         if (
             message is None
-            or not _meant(before, exception, message)
-            or (not exception and len(message.figures) < 2 and _BROKEN.search(after))
+            or not _meant(line_start, exception, message)
+            or (not exception and len(message.figures) < 2 and _BROKEN.search(line_rest))
         ):
             return None
-    if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(before[-CONTEXT:])):
+    if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(line_start[-CONTEXT:])):
         return None
-    words = (before + after).strip()
-    warned = grammar == "device_oom" and _WARNING.search(before) is not None
-    seen = Seen(message, page, offset, (source, offset), prefix, exception, words, warned, before if "\n" in before else "")
-    seen.torn = own is None
-    seen.evidence.append(page.witness(offset - _width(page, offset, exception)))
+    words = (line_start + line_rest).strip()
+    warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
+    placed = PlacedMessage(
+        message, page, offset, (source, offset), prefix, exception, words, warned, line_start if "\n" in line_start else ""
+    )
+    placed.torn = own is None
+    placed.evidence.append(page.witness(offset - _width(page, offset, exception)))
     if hasattr(reader, "complete"):  # what other lines of the same report say, None: that it is no message
-        lines = reader.complete(message, page, seen.index)
+        lines = reader.complete(message, page, placed.index)
         if lines is None:
             return None
-        seen.evidence += [page.witness(page.excerpt.offset + page.starts[at]) for at in lines]
-    repeated = _REPEATED.search(after)
-    seen.repeated = int(repeated[1]) if repeated else 0
-    seen.by_launcher = message.family in host_oom.KILLS and message.status == "suspected"
-    return seen
+        placed.evidence += [page.witness(page.excerpt.offset + page.starts[at]) for at in lines]
+    repeated = _REPEATED.search(line_rest)
+    placed.repeated = int(repeated[1]) if repeated else 0
+    placed.by_launcher = message.family in host_oom.KILLS and message.status == "suspected"
+    return placed
 
 
 def _above(page: Page, index: int, prefix: Prefix) -> list[str]:
     """The few lines before a line that the same process wrote."""
-    lines = (page.line(before) for before in range(max(0, index - ABOVE), index))
+    lines = (page.line(number) for number in range(max(0, index - ABOVE), index))
     return [line.text for line in lines if same_stream(line.prefix, prefix)]
 
 
-def _meant(before: str, exception: str, message: Message) -> bool:
+def _meant(line_start: str, exception: str, message: Message) -> bool:
     """Whether the words are a message and not talk about one."""
     if exception or message.figures:
-        return not re.search(r"\braise\s+\w+\($", before.rstrip("\"'f"))
-    opening = before.strip()
+        return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
+    opening = line_start.strip()
     return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
 
 
@@ -203,60 +205,60 @@ def _width(page: Page, offset: int, exception: str) -> int:
 # -- from a message in its place to an event
 
 
-def placed(one: Seen) -> Seen:
+def locate(placed: PlacedMessage) -> PlacedMessage:
     """The message with its traceback; a shortage below a pin_memory frame is one of pinned host memory."""
-    if one.message.family in host_oom.KILLS and not one.message.raised:
-        return one  # written by a kernel or a launcher: the traceback above belongs to something else
-    one.trace = tracebacks.above(one.page, one.index, one.prefix, one.same_line)
-    if not one.trace.frames:
-        one.trace = partial_traceback.below(one.page, one.index, one.prefix)
-    if not one.trace.frames and one.message.family.startswith("torch_"):
-        one.trace = partial_traceback.cut_off(one.page, one.index)
-    if one.trace.places:
-        inner = one.page.starts[one.trace.places[-1]] + one.page.excerpt.offset
-        one.evidence.append(one.page.witness(inner))
-    if one.message.family == "cuda_driver" and any(
+    if placed.message.family in host_oom.KILLS and not placed.message.raised:
+        return placed  # written by a kernel or a launcher: the traceback above belongs to something else
+    placed.trace = tracebacks.above(placed.page, placed.index, placed.prefix, placed.same_line)
+    if not placed.trace.frames:
+        placed.trace = partial_traceback.listed_below(placed.page, placed.index, placed.prefix)
+    if not placed.trace.frames and placed.message.family.startswith("torch_"):
+        placed.trace = partial_traceback.cut_off(placed.page, placed.index)
+    if placed.trace.places:
+        inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
+        placed.evidence.append(placed.page.witness(inner))
+    if placed.message.family == "cuda_driver" and any(
         re.search("pin_memory|cudaHost|CachingHostAllocator", f"{frame.file} {frame.function} {frame.statement}")
-        for frame in one.trace.frames
+        for frame in placed.trace.frames
     ):
-        one.message.family = "pinned_host"
-    return one
+        placed.message.family = "pinned_host"
+    return placed
 
 
 FIGURES = frozenset(each.name for each in fields(Event))
 
 
-def event(one: Seen) -> Event:
+def to_event(placed: PlacedMessage) -> Event:
     """The event that a message is."""
-    message, prefix, trace = one.message, one.prefix, one.trace
+    message, prefix, trace = placed.message, placed.prefix, placed.trace
     figures = {name: size for name, size in message.figures.items() if name in FIGURES}
     rank = prefix.rank if message.rank is None else message.rank
     if rank is None and message.tasks:
         rank = message.tasks[0]
-    made = Event(
+    event = Event(
         family=message.family,
         status=message.status,
-        exception=one.exception or one.words[:120],
+        exception=placed.exception or placed.words[:120],
         reason=message.reason,
-        fatal=one.fatal,
-        attempt=one.attempt.number,
+        fatal=placed.fatal,
+        attempt=placed.attempt.number,
         rank=rank,
         local_rank=prefix.local_rank if message.local_rank is None else message.local_rank,
         ranks=(rank,) if rank is not None else (),
         host=message.host or prefix.host or trace.host or None,
-        pid=one.pid or prefix.pid,
+        pid=placed.pid or prefix.pid,
         gpu=message.gpu,
         role=role(f"{prefix.actor} {trace.actor} {trace.method} {message.said}") or _role_of_frames(trace.frames),
-        phase=_phase(one),
+        phase=_phase(placed),
         other_processes=message.processes,
         frames=trace.frames,
-        evidence=tuple(one.evidence),
+        evidence=tuple(placed.evidence),
         **figures,  # type: ignore[arg-type]
     )
     if message.rank is not None or len(message.tasks) < 2:
-        return made
-    others = tuple(replace(made, rank=task, ranks=(task,)) for task in message.tasks[1:])  # a scheduler names them in one line
-    return replace(made, ranks=message.tasks, count=len(message.tasks), members=others)
+        return event
+    others = tuple(replace(event, rank=task, ranks=(task,)) for task in message.tasks[1:])  # a scheduler names them in one line
+    return replace(event, ranks=message.tasks, count=len(message.tasks), members=others)
 
 
 def _role_of_frames(frames: Sequence[Frame]) -> str | None:
@@ -266,16 +268,16 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
         return "engine"
     for rule in rule_files.table("roles"):
         parts = [(rule[part], part) for part in ("file", "function") if part in rule]
-        if parts and any(all(lazy_re.found(wanted, getattr(frame, part)) for wanted, part in parts) for frame in frames):
+        if parts and any(all(lazy_re.matches_pattern(pattern, getattr(frame, part)) for pattern, part in parts) for frame in frames):
             return str(rule["role"])
     return None
 
 
-def _phase(one: Seen) -> str:
-    shown = phases.of_frames(one.trace.frames) or one.message.phase or phases.of_words(one.message.said)
-    if not shown and not one.trace.frames and one.message.family not in host_oom.KILLS:
-        shown = phases.of_source(partial_traceback.source(one.page, one.index, one.prefix))
-    return shown or phases.of_lines(one.bytes_before()) or "unknown"
+def _phase(placed: PlacedMessage) -> str:
+    phase = phases.of_frames(placed.trace.frames) or placed.message.phase or phases.of_words(placed.message.said)
+    if not phase and not placed.trace.frames and placed.message.family not in host_oom.KILLS:
+        phase = phases.of_source(partial_traceback.source(placed.page, placed.index, placed.prefix))
+    return phase or phases.of_lines(placed.bytes_before()) or "unknown"
 
 
 def role(name: str) -> str | None:

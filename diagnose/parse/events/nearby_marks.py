@@ -30,9 +30,9 @@ class Mark(NamedTuple):
         return self.page.source
 
 
-def marks(pages: Sequence[Page]) -> list[Mark]:
+def find_marks(pages: Sequence[Page]) -> list[Mark]:
     """All marks in these pages, by input and in order; of several of one kind in one line the first."""
-    found = []
+    marks = []
     for page in pages:
         ends: dict[str, int] = {}
         raw = page.excerpt.raw
@@ -42,15 +42,15 @@ def marks(pages: Sequence[Page]) -> list[Mark]:
                 continue
             line_end = raw.find(b"\n", end)
             ends[kind] = line_end if line_end >= 0 else len(raw)
-            found.append(Mark(kind, word.decode(), page, page.excerpt.offset + start))
-    return found
+            marks.append(Mark(kind, word.decode(), page, page.excerpt.offset + start))
+    return marks
 
 
 def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
     """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
     spots, end = page.excerpt.spots, 0
-    said = spots.among(memory_words.nearby().keys())
-    for start, size, word in sorted((at, -len(words), words) for words in said for at in spots.places(words)):
+    near_words = spots.among(memory_words.nearby().keys())
+    for start, size, word in sorted((at, -len(words), words) for words in near_words for at in spots.places(words)):
         if start >= end:
             end = start - size
             yield start, word
@@ -61,8 +61,8 @@ def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozense
     if not any(_may_end(page, grammars, bool(hits)) for page in pages):
         return sorted(hits, key=lambda hit: hit.offset)
     places = {(hit.grammar, hit.line) for hit in hits}
-    found = [_hit(mark) for mark in _few([mark for mark in marks(pages) if mark.kind in grammars])]
-    return sorted([*hits, *(hit for hit in found if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)
+    marked_hits = [_hit(mark) for mark in _few([mark for mark in find_marks(pages) if mark.kind in grammars])]
+    return sorted([*hits, *(hit for hit in marked_hits if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)
 
 
 def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:

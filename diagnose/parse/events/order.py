@@ -17,7 +17,7 @@ from diagnose.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.text.lines import Page
 
 REACH = 200  # characters of a line in which its time stamp is sought
@@ -41,13 +41,13 @@ class Stamp(NamedTuple):
     seconds: float
     within: float
 
-    def precedes(self, other: Stamp) -> bool:
+    def precedes(self, later_stamp: Stamp) -> bool:
         """Whether this is earlier beyond the precision of both."""
-        if self.kind != other.kind:
+        if self.kind != later_stamp.kind:
             return False
-        if self.day != other.day:
-            return self.day < other.day
-        return self.seconds + self.within <= other.seconds
+        if self.day != later_stamp.day:
+            return self.day < later_stamp.day
+        return self.seconds + self.within <= later_stamp.seconds
 
 
 def stamp(line: str) -> Stamp | None:
@@ -68,31 +68,44 @@ def _day(text: str) -> int:
     return int(re.sub(r"\D", "", text))
 
 
-def in_order(failures: Sequence[Seen], named: int | None, pages: Sequence[Page], one_log: bool) -> list[Seen]:
+def by_time(failures: Sequence[PlacedMessage], root_rank_named: int | None, pages: Sequence[Page], one_log: bool) -> list[PlacedMessage]:
     """The failures as they happened. `named`: the rank that the launcher's summary names as the first."""
-    noticed = dict(_noticed(pages)) if named is not None else {}
-    held = [(one, stamp(one.line_start)) for one in failures]
-    placed: list[tuple[Seen, Stamp | None]] = []
-    for one, when in held:
+    noticed = dict(_noticed(pages)) if root_rank_named is not None else {}
+    stamped = [(failure, stamp(failure.line_start)) for failure in failures]
+    placed: list[tuple[PlacedMessage, Stamp | None]] = []
+    for failure, when in stamped:
         at = len(placed)
         while (
-            at and placed[at - 1][0].attempt.number == one.attempt.number and _before(one, when, *placed[at - 1], noticed, named, one_log)
+            at
+            and placed[at - 1][0].attempt.number == failure.attempt.number
+            and _before(failure, when, *placed[at - 1], noticed, root_rank_named, one_log)
         ):
             at -= 1
-        placed.insert(at, (one, when))
-    return [one for one, _ in placed]
+        placed.insert(at, (failure, when))
+    return [failure for failure, _ in placed]
 
 
 def _before(
-    one: Seen, when: Stamp | None, other: Seen, then: Stamp | None, noticed: dict[int, int], named: int | None, one_log: bool
+    failure: PlacedMessage,
+    when: Stamp | None,
+    earlier: PlacedMessage,
+    earlier_when: Stamp | None,
+    noticed: dict[int, int],
+    named: int | None,
+    one_log: bool,
 ) -> bool:
     """Whether a failure that stands behind another came before it."""
-    if when is not None and then is not None and when.kind == then.kind and when.precedes(then) is not then.precedes(when):
-        return when.precedes(then)
-    ranks = (one.prefix.rank, other.prefix.rank)
+    if (
+        when is not None
+        and earlier_when is not None
+        and when.kind == earlier_when.kind
+        and when.precedes(earlier_when) is not earlier_when.precedes(when)
+    ):
+        return when.precedes(earlier_when)
+    ranks = (failure.prefix.rank, earlier.prefix.rank)
     if named is None or ranks[0] != named or ranks[1] == named:
         return False
-    if not one_log and one.page.source != other.page.source:
+    if not one_log and failure.page.source != earlier.page.source:
         return True
     first, second = noticed.get(named), noticed.get(ranks[1] if ranks[1] is not None else -1)
     return first is not None and second is not None and second - first > 1

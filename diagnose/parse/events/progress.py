@@ -80,14 +80,14 @@ def bars(raw: bytes) -> list[Bar]:
     for label, step, total, at in _drawn(raw, 0, len(raw)):
         last.pop((label, total), None)
         last[label, total] = step, at
-    found: dict[tuple[str, int], Bar] = {}
+    by_label: dict[tuple[str, int], Bar] = {}
     for bar in (
         *(Bar(label, _number(step), _number(total), at) for (label, total), (step, at) in last.items()),
         *_counted(raw, 0, len(raw)),
     ):
-        found.pop((bar.label, bar.total), None)
-        found[bar.label, bar.total] = bar
-    return list(found.values())
+        by_label.pop((bar.label, bar.total), None)
+        by_label[bar.label, bar.total] = bar
+    return list(by_label.values())
 
 
 def states(raw: bytes, start: int, end: int, counters: bool = True) -> Iterator[Bar]:
@@ -108,8 +108,8 @@ def _drawn(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, bytes
             at -= 1
         if at < start or not raw[at:sign].isdigit():
             continue
-        left = max(0, at - 160)
-        words = raw[max(left, raw.rfind(b"\r", left, at) + 1, raw.rfind(b"\n", left, at) + 1) : at]
+        window_start = max(0, at - 160)
+        words = raw[max(window_start, raw.rfind(b"\r", window_start, at) + 1, raw.rfind(b"\n", window_start, at) + 1) : at]
         label = labels.get(words)
         if label is None:
             label = labels[words] = clean(words.decode("utf-8", "replace"))[1].strip(" :")
@@ -136,15 +136,15 @@ def _number(digits: bytes) -> int:
     return int(digits.replace(b",", b"") or 0)
 
 
-def before(raw: bytes, evaluation_from: int = -1, planned: int | None = None, counters: bool = True) -> Progress:
+def progress_before(raw: bytes, evaluation_from: int = -1, planned: int | None = None, counters: bool = True) -> Progress:
     """The progress at the end of these bytes. `evaluation_from`: where an evaluation began that has bars of its own;
     `planned`: the number of steps that the log announces; `counters`: whether there may be any."""
     if evaluation_from < 0 and not _has_rounds(raw) and not (counters and any(True for _ in _counted(raw, 0, len(raw)))):
         latest = _latest(raw, planned)
         if latest is not None:
             return Progress(latest)
-    seen = bars(raw)
-    training = [bar for bar in seen if bar.trains and (evaluation_from < 0 or bar.at < evaluation_from)]
+    all_bars = bars(raw)
+    training = [bar for bar in all_bars if bar.trains and (evaluation_from < 0 or bar.at < evaluation_from)]
     rounds = next((bar for bar in reversed(training) if _ROUND.match(bar.label)), None)
     micro = next((bar for bar in reversed(training) if _MICRO.match(bar.label)), None) if rounds else None
     steps = [bar for bar in training if not _ROUND.match(bar.label) and not (rounds and _MICRO.match(bar.label))]

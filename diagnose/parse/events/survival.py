@@ -69,15 +69,15 @@ class Survival:
         part = min(max(0, start), len(raw)) // PART
         while part and _line_end(raw, part * PART) > start:
             part -= 1
-        found: list[Bar] = []
+        progress_bars: list[Bar] = []
         while part * PART < min(end, len(raw)):
             if (page, part) not in self._bars:
                 counters = page.excerpt.spots.any(progress.COUNTS)
                 states = progress.states(raw, _line_end(raw, part * PART), _line_end(raw, (part + 1) * PART), counters)
                 self._bars[page, part] = sorted((bar for bar in states if bar.trains), key=lambda bar: bar.at)
-            found += [bar for bar in self._bars[page, part] if start <= bar.at < end]
+            progress_bars += [bar for bar in self._bars[page, part] if start <= bar.at < end]
             part += 1
-        return found
+        return progress_bars
 
 
 def _line_end(raw: bytes, at: int) -> int:

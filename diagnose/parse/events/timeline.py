@@ -21,7 +21,7 @@ from diagnose.scan.excerpts import Excerpt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
     from diagnose.scan.log_scan import Scanned
 
@@ -31,150 +31,158 @@ STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job wit
 
 
 @record
-class Happened:
+class Timeline:
     """`failures` are the messages that `events` were made of; `since` the first attempt of the launch that the events' root is of."""
 
-    failures: tuple[Seen, ...]
+    failures: tuple[PlacedMessage, ...]
     events: tuple[Event, ...]
     since: int
     launches: dict[str, Attempts]
-    messages: tuple[Seen, ...]
+    messages: tuple[PlacedMessage, ...]
 
-    def failure(self, event: Event) -> Seen:
+    def failure(self, event: Event) -> PlacedMessage:
         """The message that an event was made of."""
-        return next(one for one in self.failures if one.evidence[0] == event.evidence[0])
+        return next(failure for failure in self.failures if failure.evidence[0] == event.evidence[0])
 
 
-def happened(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) -> Happened:
+def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) -> Timeline:
     launches: dict[str, Attempts] = {}
-    messages: list[Seen] = []
-    for number, one in enumerate(scanned):
-        launches[one.input.name] = known = Attempts(one.hits, one.label.attempt)
-        hits = [hit for hit in one.hits if hit.grammar in events.READERS]
-        found = list(events.seen(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
-        stopped = min((message.offset for message in found if message.message.reason in STOPS), default=1 << 62)
-        found = [message for message in found if message.message.status != "suspected" or message.offset < stopped - STOPPED]
-        for message in found:
-            known.learn(message.offset)
-            message.attempt = known.at(message.offset)
-        known.close()
-        messages += found
+    messages: list[PlacedMessage] = []
+    for number, scan in enumerate(scanned):
+        launches[scan.input.name] = input_attempts = Attempts(scan.hits, scan.label.attempt)
+        hits = [hit for hit in scan.hits if hit.grammar in events.READERS]
+        input_messages = list(events.read_messages(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
+        stopped = min((message.offset for message in input_messages if message.message.reason in STOPS), default=1 << 62)
+        input_messages = [
+            message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
+        ]
+        for message in input_messages:
+            input_attempts.learn(message.offset)
+            message.attempt = input_attempts.at(message.offset)
+        input_attempts.close()
+        messages += input_messages
     if not messages:
-        return Happened((), (), 1, launches, ())
+        return Timeline((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends
         message.attempt = launches[message.page.source].at(message.offset)
-    placed = [events.placed(message) for message in messages]
-    interleaved_tracebacks.untangle(placed)
+    placed = [events.locate(message) for message in messages]
+    interleaved_tracebacks.untangle_tracebacks(placed)
     every = [page for of_input in pages for page in of_input]
-    marks = nearby_marks.marks(every)
+    marks = nearby_marks.find_marks(every)
     failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
-    told = folding.folded([events.event(one) for one in failures], [one.repeated for one in failures])
+    folded = folding.fold_events([events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
     launch = attempts.launch_of(failures)
-    since = min((one.attempt.number for one in failures if one.attempt.launch == launch), default=1)
-    state = Happened(tuple(failures), tuple(told), since, launches, tuple(messages))
-    follow = consequences.after(told, marks, lambda source, offset: launches[source].at(offset).number, lambda event: _place(state, event))
-    return Happened(tuple(failures), (*told, *follow), since, launches, tuple(messages))
+    since = min((scan.attempt.number for scan in failures if scan.attempt.launch == launch), default=1)
+    state = Timeline(tuple(failures), tuple(folded), since, launches, tuple(messages))
+    follow = consequences.consequences_of(
+        folded, marks, lambda source, offset: launches[source].at(offset).number, lambda event: _place(state, event)
+    )
+    return Timeline(tuple(failures), (*folded, *follow), since, launches, tuple(messages))
 
 
-def _place(state: Happened, event: Event) -> tuple[str, int]:
-    one = state.failure(event)
-    return one.page.source, one.offset
+def _place(state: Timeline, event: Event) -> tuple[str, int]:
+    failure = state.failure(event)
+    return failure.page.source, failure.offset
 
 
-def _failures(messages: Sequence[Seen], survival: Survival, pages: Sequence[Page], one_log: bool) -> list[Seen]:
+def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequence[Page], one_log: bool) -> list[PlacedMessage]:
     """Every failure once, in the order that they happened, those marked that the job survived."""
     _mark_survived(messages, survival)
-    failures = folding.once(_without_guesses(messages))
-    for one in failures:  # a helper that is killed after the end is not the death of the job
-        if one.message.family not in KILLS or one.by_launcher or not survival.had_finished(one.page.source, one.offset, one.attempt.start):
+    failures = folding.without_repeats(_without_guesses(messages))
+    for failure in failures:  # a helper that is killed after the end is not the death of the job
+        if (
+            failure.message.family not in KILLS
+            or failure.by_launcher
+            or not survival.had_finished(failure.page.source, failure.offset, failure.attempt.start)
+        ):
             continue
-        if one.message.helper:
-            one.message.status, one.message.reason = "lookalike", "after_end"
-        saving = phases.of_lines(one.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
-        own = one.message.family == "ray_oom"  # Ray ends the job's own workers, and says which
-        one.survived = one.survived or one.message.helper or not (saving or own)
-    failures.sort(key=lambda one: one.attempt.number)
+        if failure.message.helper:
+            failure.message.status, failure.message.reason = "lookalike", "after_end"
+        saving = phases.of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
+        own = failure.message.family == "ray_oom"  # Ray ends the job's own workers, and says which
+        failure.survived = failure.survived or failure.message.helper or not (saving or own)
+    failures.sort(key=lambda failure: failure.attempt.number)
     named = next((fact.value for fact in order.root_rank(pages)), None)
-    return order.in_order(failures, named if isinstance(named, int) else None, pages, one_log)
+    return order.by_time(failures, named if isinstance(named, int) else None, pages, one_log)
 
 
-def _without_guesses(messages: Sequence[Seen]) -> Sequence[Seen]:
+def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
     """Ray prints what may have happened whenever a worker is gone: that counts where nothing else was found."""
-    told = [one for one in messages if one.message.family not in KILLS or one.message.weight]
-    return told or messages
+    certain = [placed for placed in messages if placed.message.family not in KILLS or placed.message.weight]
+    return certain or messages
 
 
-def _mark_survived(messages: Sequence[Seen], survival: Survival) -> None:
+def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> None:
     """Which failures the job lived on after, as far as its log goes on."""
-    after: dict[str, Seen] = {}  # by input: the next message that is not the same one printed again
-    behind: dict[str, list[Seen]] = defaultdict(list)
-    for one in reversed(messages):
-        source, end = one.page.source, one.attempt.end
+    next_of_input: dict[str, PlacedMessage] = {}  # by input: the next message that is not the same one printed again
+    behind: dict[str, list[PlacedMessage]] = defaultdict(list)
+    for placed in reversed(messages):
+        source, end = placed.page.source, placed.attempt.end
         following = behind[source]
-        if following and folding.kind(following[-1]) != folding.kind(one):
-            after[source] = following[-1]
-        until = min(after[source].offset, end) if source in after else end
-        one.survived = (
-            survival.goes_on(one.page, one.offset, end)
-            or survival.is_retried(source, one.offset, until)
-            or survival.finished(source, one.offset, end)
+        if following and folding.kind(following[-1]) != folding.kind(placed):
+            next_of_input[source] = following[-1]
+        until = min(next_of_input[source].offset, end) if source in next_of_input else end
+        placed.survived = (
+            survival.goes_on(placed.page, placed.offset, end)
+            or survival.is_retried(source, placed.offset, until)
+            or survival.finished(source, placed.offset, end)
         )
-        if survival.gave_up(source, one.offset, end):  # it was caught, until the last
-            same = next((other for other in reversed(following[-NEARBY:]) if _fails_again(other, one)), None)
-            last = survival.gave_up(source, one.offset, min(same.offset, end) if same else end)
-            one.survived, one.warned = not last, one.warned and not last
-        following.append(one)
+        if survival.gave_up(source, placed.offset, end):  # it was caught, until the last
+            same = next((later for later in reversed(following[-NEARBY:]) if _fails_again(later, placed)), None)
+            last = survival.gave_up(source, placed.offset, min(same.offset, end) if same else end)
+            placed.survived, placed.warned = not last, placed.warned and not last
+        following.append(placed)
 
 
-def _fails_again(other: Seen, one: Seen) -> bool:
+def _fails_again(later: PlacedMessage, placed: PlacedMessage) -> bool:
     """Whether a message is another failure of the same process."""
-    same_process = (other.prefix, other.message.gpu) == (one.prefix, one.message.gpu)
-    return same_process and not other.gave_up and folding.kind(other) != folding.kind(one)
+    same_process = (later.prefix, later.message.gpu) == (placed.prefix, placed.message.gpu)
+    return same_process and not later.gave_up and folding.kind(later) != folding.kind(placed)
 
 
 # -- what else is of the launch that failed
 
 
-def of_launch(state: Happened, pages: Sequence[Page]) -> list[Page]:
+def pages_of_launch(state: Timeline, pages: Sequence[Page]) -> list[Page]:
     """The pages without what earlier runs printed that someone appended this one to, where the start of this one was kept."""
     start: dict[str, int] = {}
-    for one in state.failures:
-        if one.attempt.number == state.since and one.attempt.launch > 1:
-            start[one.page.source] = one.attempt.start
-    kept: list[Page] = []
+    for failure in state.failures:
+        if failure.attempt.number == state.since and failure.attempt.launch > 1:
+            start[failure.page.source] = failure.attempt.start
+    own_pages: list[Page] = []
     for page in pages:
         begin = start.get(page.source, 0)
         if begin <= page.excerpt.offset or not _is_whole(state, pages, page.source, begin):
-            kept.append(page)
+            own_pages.append(page)
         elif begin in page.excerpt:
             index = page.index(begin)
             at = page.starts[index]
             excerpt, into = page.excerpt, 0 if index else page.excerpt.into
-            rest = Excerpt(excerpt.raw[at:], excerpt.offset + at, page.number(index), into)
-            kept.append(Page(page.source, rest, page.writer))
-    return kept
+            excerpt_rest = Excerpt(excerpt.raw[at:], excerpt.offset + at, page.number(index), into)
+            own_pages.append(Page(page.source, excerpt_rest, page.writer))
+    return own_pages
 
 
-def _is_whole(state: Happened, pages: Sequence[Page], source: str, begin: int) -> bool:
+def _is_whole(state: Timeline, pages: Sequence[Page], source: str, begin: int) -> bool:
     """Whether what a run says about itself when it starts was kept."""
     page = next((page for page in pages if page.source == source and begin in page.excerpt), None)
     if page is None:
         return False
     end = page.excerpt.offset + len(page.excerpt.raw)
-    root = next(one.offset for one in state.failures if one.attempt.number == state.since and one.page.source == source)
+    root = next(failure.offset for failure in state.failures if failure.attempt.number == state.since and failure.page.source == source)
     return root < end or end - begin >= WHOLE
 
 
-def notices(state: Happened, root: Event | None) -> Iterator[Notice]:
+def notices(state: Timeline, root: Event | None) -> Iterator[Notice]:
     """What a reader should know of how the failures were sorted."""
     for event in state.events:
         if len(event.members) == folding.MEMBERS:
-            more = event.count - 1 - folding.MEMBERS
-            if more:
-                yield Notice("info", "more_members", phrase("parse.more_members", count=more), event.evidence[0])
+            unlisted = event.count - 1 - folding.MEMBERS
+            if unlisted:
+                yield Notice("info", "more_members", phrase("parse.more_members", count=unlisted), event.evidence[0])
     if root is None:
         return
-    failed = {one.attempt.number for one in state.failures}
+    failed = {failure.attempt.number for failure in state.failures}
     source = root.evidence[0].source
     last = state.launches[source].last.number
     if len(failed) > 1:

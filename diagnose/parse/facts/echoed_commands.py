@@ -82,11 +82,11 @@ def read(pages: Sequence[Page]) -> list[Command]:
 def _listed(pages: Iterable[Page]) -> list[Command]:
     """The last of its lists, which is of the highest local rank, as the launcher was told it."""
     for page in pages:
-        found = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
-        if found:
-            words = [one or other for one, other in _ITEM.findall(found[-1]["words"].decode("utf-8", "replace"))]
-            text = _as_told(words, alone=found[-1]["host"] is None)
-            return [Command(text, page.witness(page.excerpt.offset + found[-1].start()))] if text else []
+        matches = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
+        if matches:
+            words = [quoted or plain for quoted, plain in _ITEM.findall(matches[-1]["words"].decode("utf-8", "replace"))]
+            text = _as_told(words, alone=matches[-1]["host"] is None)
+            return [Command(text, page.witness(page.excerpt.offset + matches[-1].start()))] if text else []
     return []
 
 
@@ -96,20 +96,20 @@ def _as_told(words: Sequence[str], *, alone: bool) -> str:
     if program[:1] == ["-u"]:
         del program[0]
     module = program[:1] == ["-m"]
-    rest = [word for word in program[module:] if not word.startswith("--local_rank=")]
+    arguments = [word for word in program[module:] if not word.startswith("--local_rank=")]
     ranks = [word.removeprefix("--local_rank=") for word in words if word.startswith("--local_rank=")]
     counted = [f"--num_gpus={int(ranks[0][:4]) + 1}"] if alone and ranks and ranks[0].isdigit() else []
-    return shlex.join(["deepspeed", *counted, *(["--module"] if module else []), *rest]) if rest else ""
+    return shlex.join(["deepspeed", *counted, *(["--module"] if module else []), *arguments]) if arguments else ""
 
 
 def _echoed(pages: Iterable[Page]) -> list[Command]:
-    found: list[Command] = []
+    commands: list[Command] = []
     done: set[tuple[str, int]] = set()
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
-        said = page.excerpt.spots.among(_words())
-        places = sorted(at for word in said for at in page.excerpt.spots.places(word))
+        words = page.excerpt.spots.among(_words())
+        places = sorted(at for word in words for at in page.excerpt.spots.places(word))
         for at in places:
             if _seen().match(page.excerpt.raw, at, REACH) is None:
                 continue
@@ -119,8 +119,8 @@ def _echoed(pages: Iterable[Page]) -> list[Command]:
             if echo is None or (page.source, page.number(index)) in done or not _starts().match(text[echo.end() :]):
                 continue
             done.add((page.source, page.number(index)))
-            found.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
-    return found
+            commands.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
+    return commands
 
 
 def _whole(page: Page, index: int, start: int) -> str:
@@ -129,20 +129,20 @@ def _whole(page: Page, index: int, start: int) -> str:
     raw = page.excerpt.raw[begin:end].decode("utf-8", "replace").rstrip("\r")
     text = page.line(index).text[start:]
     text = raw[raw.find(text[:40]) :] if text[:40] and text[:40] in raw else text
-    for after in range(index + 1, min(index + LONGEST, len(page))):
+    for number in range(index + 1, min(index + LONGEST, len(page))):
         if not text.rstrip().endswith("\\"):
             break
-        text = text.rstrip()[:-1] + re.sub(r"^> ?", "", page.line(after).text)
+        text = text.rstrip()[:-1] + re.sub(r"^> ?", "", page.line(number).text)
     return text
 
 
 def facts(commands: Iterable[Command]) -> Iterator[Fact]:
     """What a launcher was told: how many processes over all nodes, and how the allocator is set."""
-    known: set[str] = set()
+    emitted: set[str] = set()
     for command in commands:
         for name, value in (*_world(command.text), *_allocator(command.text)):
-            if name not in known:
-                known.add(name)
+            if name not in emitted:
+                emitted.add(name)
                 yield Fact(name, value, "log", command.witness)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import catalogue
 from diagnose.errors import UserError
-from diagnose.facts import Fact, declared
+from diagnose.facts import Fact, declared, library_of
 from diagnose.parse.events.log_events import role
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -59,29 +59,29 @@ _ENGINE = later(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
 _MAKERS = ("NVIDIA", "NVIDIA GeForce", "NVIDIA Graphics Device", "Tesla", "AMD", "GeForce", "Quadro")
 #: A line of printed JSON; lines of other processes and progress bars may stand between them.
 _JSON = r"\s*(?:\"[^\"\n]{0,200}\"\s*:?.{0,2000}|[{}\[\]]+,?|-?[\d.eE+-]+,?|(?:true|false|null),?)\s*$"
-_NAMES = {"pytorch": "torch", "liger-kernel": "liger", "flash-attn": "flash_attn", "ms-swift": "swift"}
-_FRAMEWORKS = ("llamafactory", "axolotl", "openrlhf", "verl", "swift")
+#: torch as it calls itself in its reports; no package of it is called so.
+_REPORTED = {"pytorch": "torch"}
 
 
 def facts(pages: Iterable[Page]) -> Iterator[Fact]:
     """Releases, cards and the model, each as the first line says it."""
-    known: set[str] = set()
+    emitted: set[str] = set()
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
         for fact in (*_versions(page), *_cards(page), *_models(page)):
-            if fact.name not in known:
-                known.add(fact.name)
+            if fact.name not in emitted:
+                emitted.add(fact.name)
                 yield fact
 
 
-def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], before: bytes = b"") -> Iterator[re.Match[bytes]]:
+def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], start_word: bytes = b"") -> Iterator[re.Match[bytes]]:
     """What `pattern.finditer` finds in the head of a page, where each match holds one of these words (`before` one of these bytes)."""
     raw, spots = page.excerpt.raw, page.excerpt.spots
     stop = min(REACH, len(raw))
     start = end = 0
     for at, to in sorted((at, at + len(word)) for word in spots.among(words) for at in spots.places(word)):
-        if to > stop or (before and raw[to : to + 1] not in before):
+        if to > stop or (start_word and raw[to : to + 1] not in start_word):
             continue
         if at - NEAR > end:
             yield from pattern.finditer(raw, start, end)
@@ -107,26 +107,27 @@ def _versions(page: Page) -> Iterator[Fact]:
 
 def _line_versions(page: Page, index: int) -> Iterator[Fact]:
     text = page.line(index).text
-    for said in grammar_statements.statements("environment", text):
-        if said.kind != "version" or not _installed(text, said):
+    for statement in grammar_statements.statements("environment", text):
+        if statement.kind != "version" or not _installed(text, statement):
             continue
-        library, release = (word.strip("`") for word in said.words)
-        name = library.lower().replace("_", "-")
-        name = _NAMES.get(name, name)
-        if declared(f"version.{name}") is None:
+        package, release = (word.strip("`") for word in statement.words)
+        name = package.lower().replace("_", "-")
+        name = _REPORTED.get(name) or library_of(name)
+        entry = declared(f"version.{name}")
+        if entry is None:
             continue
-        witness = page.witness(page.excerpt.offset + _offset(page, index, f"{library}"))
+        witness = page.witness(page.excerpt.offset + _offset(page, index, f"{package}"))
         yield Fact(f"version.{name}", Version(release), "log", witness)
-        if name in _FRAMEWORKS:
+        if entry.trainer:
             yield Fact("train.framework", name, "log", witness)
 
 
-def _installed(text: str, said: Statement) -> bool:
+def _installed(text: str, statement: Statement) -> bool:
     """Whether a release is one of a list; "needs torch 2.4" in a sentence says nothing of what is installed."""
-    between = text[said.start + len(said.words[0]) : said.end - len(said.words[1])]
-    before = text[: said.start]
-    item = before.rstrip(" \t-*")
-    return "=" in between or ":" in between or not item or item[-1] in ",;|" or "  " in before[len(item) :]
+    between = text[statement.start + len(statement.words[0]) : statement.end - len(statement.words[1])]
+    line_start = text[: statement.start]
+    item = line_start.rstrip(" \t-*")
+    return "=" in between or ":" in between or not item or item[-1] in ",;|" or "  " in line_start[len(item) :]
 
 
 def _offset(page: Page, index: int, word: str) -> int:
@@ -146,30 +147,30 @@ def _cards(page: Page) -> Iterator[Fact]:
     for match in islice(_round(page, _CARDS, _CARD), MOST):
         index = page.index(page.excerpt.offset + match.end() - 1)
         text = page.line(index).text[:400]
-        for said in grammar_statements.statements("environment", text):
-            if said.kind not in ("card", "cards") or (said.kind == "cards" and not _listed(text, said)):
+        for statement in grammar_statements.statements("environment", text):
+            if statement.kind not in ("card", "cards") or (statement.kind == "cards" and not _listed(text, statement)):
                 continue
-            name = said.words[-1].strip()
-            if text[said.end :].lstrip().startswith("..") or name in _MAKERS:
+            name = statement.words[-1].strip()
+            if text[statement.end :].lstrip().startswith("..") or name in _MAKERS:
                 continue  # cut short by a table of old drivers: it names no card
             place = page.witness(page.excerpt.offset + _offset(page, index, name))
             first = first or Fact("hardware.gpu", name, "log", place)
-            count = max(count, _number_of_cards(said, indexes))
+            count = max(count, _number_of_cards(statement, indexes))
     if first is not None:
         yield first
     if first is not None and place is not None and max(count, len(indexes)) > 0:
         yield Fact("hardware.count", max(count, len(indexes)), "log", place)
 
 
-def _listed(text: str, said: Statement) -> bool:
+def _listed(text: str, statement: Statement) -> bool:
     """Whether cards are an item of their own. In a sentence they may be anybody's: "it fits on my colleague's 2x A100"."""
-    return _ITEM_BEFORE.search(text[: said.start]) is not None and _ITEM_AFTER.match(text[said.end :]) is not None
+    return _ITEM_BEFORE.search(text[: statement.start]) is not None and _ITEM_AFTER.match(text[statement.end :]) is not None
 
 
-def _number_of_cards(said: Statement, indexes: set[str]) -> int:
+def _number_of_cards(statement: Statement, indexes: set[str]) -> int:
     """How many cards a line speaks of; an index that it names is remembered."""
-    numbers = [int(number) for number in re.findall(r"\d{1,5}", said.words[0])] if len(said.words) > 1 else []
-    if said.kind == "cards":
+    numbers = [int(number) for number in re.findall(r"\d{1,5}", statement.words[0])] if len(statement.words) > 1 else []
+    if statement.kind == "cards":
         return numbers[0]
     if len(numbers) == 2:  # GPU 0-7
         return numbers[1] - numbers[0] + 1
@@ -182,10 +183,10 @@ def _number_of_cards(said: Statement, indexes: set[str]) -> int:
 
 def _models(page: Page) -> Iterator[Fact]:
     patterns = _MODEL if page.excerpt.spots.among(_MODELS) else ()
-    found = sorted(
+    matches = sorted(
         ((match.start(), match) for pattern in patterns for match in pattern.finditer(page.excerpt.raw, 0, REACH)), key=lambda pair: pair[0]
     )
-    for start, match in found:
+    for start, match in matches:
         groups = match.groupdict()
         name = (
             "/".join(groups[key].decode("utf-8", "replace") for key in ("owner", "name"))
@@ -216,8 +217,8 @@ def _shape(page: Page, at: int) -> catalogue.Model | None:
     index = page.index(page.excerpt.offset + at)
     prefix = page.line(index).prefix
     lines = ["{"]
-    for after in range(index + 1, min(index + DUMP, len(page))):
-        line = page.line(after)
+    for number in range(index + 1, min(index + DUMP, len(page))):
+        line = page.line(number)
         if same_stream(line.prefix, prefix) and re.match(_JSON, line.text):
             lines.append(line.text)
             if line.text.startswith("}"):

@@ -18,7 +18,7 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.events.progress import Bar
     from diagnose.parse.model.event import Event, Frame
 
@@ -67,7 +67,7 @@ _CAPTURED = later(rb"Graph capturing finished|Capture cuda graph end|Uvicorn run
 _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
 
 
-def facts(root: Event, one: Seen) -> Iterator[Fact]:
+def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
     """What the root event and the lines before it say, as facts."""
     place = root.evidence[0]
 
@@ -75,27 +75,27 @@ def facts(root: Event, one: Seen) -> Iterator[Fact]:
         return Fact(name, value, "log", place)
 
     yield from figures(root)
-    for name, said in one.message.facts.items():
+    for name, said in placed.message.facts.items():
         yield fact(name, said)
     if root.role is not None:
-        actor = one.page.witness(one.page.excerpt.offset + one.page.starts[one.trace.head]) if one.trace.actor else place
+        actor = placed.page.witness(placed.page.excerpt.offset + placed.page.starts[placed.trace.head]) if placed.trace.actor else place
         yield Fact("log.role", root.role, "log", actor)
     yield from circumstances(root)
-    check = one.message.check or _check_by_frames(root, one)
+    check = placed.message.check or _check_by_frames(root, placed)
     yield fact("log.engine_check", check)
-    loading = root.phase == "model_load" or (root.phase == "unknown" and phases.loaded_last(one.bytes_before()))
+    loading = root.phase == "model_load" or (root.phase == "unknown" and phases.loaded_last(placed.bytes_before()))
     if loading or root.phase != "unknown":
         yield fact("log.loading", loading)
     if check != "none":  # only an engine checks that
         yield fact("log.role", "engine")
     if root.phase == "dataset":  # a loader's worker and a process of the mapping die with the same signal
-        loader = "loader" in one.message.killed or any("torch/utils/data" in frame.file for frame in root.frames)
+        loader = "loader" in placed.message.killed or any("torch/utils/data" in frame.file for frame in root.frames)
         yield fact("log.mapping", not loader)
-    yield from _attention(one)
-    yield from _progress(one)
-    yield from _after_evaluation(one)
-    yield from _engine(root, one)
-    yield from node_memory.before(one)
+    yield from _attention(placed)
+    yield from _progress(placed)
+    yield from _after_evaluation(placed)
+    yield from _engine(root, placed)
+    yield from node_memory.before(placed)
 
 
 def figures(root: Event) -> Iterator[Fact]:
@@ -148,15 +148,15 @@ def _printed(root: Event, value: Value) -> Witness:
     return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
 
 
-def _capturing(before: bytes) -> bool:
+def _capturing(raw: bytes) -> bool:
     """Whether an engine had begun to capture its graphs, and not said that it was done."""
-    begun = [found.end() for found in _CAPTURES.finditer(before)]
-    return bool(begun) and _CAPTURED.search(before, begun[-1]) is None
+    begun = [match.end() for match in _CAPTURES.finditer(raw)]
+    return bool(begun) and _CAPTURED.search(raw, begun[-1]) is None
 
 
-def _check_by_frames(root: Event, one: Seen) -> str:
+def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
     """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
-    captures = "Capture cuda graph failed" in one.words or (not root.frames and _capturing(one.bytes_before()))
+    captures = "Capture cuda graph failed" in placed.words or (not root.frames and _capturing(placed.bytes_before()))
     activities = ["capture_graphs"] if captures else doing.all_of_frames(root.frames)
     return next((_CHECKS[activity] for activity in activities if activity in _CHECKS), "none")
 
@@ -166,7 +166,7 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
     if root.process_in_use is None or not root.process_in_use.bytes:
         return
     yield Fact("log.process_in_use", root.process_in_use, "log", place)
-    others = [other.in_use for other in root.other_processes if not other.own]
+    others = [process.in_use for process in root.other_processes if not process.own]
     if None not in others and root.family not in host_oom.KILLS:  # those are on the node, not on the card
         total = sum((size for size in others if size is not None), start=Size.exactly(0))
         yield Fact("log.other_processes", total, "log", place)
@@ -175,11 +175,13 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
 
 def _largest(root: Event, place: Witness) -> Iterator[Fact]:
     """The largest process that the message names, and what it and its like hold together (Ray writes `ray::Class.method`)."""
-    named = [(other.name.partition(".")[0], other.in_use) for other in root.other_processes if other.name and other.in_use is not None]
+    named = [
+        (process.name.partition(".")[0], process.in_use) for process in root.other_processes if process.name and process.in_use is not None
+    ]
     if not named:
         return
-    name, size = max(named, key=lambda one: one[1].bytes)
-    alike = [held for other, held in named if other == name]
+    name, size = max(named, key=lambda entry: entry[1].bytes)
+    alike = [in_use for process, in_use in named if process == name]
     yield Fact("log.largest_process", size, "log", place)
     yield Fact("log.largest_name", name, "log", place)
     yield Fact("log.alike", len(alike), "log", place)
@@ -192,28 +194,28 @@ def _named(frames: Sequence[Frame]) -> str:
     return f"{_SITE.sub('', frame.file)}:{frame.function}"
 
 
-def _attention(one: Seen) -> Iterator[Fact]:
+def _attention(placed: PlacedMessage) -> Iterator[Fact]:
     """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
-    if not one.trace.frames:
-        name = _implementation("", partial_traceback.source(one.page, one.index, one.prefix))
+    if not placed.trace.frames:
+        name = _implementation("", partial_traceback.source(placed.page, placed.index, placed.prefix))
         if name is not None:
-            yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[one.index]))
+            yield Fact("model.attention", name, "log", placed.page.witness(placed.page.excerpt.offset + placed.page.starts[placed.index]))
         return
-    for frame, index in zip(reversed(one.trace.frames), reversed(one.trace.places), strict=True):
+    for frame, index in zip(reversed(placed.trace.frames), reversed(placed.trace.places), strict=True):
         name = _implementation(frame.function, frame.statement)
         if name is not None and not _is_softmax_alone(frame):
-            yield Fact("model.attention", name, "log", one.page.witness(one.page.excerpt.offset + one.page.starts[index]))
+            yield Fact("model.attention", name, "log", placed.page.witness(placed.page.excerpt.offset + placed.page.starts[index]))
             return
     caller = next(
         (
             (f, i)
-            for f, i in zip(one.trace.frames, one.trace.places, strict=True)
+            for f, i in zip(placed.trace.frames, placed.trace.places, strict=True)
             if re.match(r"attn_(?:weights|scores|probs) = nn\.functional\.softmax\(", f.statement)
         ),
         None,
     )
     if caller is not None:
-        yield Fact("model.attention", "eager", "log", one.page.witness(one.page.excerpt.offset + one.page.starts[caller[1]]))
+        yield Fact("model.attention", "eager", "log", placed.page.witness(placed.page.excerpt.offset + placed.page.starts[caller[1]]))
 
 
 @lru_cache(maxsize=1024)
@@ -226,17 +228,17 @@ def _is_softmax_alone(frame: Frame) -> bool:
     return frame.function == "softmax"
 
 
-def _progress(one: Seen) -> Iterator[Fact]:
+def _progress(placed: PlacedMessage) -> Iterator[Fact]:
     """Optimizer steps, rounds and micro batches that the bars show as done."""
-    raw = one.bytes_before()
-    start = one.offset - len(raw)
-    spots, planned = one.page.excerpt.spots, _planned(one)
+    raw = placed.bytes_before()
+    start = placed.offset - len(raw)
+    spots, planned = placed.page.excerpt.spots, _planned(placed)
     began = max(raw.rfind(text) for text in _EVALUATION) if spots.any(_EVALUATION) else -1
     ended = raw.rfind(b"'eval_loss'") if began >= 0 else -1
-    done = progress.before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
+    done = progress.progress_before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
 
     def fact(name: str, bar: Bar, value: int) -> Fact:
-        return Fact(name, value, "log", one.page.witness(start + bar.at))
+        return Fact(name, value, "log", placed.page.witness(start + bar.at))
 
     if done.steps is not None:
         yield fact("log.step", done.steps, done.steps.step)
@@ -252,46 +254,51 @@ def _progress(one: Seen) -> Iterator[Fact]:
         yield fact("log.micro_step", done.micro, done.micro.step)
 
 
-def _after_evaluation(one: Seen) -> Iterator[Fact]:
+def _after_evaluation(placed: PlacedMessage) -> Iterator[Fact]:
     """Whether an evaluation was the last thing that passed: no loss was printed since, and no bar went on."""
-    if not one.page.excerpt.spots.has(b"'eval_loss'"):
+    if not placed.page.excerpt.spots.has(b"'eval_loss'"):
         return
-    raw = one.bytes_before(1 << 20)
+    raw = placed.bytes_before(1 << 20)
     ended = raw.rfind(b"'eval_loss'")
     if ended < 0:
         return
     ahead = {(bar.label, bar.total): bar.step for bar in progress.bars(raw[:ended])}
     on = any(bar.step > ahead.get((bar.label, bar.total), bar.step) for bar in progress.bars(raw[ended:]))
-    place = one.page.witness(one.offset - len(raw) + ended)
+    place = placed.page.witness(placed.offset - len(raw) + ended)
     yield Fact("log.after_eval", not on and b"'loss'" not in raw[ended:], "log", place)
 
 
-def _planned(one: Seen) -> int | None:
+def _planned(placed: PlacedMessage) -> int | None:
     """The number of steps that this run of the job announced."""
-    raw, first = one.page.excerpt.raw, one.page.excerpt.offset
-    for at in one.page.excerpt.spots.places(b"Total optimization steps = "):
-        match = _PLANNED.match(raw, at, one.offset - first) if at >= one.attempt.start - first else None
+    raw, first = placed.page.excerpt.raw, placed.page.excerpt.offset
+    for at in placed.page.excerpt.spots.places(b"Total optimization steps = "):
+        match = _PLANNED.match(raw, at, placed.offset - first) if at >= placed.attempt.start - first else None
         if match is not None:
             return int(match[1].replace(b",", b"") or 0)
     return None
 
 
-def _engine(root: Event, one: Seen) -> Iterator[Fact]:
+def _engine(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
     """Whether the rollout engine was awake, and what its process holds on this card."""
-    if not one.page.excerpt.spots.any(_WAKING):
+    if not placed.page.excerpt.spots.any(_WAKING):
         return
-    raw = one.bytes_before(1 << 20)
+    raw = placed.bytes_before(1 << 20)
     last = max(_WAKING, key=raw.rfind)
     at = raw.rfind(last)
     if at < 0:
         return
-    place = one.page.witness(one.offset - len(raw) + at)
+    place = placed.page.witness(placed.offset - len(raw) + at)
     yield Fact("log.engine_awake", last == b" to wake up", "log", place)
     budget = re.findall(rb"gpu_memory_utilization \([\d.]{1,12}\) = (\d{1,6}\.\d{1,4})GiB", raw)
     if not budget:
         return
     size = Size.printed(budget[-1].decode(), "GiB")
-    for other in root.other_processes:  # the process that holds what the engine may take, and its context
-        if size is not None and other.in_use is not None and not other.own and size.bytes * 0.95 <= other.in_use.bytes <= size.bytes * 1.15:
-            yield Fact("log.engine_in_use", other.in_use, "log", root.evidence[0])
+    for process in root.other_processes:  # the process that holds what the engine may take, and its context
+        if (
+            size is not None
+            and process.in_use is not None
+            and not process.own
+            and size.bytes * 0.95 <= process.in_use.bytes <= size.bytes * 1.15
+        ):
+            yield Fact("log.engine_in_use", process.in_use, "log", root.evidence[0])
             return

@@ -57,13 +57,13 @@ class Place(NamedTuple):
 
 def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
     """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
-    known: dict[str, Fact] = {}
+    by_name: dict[str, Fact] = {}
     for row in _spoken(pages):
         place = _find(row, pages, end)
         for fact in _said(row, place) if place is not None else ():
-            known.setdefault(fact.name, fact)
+            by_name.setdefault(fact.name, fact)
             yield fact
-    yield from world(known)
+    yield from world(by_name)
     yield from world_info.facts(pages)
     yield from _memory_lines(pages)
     yield from order.root_rank(pages)
@@ -112,9 +112,9 @@ def _words() -> frozenset[bytes]:
 
 def _spoken(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
     """The rows whose words stand in the pages at all."""
-    said = {word for page in pages for word in page.excerpt.spots.among(_words())}
+    words = {word for page in pages for word in page.excerpt.spots.among(_words())}
     table = rule_files.table("log_lines")
-    return [table[index] for index in sorted(index for word in said for index in _rows()[word])]
+    return [table[index] for index in sorted(index for word in words for index in _rows()[word])]
 
 
 def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
@@ -142,45 +142,45 @@ def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[
 
 
 def _speaks(row: Mapping[str, Any], place: Place) -> bool:
-    prefix, _, after = place.page.around(place.offset)
+    prefix, _, line_rest = place.page.around(place.offset)
     names = [row.get("fact", ""), *row.get("take", ())]
     if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role(prefix.actor) not in (None, "actor"):
         return False
     if "beside" in row and row["beside"].encode() not in place.line:
         return False
-    return "follows" not in row or re.search(row["follows"], after[len(row["says"]) :]) is not None
+    return "follows" not in row or re.search(row["follows"], line_rest[len(row["says"]) :]) is not None
 
 
 def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
-    _, before, after = place.page.around(place.offset)
-    text = before if row.get("before") else after[len(row["says"]) :]
+    _, line_start, line_rest = place.page.around(place.offset)
+    text = line_start if row.get("before") else line_rest[len(row["says"]) :]
     if "after" in row:
         text = text.partition(row["after"])[2]
-    found: list[tuple[str, Value]] = [(row["fact"], row["value"])] if "fact" in row else []
+    pairs: list[tuple[str, Value]] = [(row["fact"], row["value"])] if "fact" in row else []
     if "rest" in row and text.strip():
-        found.append((row["rest"], text.strip()[:400]))
+        pairs.append((row["rest"], text.strip()[:400]))
     if "keys" in row:
-        found += printed_arguments.known(text, row["keys"])
+        pairs += printed_arguments.known(text, row["keys"])
     if "take" in row:
-        read = values(text)
-        read = read[-len(row["take"]) :] if row.get("before") else read
+        texts = values(text)
+        texts = texts[-len(row["take"]) :] if row.get("before") else texts
         if row.get("sum"):
-            sizes = [size for size in (grammar_statements.size(value, binary=True) for value in read) if size is not None]
-            found += [(row["take"][0], sum(sizes[1:], sizes[0]))] if sizes else []
-            read = []
-        found += [(name, _typed(name, value, row)) for name, value in zip(row["take"], read, strict=False) if name]
-    found = [(name, value) for name, value in found if value is not None]
-    if found:
+            sizes = [size for size in (grammar_statements.size(value, binary=True) for value in texts) if size is not None]
+            pairs += [(row["take"][0], sum(sizes[1:], sizes[0]))] if sizes else []
+            texts = []
+        pairs += [(name, _typed(name, value, row)) for name, value in zip(row["take"], texts, strict=False) if name]
+    pairs = [(name, value) for name, value in pairs if value is not None]
+    if pairs:
         origin: Origin = "derived" if row.get("hint") else "log"
-        yield from (Fact(name, value, origin, place.witness) for name, value in (*found, *row.get("also", {}).items()))
+        yield from (Fact(name, value, origin, place.witness) for name, value in (*pairs, *row.get("also", {}).items()))
 
 
 def values(text: str) -> list[str]:
     """The numbers, sizes and types in a text, in order."""
     return [
-        said.words[0]
-        for said in grammar_statements.statements("log_line", grammar_statements.collapsed(text[:400]))
-        if said.kind == "value"
+        statement.words[0]
+        for statement in grammar_statements.statements("log_line", grammar_statements.collapsed(text[:400]))
+        if statement.kind == "value"
     ]
 
 
@@ -201,12 +201,12 @@ def _typed(name: str, text: str, row: Mapping[str, Any]) -> Value:
 
 def _count(digits: str) -> int | None:
     """A count; of one in thousands, millions or billions only what is printed closely enough to count with (7.62B is not)."""
-    many = re.fullmatch(r"(\d{1,9})\.?(\d{0,9}) ?([KMB])", digits)
-    if many is None:
+    match = re.fullmatch(r"(\d{1,9})\.?(\d{0,9}) ?([KMB])", digits)
+    if match is None:
         return int(digits) if digits.isdecimal() and len(digits) < 16 else None
-    scale = {"K": 3, "M": 6, "B": 9}[many[3]]
-    figures = int(many[1] + many[2])
-    return figures * 10**scale // 10 ** len(many[2]) if figures >= CLOSE else None
+    scale = {"K": 3, "M": 6, "B": 9}[match[3]]
+    figures = int(match[1] + match[2])
+    return figures * 10**scale // 10 ** len(match[2]) if figures >= CLOSE else None
 
 
 def _decimal(text: str) -> Size | None:
@@ -228,13 +228,13 @@ def _memory_lines(pages: Sequence[Page]) -> Iterator[Fact]:
         lines = ((page, at) for page in reversed(pages) for at in reversed(page.excerpt.spots.places(b"Max_MA ")))
         yield from islice(filter(None, (_memory_line(page, at) for page, at in lines)), 1)
         return
-    found: dict[str, Fact] = {}
+    by_name: dict[str, Fact] = {}
     for page in pages:
         for at in page.excerpt.spots.places(b"Max_MA "):
             fact = _memory_line(page, at)
             if fact is not None:
-                found[fact.name] = fact
-    yield from found.values()
+                by_name[fact.name] = fact
+    yield from by_name.values()
 
 
 def _memory_line(page: Page, at: int) -> Fact | None:
@@ -265,15 +265,15 @@ def _memory_line(page: Page, at: int) -> Fact | None:
 def _above(page: Page, index: int) -> Iterator[str]:
     """The few lines above that the same process wrote."""
     line = page.line(index)
-    for before in range(index - 1, max(-1, index - 4), -1):
-        other = page.line(before)
+    for number in range(index - 1, max(-1, index - 4), -1):
+        other = page.line(number)
         if other.prefix.actor == line.prefix.actor and other.prefix.pid == line.prefix.pid:
             yield other.text
 
 
-def world(known: Mapping[str, Fact]) -> Iterator[Fact]:
+def world(by_name: Mapping[str, Fact]) -> Iterator[Fact]:
     """The number of processes that the Trainer's banner implies, where nothing names it."""
-    rows = [known.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
+    rows = [by_name.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
     everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)
     if rows[0] is not None and micro and steps and everything % (micro * steps) == 0:
         yield Fact("parallel.world", everything // (micro * steps), "log", rows[0].witness)

@@ -82,16 +82,16 @@ class Series:
 
 def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[Fact]:
     """The course of memory before an offset of one input, as the process of a rank printed it (of the one that printed most)."""
-    found = series(pages, end, rank)
-    if found is None:
+    series_found = series(pages, end, rank)
+    if series_found is None:
         return
-    points = found.points
+    points = series_found.points
 
     def fact(name: str, value: Value, point: Point) -> Fact:
         return Fact(name, value, "log", point.witness)
 
     last = points[-1]
-    yield fact("log.memory_measure", found.measure, last)
+    yield fact("log.memory_measure", series_found.measure, last)
     yield fact("log.memory_prints", len(points), last)
     yield fact("log.memory_first", points[0].size, points[0])
     yield fact("log.memory_last", last.size, last)
@@ -127,7 +127,7 @@ def _figures(shape: Trend, points: Sequence[Point], steps: Sequence[int] | None)
 
 def series(pages: Sequence[Page], end: int | None = None, rank: int | None = None) -> Series | None:
     """The first kind of line of the table that was printed often enough to show a course, else the first that was printed at all."""
-    few: Series | None = None
+    short_series: Series | None = None
     said = {word for page in pages for word in page.excerpt.spots.among(_words())}
     if not said:
         return None
@@ -140,9 +140,9 @@ def series(pages: Sequence[Page], end: int | None = None, rank: int | None = Non
         measure = ("peak_" if row.get("peak") else "") + row["of"]
         if len(points) >= FEWEST:
             return Series(measure, _even(points, _has_gaps(ordered)))
-        if points and few is None:
-            few = Series(measure, points)
-    return few
+        if points and short_series is None:
+            short_series = Series(measure, points)
+    return short_series
 
 
 @cache
@@ -173,12 +173,12 @@ def _thinned(places: list[_Place]) -> list[_Place]:
     if len(places) <= 4 * MOST:
         return places
     first, last = (place.page.excerpt.offset + place.at for place in (places[0], places[-1]))
-    held: dict[int, list[_Place]] = {}
+    by_stream: dict[int, list[_Place]] = {}
     for place in places:
-        part = held.setdefault((place.page.excerpt.offset + place.at - first) * MOST // 2 // (last - first + 1), [])
+        part = by_stream.setdefault((place.page.excerpt.offset + place.at - first) * MOST // 2 // (last - first + 1), [])
         if len(part) < 4:
             part.append(place)
-    return [place for part in held.values() for place in part] + places[-8:]
+    return [place for part in by_stream.values() for place in part] + places[-8:]
 
 
 def _has_gaps(pages: Sequence[Page]) -> bool:
@@ -193,8 +193,8 @@ def _even(points: list[Point], sparse: bool) -> list[Point]:
     if len(points) <= buckets:
         return points
     first, width = points[0].offset, (points[-1].offset - points[0].offset) / buckets or 1
-    kept = {int((point.offset - first) / width): point for point in reversed(points)}
-    return [*(kept[number] for number in sorted(kept) if kept[number] is not points[-1]), points[-1]]
+    by_bucket = {int((point.offset - first) / width): point for point in reversed(points)}
+    return [*(by_bucket[number] for number in sorted(by_bucket) if by_bucket[number] is not points[-1]), points[-1]]
 
 
 def _attempt(pages: Sequence[Page], end: int | None) -> int:
@@ -215,19 +215,19 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 def _points(places: Sequence[_Place], row: dict[str, Any]) -> Iterator[Point]:
     pattern, between_steps = _compiled(row["pattern"].encode()), row.get("between_steps", False)
-    page, before = None, 0
+    page, last_end = None, 0
     for place in places:
         raw, at = place.page.excerpt.raw, place.at
         if place.page is not page:
-            page, before = place.page, 0
-        left = max(raw.rfind(b"\n", max(0, at - _AROUND), at) + 1, at - _AROUND, 0)
-        match = pattern.search(raw, left, min(place.stop, at + _AROUND))
+            page, last_end = place.page, 0
+        window_start = max(raw.rfind(b"\n", max(0, at - _AROUND), at) + 1, at - _AROUND, 0)
+        match = pattern.search(raw, window_start, min(place.stop, at + _AROUND))
         size = _size(match, row) if match is not None else None
-        if match is None or size is None or match.start("value") < before:
+        if match is None or size is None or match.start("value") < last_end:
             continue
-        if not between_steps or _trains(raw, before, match.start()):
+        if not between_steps or _trains(raw, last_end, match.start()):
             yield Point(page, match.start("value"), size, at, match, _stream(page, match))
-        before = match.end()
+        last_end = match.end()
 
 
 def _trains(raw: bytes, start: int, end: int) -> bool:
@@ -272,12 +272,16 @@ def _of_one(points: list[Point], rank: int | None) -> list[Point]:
     streams: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         streams.setdefault(point.stream, []).append(point)
-    mine = [found for stream, found in streams.items() if rank is not None and stream[0] == rank and len(found) >= FEWEST]
+    mine = [
+        stream_points
+        for stream, stream_points in streams.items()
+        if rank is not None and stream[0] == rank and len(stream_points) >= FEWEST
+    ]
     return max(mine or list(streams.values()), key=len, default=[])
 
 
 def _steps(points: Sequence[Point]) -> list[int] | None:
     """The step of every point, where all have one and they never go back."""
     steps = [point.step for point in points if point.step is not None]
-    rising = all(one <= other for one, other in pairwise(steps))
+    rising = all(step <= next_step for step, next_step in pairwise(steps))
     return steps if len(steps) == len(points) and rising and steps[-1] > steps[0] else None

@@ -117,12 +117,12 @@ def _split(values: Sequence[float]) -> tuple[int, float]:
     """Where two levels part the values best, and what is left of the squares then."""
     total, count = sum(values), len(values)
     whole = sum(value * value for value in values)
-    best, left, at = float("inf"), 0.0, 1
+    best, left_sum, at = float("inf"), 0.0, 1
     for index in range(1, count):
-        left += values[index - 1]
-        rest = whole - left * left / index - (total - left) ** 2 / (count - index)
-        if rest < best:
-            best, at = rest, index
+        left_sum += values[index - 1]
+        residual = whole - left_sum * left_sum / index - (total - left_sum) ** 2 / (count - index)
+        if residual < best:
+            best, at = residual, index
     return at, max(best, 0.0)
 
 
@@ -134,18 +134,18 @@ def _line(values: Sequence[float]) -> float:
 
 def _fit(where: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
     middle, mean = _mean(where), _mean(values)
-    square = sum((one - middle) ** 2 for one in where)
-    slope = sum((one - middle) * (value - mean) for one, value in zip(where, values, strict=True)) / square if square else 0.0
+    square = sum((position - middle) ** 2 for position in where)
+    slope = sum((position - middle) * (value - mean) for position, value in zip(where, values, strict=True)) / square if square else 0.0
     return slope, mean - slope * middle
 
 
 def _is_step(values: Sequence[float], jump: int, apart: float) -> bool:
     """Two levels that differ, each quiet: between them lies most of what there is of difference."""
-    before, after = values[:jump], values[jump:]
+    values_before, values_after = values[:jump], values[jump:]
     return (
-        len(before) >= 2
-        and len(after) >= 2
-        and abs(_mean(after) - _mean(before)) > _LEVEL * _median(values)
+        len(values_before) >= 2
+        and len(values_after) >= 2
+        and abs(_mean(values_after) - _mean(values_before)) > _LEVEL * _median(values)
         and apart < 0.2 * _squares(values)
     )
 
@@ -155,8 +155,8 @@ def _slope(values: Sequence[float], steps: Sequence[int], slop: float) -> Size |
     slope, start = _fit(steps, values)
     middle = _mean(steps)
     square = sum((step - middle) ** 2 for step in steps)
-    rest = sum((value - start - slope * step) ** 2 for step, value in zip(steps, values, strict=True))
-    error = 2 * (rest / max(1, len(values) - 2) / square) ** 0.5 + slop / (steps[-1] - steps[0])
+    residual = sum((value - start - slope * step) ** 2 for step, value in zip(steps, values, strict=True))
+    error = 2 * (residual / max(1, len(values) - 2) / square) ** 0.5 + slop / (steps[-1] - steps[0])
     if slope <= 0:
         return None
     return Size.between(max(0, int(slope - error)), int(slope + error) + 1, int(slope))

@@ -11,7 +11,7 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.text.lines import Page
 
 _USED = later(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%")
@@ -20,26 +20,28 @@ _TABLE = later(rb"\btotal +used +free +shared[^\n]{0,60}\n[^\n]{0,40}?\bMem: +(\
 _LEAST, _MOST = 16 << 30, 16 << 40
 
 
-def before(one: Seen) -> Iterator[Fact]:
+def before(placed: PlacedMessage) -> Iterator[Fact]:
     """What follows from the last of DeepSpeed's lines before a failure: what was used, and which share of the whole that is."""
-    if not one.page.excerpt.spots.has(b"CPU Virtual Memory:"):
+    if not placed.page.excerpt.spots.has(b"CPU Virtual Memory:"):
         return
-    raw = one.bytes_before(1 << 20)
+    raw = placed.bytes_before(1 << 20)
     used = list(_USED.finditer(raw))
     if not used or float(used[-1][2]) < 1:
         return
-    held, percent = float(used[-1][1]) * 2**30, float(used[-1][2])
-    total = Size.between(int(held / (percent + 0.05) * 100), int(held / (percent - 0.05) * 100), int(held / percent * 100))
-    yield Fact("host.ram", total, "log", one.page.witness(one.offset - len(raw) + used[-1].start()))
+    used_bytes, percent = float(used[-1][1]) * 2**30, float(used[-1][2])
+    total = Size.between(
+        int(used_bytes / (percent + 0.05) * 100), int(used_bytes / (percent - 0.05) * 100), int(used_bytes / percent * 100)
+    )
+    yield Fact("host.ram", total, "log", placed.page.witness(placed.offset - len(raw) + used[-1].start()))
 
 
 def pasted(pages: Iterable[Page]) -> Iterator[Fact]:
     """The total of the first table of `free`; nothing where its unit cannot be told."""
     for page in pages:
-        found = _TABLE.search(page.excerpt.raw) if page.excerpt.spots.has(b"Mem:") else None
-        size = _total(found[1].decode(), found[2].decode() if found[2] else "") if found else None
-        if found is not None and size is not None:
-            yield Fact("host.ram", size, "log", page.witness(page.excerpt.offset + found.start(1)))
+        table = _TABLE.search(page.excerpt.raw) if page.excerpt.spots.has(b"Mem:") else None
+        size = _total(table[1].decode(), table[2].decode() if table[2] else "") if table else None
+        if table is not None and size is not None:
+            yield Fact("host.ram", size, "log", page.witness(page.excerpt.offset + table.start(1)))
             return
 
 

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from diagnose.facts import Fact
-    from diagnose.parse.events.log_events import Seen
+    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
     from diagnose.parse.text.lines import Page
 
 
-def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, one: Seen | None) -> Iterator[Fact]:
+def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, placed: PlacedMessage | None) -> Iterator[Fact]:
     """Facts of the input in which the job failed first (of the first input where nothing failed). `looks` are those between the pages.
 
     A reader of tables is loaded only where a log holds the words of one.
     """
     if not pages:
         return
-    source = pages[0].source if one is None else one.page.source
-    end = None if one is None else one.offset
+    source = pages[0].source if placed is None else placed.page.source
+    end = None if placed is None else placed.offset
     mine = [page for page in pages if page.source == source]
     yield from memory_series.facts([*mine, *(page for page in looks if page.source == source)], end, None if root is None else root.rank)
     if _hold(pages, *_tables()):

@@ -48,8 +48,8 @@ def _words() -> frozenset[bytes]:
 
 def _spoken(page: Page) -> list[dict[str, Any]]:
     """The rows whose words stand in a page."""
-    said = page.excerpt.spots.among(_words())
-    return [row for row in rule_files.table("dumps") if row["says"].encode() in said] if said else []
+    words = page.excerpt.spots.among(_words())
+    return [row for row in rule_files.table("dumps") if row["says"].encode() in words] if words else []
 
 
 def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:
@@ -67,23 +67,25 @@ def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:
 def _cut(row: dict[str, Any], page: Page, at: int) -> Dump | None:
     raw = page.excerpt.raw
     index = page.index(page.excerpt.offset + at)
-    before = raw[max(page.bounds(index)[0], at - 1000) : at]
-    if row.get("beside", "").encode() not in before or re.search(rb"(?:raise|def|class|import)\s|[=.]\s?$", before[-80:]):
+    line_start = raw[max(page.bounds(index)[0], at - 1000) : at]
+    if row.get("beside", "").encode() not in line_start or re.search(rb"(?:raise|def|class|import)\s|[=.]\s?$", line_start[-80:]):
         return None
     if role(page.line(index).prefix.actor) not in (None, "actor"):
         return None
     begin = at + row["says"].find(row["from"]) if "from" in row else _word_start(raw, at)
     lines = _lines(page, begin)
     if row["form"] in ("values", "overrides"):
-        found = _balanced(lines)
+        rows = _balanced(lines)
     elif row["form"] == "rows":
-        found = _rows(lines)
+        rows = _rows(lines)
     else:
-        found = _yaml(lines, bool(row.get("items")))
-    if not found:
+        rows = _yaml(lines, bool(row.get("items")))
+    if not rows:
         return None
-    text = "\n".join(one.text for one in found)
-    return Dump(row["form"], row.get("framework", ""), text, tuple(_place(page, one) for one in found), row.get("effective", True))
+    text = "\n".join(dumped_row.text for dumped_row in rows)
+    return Dump(
+        row["form"], row.get("framework", ""), text, tuple(_place(page, dumped_row) for dumped_row in rows), row.get("effective", True)
+    )
 
 
 def _word_start(raw: bytes, at: int) -> int:
@@ -93,8 +95,8 @@ def _word_start(raw: bytes, at: int) -> int:
     return at
 
 
-def _place(page: Page, one: _Row) -> Witness:
-    return page.witness(page.excerpt.offset + one.at)
+def _place(page: Page, row: _Row) -> Witness:
+    return page.witness(page.excerpt.offset + row.at)
 
 
 def _lines(page: Page, begin: int) -> Iterator[_Row]:
@@ -115,43 +117,43 @@ def _lines(page: Page, begin: int) -> Iterator[_Row]:
 
 def _balanced(lines: Iterator[_Row]) -> list[_Row]:
     """The lines up to the bracket that closes the first; nothing where none does: then the text is mixed with another."""
-    found: list[_Row] = []
+    rows: list[_Row] = []
     depth = total = 0
-    for one in lines:
-        total += len(one.text)
+    for row in lines:
+        total += len(row.text)
         if total > WIDEST:
             return []
-        bare = re.sub(_QUOTED, lambda quoted: "_" * len(quoted[0]), one.text)
+        bare = re.sub(_QUOTED, lambda quoted: "_" * len(quoted[0]), row.text)
         for bracket in re.finditer(r"[\[({]|[\])}]", bare):
             depth += 1 if bracket[0] in "[({" else -1
             if depth <= 0:
-                return [*found, one._replace(text=one.text[: bracket.end()])]
-        found.append(one)
+                return [*rows, row._replace(text=row.text[: bracket.end()])]
+        rows.append(row)
     return []
 
 
 def _rows(lines: Iterator[_Row]) -> list[_Row]:
     next(lines, None)
-    found: list[_Row] = []
+    rows: list[_Row] = []
     missed = 0
-    for one in lines:
-        if re.match(_ROW, one.text):
-            found.append(one)
+    for row in lines:
+        if re.match(_ROW, row.text):
+            rows.append(row)
             missed = 0
-        elif (missed := missed + 1) > PATIENCE or "end of arguments" in one.text or one.text.strip() == "json = {":
+        elif (missed := missed + 1) > PATIENCE or "end of arguments" in row.text or row.text.strip() == "json = {":
             break
-    return found
+    return rows
 
 
 def _yaml(lines: Iterator[_Row], items: bool) -> list[_Row]:
     next(lines, None)
-    found: list[_Row] = []
-    for one in lines:
-        if not one.text.strip() and not found:
+    rows: list[_Row] = []
+    for row in lines:
+        if not row.text.strip() and not rows:
             continue
-        text = re.sub(r"^\s*- ", "", one.text) if items else one.text
-        if not re.match(_YAML, text) or (items and text == one.text):
+        text = re.sub(r"^\s*- ", "", row.text) if items else row.text
+        if not re.match(_YAML, text) or (items and text == row.text):
             break
-        shifted = len(one.text.encode()) - len(text.encode())
-        found.append(_Row(text, one.at + shifted))
-    return found
+        shifted = len(row.text.encode()) - len(text.encode())
+        rows.append(_Row(text, row.at + shifted))
+    return rows

@@ -56,9 +56,9 @@ def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) 
             break
     for page in reversed(pages):
         stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
-        found = list(_processes(page, stop))
-        if found:
-            yield from found
+        processes = list(_processes(page, stop))
+        if processes:
+            yield from processes
             break
     yield from _slices(pages)
 
@@ -74,30 +74,30 @@ def _pattern(text: bytes) -> re.Pattern[bytes]:
 
 def _cards(page: Page, stop: int) -> list[Card]:
     raw = page.excerpt.raw
-    found: list[Card] = []
+    cards: list[Card] = []
     for row in rule_files.table("card_tables"):
         if raw.find(row["says"].encode(), 0, stop) >= 0:
             rows = islice(_pattern(row["pattern"].encode()).finditer(raw, 0, stop), MOST)
-            found += (_card(page, match, row["unit"]) for match in rows)
-    found += [*_csv(page, stop), *_query(page, stop)]
-    return sorted(found, key=lambda card: card.at)
+            cards += (_card(page, match, row["unit"]) for match in rows)
+    cards += [*_csv(page, stop), *_query(page, stop)]
+    return sorted(cards, key=lambda card: card.at)
 
 
 def _card(page: Page, match: re.Match[bytes], unit: str) -> Card:
-    said = match.groupdict()
-    used, total = (Size.printed(said[name].decode(), unit) if said.get(name) else None for name in ("used", "total"))
-    place = match.start("used") if said.get("used") else match.start("total")
-    return Card(page, place, int(match["index"]), (said.get("name") or b"").decode("utf-8", "replace").strip(), used, total)
+    groups = match.groupdict()
+    used, total = (Size.printed(groups[name].decode(), unit) if groups.get(name) else None for name in ("used", "total"))
+    place = match.start("used") if groups.get("used") else match.start("total")
+    return Card(page, place, int(match["index"]), (groups.get("name") or b"").decode("utf-8", "replace").strip(), used, total)
 
 
 def _csv(page: Page, stop: int) -> Iterator[Card]:
     """Rows below a header that names their columns."""
     raw, at = page.excerpt.raw, 0
     for _ in range(8):
-        found = [place for place in (raw.find(b"memory.total", at, stop), raw.find(b"memory.used", at, stop)) if place >= 0]
-        if not found:
+        places = [place for place in (raw.find(b"memory.total", at, stop), raw.find(b"memory.used", at, stop)) if place >= 0]
+        if not places:
             return
-        index = page.index(page.excerpt.offset + min(found))
+        index = page.index(page.excerpt.offset + min(places))
         columns = [column.split(" ")[0] for column in page.line(index).text.strip().split(", ")]
         at = page.bounds(index)[1] + 1
         for number in range(64):
@@ -124,18 +124,20 @@ def _mebibytes(cell: str) -> Size | None:
 def _query(page: Page, stop: int) -> Iterator[Card]:
     """nvidia-smi -q: a block for each card in turn; BAR1 has one of its own, which is no memory of the card."""
     for number, block in enumerate(islice(_QUERY.finditer(page.excerpt.raw, 0, stop), MOST)):
-        said = {name: Size.printed(figure.decode(), "MiB") for name, figure in _FIGURE.findall(block[1])}
-        yield Card(page, block.start(), number, "", said.get(b"Used"), said.get(b"Total"))
+        figures = {name: Size.printed(figure.decode(), "MiB") for name, figure in _FIGURE.findall(block[1])}
+        yield Card(page, block.start(), number, "", figures.get(b"Used"), figures.get(b"Total"))
 
 
 def _last_table(cards: Sequence[Card]) -> list[Card]:
     """The rows that belong to the last one: each card once, near each other. What two rows say of one card is put together."""
     table: dict[int, Card] = {}
     for card in reversed(cards):
-        held = table.get(card.number)
-        if cards[-1].at - card.at > TABLE or (held is not None and (held.used is None) == (card.used is None)):
+        known_card = table.get(card.number)
+        if cards[-1].at - card.at > TABLE or (known_card is not None and (known_card.used is None) == (card.used is None)):
             break
-        table[card.number] = card if held is None else held._replace(used=held.used or card.used, total=held.total or card.total)
+        table[card.number] = (
+            card if known_card is None else known_card._replace(used=known_card.used or card.used, total=known_card.total or card.total)
+        )
     return sorted(table.values(), key=lambda card: card.number)
 
 
@@ -176,7 +178,7 @@ def _processes(page: Page, stop: int) -> Iterator[Fact]:
         cards.setdefault(match["index"], []).append((int(match["pid"]), match.start()))
     if not cards:
         return
-    listed = [pid for held in cards.values() for pid in {pid for pid, _ in held}]
+    listed = [pid for rows in cards.values() for pid in {pid for pid, _ in rows}]
     yield Fact("log.strays", len({pid for pid in listed if listed.count(pid) > 1}), "log", _at(page, next(iter(cards.values()))[0][1]))
     crowded = max(cards.values(), key=len)
     if len(crowded) > 1:
@@ -188,9 +190,9 @@ def _slices(pages: Iterable[Page]) -> Iterator[Fact]:
     for page in pages:
         match = _pattern(_MIG).search(page.excerpt.raw) if b"MIG" in page.excerpt.raw else None
         named = re.search(rb"\n {2,4}MIG (\d{1,2}g\.\d{1,3}gb) {1,8}Device", page.excerpt.raw) if match is None else None
-        found = match or named
-        if found is not None:
-            yield Fact("hardware.sliced", True, "log", _at(page, found.start() + (named is not None)))
+        slice_match = match or named
+        if slice_match is not None:
+            yield Fact("hardware.sliced", True, "log", _at(page, slice_match.start() + (named is not None)))
             return
 
 

@@ -23,23 +23,23 @@ def of_frames(frames: Sequence[Frame]) -> str:
 
 def all_of_frames(frames: Sequence[Frame]) -> list[str]:
     """Every activity that the frames show, the innermost first: one may run within another."""
-    shown = (_by("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
-    return list(dict.fromkeys(filter(None, shown)))
+    activities = (_by("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return list(dict.fromkeys(filter(None, activities)))
 
 
 def moves_model(frames: Sequence[Frame]) -> bool:
     """Whether the trainer itself was moving the whole model to the card."""
     rule = rule_files.table("phases")["moves_model"]
     return any(
-        lazy_re.found(rule["caller"], outer.function) and lazy_re.found(rule["function"], inner.function)
+        lazy_re.matches_pattern(rule["caller"], outer.function) and lazy_re.matches_pattern(rule["function"], inner.function)
         for outer, inner in pairwise(frames)
     )
 
 
 def runs_megatron(frames: Sequence[Frame]) -> bool:
     """Whether the model that failed is Megatron's."""
-    rule = rule_files.table("phases")["megatron"]
-    return any(lazy_re.found(rule["file"], frame.file.replace("\\", "/")) for frame in frames)
+    rule = rule_files.table("phases")["megatron_layers"]
+    return any(lazy_re.matches_pattern(rule["file"], frame.file.replace("\\", "/")) for frame in frames)
 
 
 def stage_of_frames(frames: Sequence[Frame]) -> str:
@@ -57,24 +57,24 @@ def engine_of_frames(frames: Sequence[Frame]) -> str:
     return _whose(frames, "engine")
 
 
-def _whose(frames: Sequence[Frame], what: str) -> str:
+def _whose(frames: Sequence[Frame], table_name: str) -> str:
     files = [frame.file.replace("\\", "/") for frame in frames]
-    rules = rule_files.table("phases")[what]
-    return next((str(rule[what]) for rule in rules if any(lazy_re.found(rule["file"], file) for file in files)), "")
+    rules = rule_files.table("phases")[table_name]
+    return next((str(rule[table_name]) for rule in rules if any(lazy_re.matches_pattern(rule["file"], file) for file in files)), "")
 
 
 @lru_cache(maxsize=1024)
-def _shown(frames: tuple[Frame, ...], what: str) -> str:
+def _shown(frames: tuple[Frame, ...], table_name: str) -> str:
     """What the frames show; the same code fails in many jobs."""
-    shown = (_by(what, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
-    return next(filter(None, shown), "")
+    words = (_by(table_name, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    return next(filter(None, words), "")
 
 
 @lru_cache(maxsize=4096)
-def _by(what: str, function: str, file: str, statement: str) -> str:
+def _by(table_name: str, function: str, file: str, statement: str) -> str:
     """What one frame shows; the same frames come again and again."""
-    shown = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
-    for rule in rule_files.table("phases")[what]:
-        if all(lazy_re.found(rule[part], text) for part, text in shown.items() if part in rule):
-            return str(rule[what])
+    frame_parts = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
+    for rule in rule_files.table("phases")[table_name]:
+        if all(lazy_re.matches_pattern(rule[part], text) for part, text in frame_parts.items() if part in rule):
+            return str(rule[table_name])
     return ""

@@ -32,7 +32,7 @@ _FENCE = re.compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = re.compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
 
-def below(page: Page, index: int, prefix: Prefix) -> Traceback:
+def listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
     """The frames of pybind11's list below a message, innermost last; none where there is no list."""
     frames: list[Frame] = []
     places: list[int] = []
@@ -40,9 +40,9 @@ def below(page: Page, index: int, prefix: Prefix) -> Traceback:
     for at, text in context_lines.below(page, index, APART + LISTED):
         if not same_stream(page.line(at).prefix, prefix):
             continue
-        found = _LISTED.match(text) if begun else None
-        if found is not None:
-            frames.append(Frame(found[1], int(found[2]), found[3], ""))
+        frame = _LISTED.match(text) if begun else None
+        if frame is not None:
+            frames.append(Frame(frame[1], int(frame[2]), frame[3], ""))
             places.append(at)
         elif begun or at - index > APART:
             break
@@ -80,4 +80,4 @@ def source(page: Page, index: int, prefix: Prefix) -> str:
 def _marked(page: Page, edge: int) -> str:
     """The line that rich marks in the box that ends at this edge; empty where that part was not pasted."""
     lines = (_MARKED.match(text) for _, text in context_lines.above(page, edge, BOXED))
-    return next((found[1].strip() for found in lines if found), "")
+    return next((match[1].strip() for match in lines if match), "")

@@ -24,16 +24,16 @@ _PASSES_ON = later(
 @lru_cache(maxsize=1024)
 def of_frames(frames: tuple[Frame, ...]) -> str:
     """The phase that frames (innermost last) show; empty where they show none. The same code fails in many jobs."""
-    found = ""
+    phase = ""
     for at in range(len(frames) - 1, -1, -1):
         frame, caller = frames[at], frames[at - 1].statement if at else ""
-        found = _of_frame(frame.file, frame.function, frame.statement, caller)
-        if found:
+        phase = _of_frame(frame.file, frame.function, frame.statement, caller)
+        if phase:
             break
-    for rule in _rules("context") if found else ():
-        if found in rule["from"] and _around(rule, frames):
-            found = str(rule["phase"])
-    return found
+    for rule in _rules("context") if phase else ():
+        if phase in rule["from"] and _around(rule, frames):
+            phase = str(rule["phase"])
+    return phase
 
 
 @lru_cache(maxsize=4096)
@@ -46,14 +46,14 @@ def _fits(rule: Mapping[str, Any], file: str, function: str, statement: str, cal
     function = function.rsplit(".", 1)[-1]
     if _PASSES_ON.match(function) and "statement" not in rule and "file" not in rule:
         return False
-    seen = {"file": file.replace("\\", "/"), "function": function, "statement": statement, "caller": caller}
-    return all(lazy_re.found(rule[name], text) for name, text in seen.items() if name in rule)
+    frame_parts = {"file": file.replace("\\", "/"), "function": function, "statement": statement, "caller": caller}
+    return all(lazy_re.matches_pattern(rule[name], text) for name, text in frame_parts.items() if name in rule)
 
 
 def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
     functions = [frame.function.rsplit(".", 1)[-1] for frame in frames]
-    for name, wanted in (("unless", False), ("inside", True)):
-        if name in rule and any(lazy_re.found(rule[name], function) for function in functions) is not wanted:
+    for name, expected in (("unless", False), ("inside", True)):
+        if name in rule and any(lazy_re.matches_pattern(rule[name], function) for function in functions) is not expected:
             return False
     return any(_stands(rule.get("file"), rule.get("function"), frame.file, frame.function) for frame in frames)
 
@@ -62,7 +62,7 @@ def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
 def _stands(files: str | None, functions: str | None, file: str, function: str) -> bool:
     """Whether a frame is of such a file and function, where they are named."""
     named = {"file": files, "function": functions}
-    return _fits({name: wanted for name, wanted in named.items() if wanted is not None}, file, function, "", "")
+    return _fits({name: pattern for name, pattern in named.items() if pattern is not None}, file, function, "", "")
 
 
 def of_source(line: str) -> str:
@@ -70,37 +70,37 @@ def of_source(line: str) -> str:
     return of_frames((Frame("", 0, "", line),)) if line else ""
 
 
-def of_words(said: str) -> str:
+def of_words(text: str) -> str:
     """The phase that the name of a remote call shows; empty where it shows none."""
-    return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.found(rule["says"], said)), "") if said else ""
+    return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.matches_pattern(rule["says"], text)), "") if text else ""
 
 
-def of_lines(before: bytes) -> str:
+def of_lines(raw: bytes) -> str:
     """The phase that the last lines before a failure show; empty where they show none."""
     best, phase = -1, ""
     for rule in _rules("lines"):
-        at = max(before.rfind(text.encode()) for text in rule["says"])
-        if at <= best or any(before.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(before, at, text)):
+        at = max(raw.rfind(text.encode()) for text in rule["says"])
+        if at <= best or any(raw.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(raw, at, text)):
             continue
-        if rule["phase"] == "model_load" and _finished(before[at : at + 4096]):
+        if rule["phase"] == "model_load" and _finished(raw[at : at + 4096]):
             continue
         best, phase = at, str(rule["phase"])
     return phase
 
 
-def loaded_last(before: bytes) -> bool:
+def loaded_last(raw: bytes) -> bool:
     """Whether a load that ran to its end is the last that the lines show of what the job did: no bar goes on after it."""
     for rule in _rules("lines"):
-        at = max(before.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
-        if at >= 0 and _finished(before[at : at + 4096]):
-            return all(_same_line(before, at, text) for text in (*rule["over"], "it/s", "s/it"))
+        at = max(raw.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
+        if at >= 0 and _finished(raw[at : at + 4096]):
+            return all(_same_line(raw, at, text) for text in (*rule["over"], "it/s", "s/it"))
     return False
 
 
-def _same_line(before: bytes, at: int, text: str) -> bool:
+def _same_line(raw: bytes, at: int, text: str) -> bool:
     """Whether what would end a phase stands only in the line that begins it: its own progress bar."""
-    end = before.find(b"\n", at)
-    return end < 0 or before.find(text.encode(), end) < 0
+    end = raw.find(b"\n", at)
+    return end < 0 or raw.find(text.encode(), end) < 0
 
 
 def _finished(text: bytes) -> bool:

@@ -138,9 +138,9 @@ def of_lines(lines: list[tuple[int, str]]) -> Traceback:
 
 def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
     texts = tuple(text for _, text in lines)
-    read = _read if sum(map(len, texts)) < grammar_statements.MUCH else _read.__wrapped__
-    found = read(texts)
-    return tuple(frame for frame, _ in found), tuple(lines[row][0] for _, row in found)
+    read_lines = _read if sum(map(len, texts)) < grammar_statements.MUCH else _read.__wrapped__
+    pairs = read_lines(texts)
+    return tuple(frame for frame, _ in pairs), tuple(lines[row][0] for _, row in pairs)
 
 
 @lru_cache(maxsize=256)
@@ -150,10 +150,12 @@ def _read(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
     texts = [_unboxed(text) if boxed else text for text in lines]
     texts = _uncut(texts)
     texts = _of_notebook(texts) if any(_ARROW.match(text) for text in texts) else texts
-    found = [
-        (_frame(said.words), said.line - 1) for said in grammar_statements.statements("traceback", "\n".join(texts)) if said.kind == "frame"
+    pairs = [
+        (_frame(statement.words), statement.line - 1)
+        for statement in grammar_statements.statements("traceback", "\n".join(texts))
+        if statement.kind == "frame"
     ]
-    return tuple((frame, row) for frame, row in found if frame is not None)
+    return tuple((frame, row) for frame, row in pairs if frame is not None)
 
 
 def _frame(words: tuple[str, ...]) -> Frame | None:
@@ -169,11 +171,11 @@ def _uncut(texts: list[str]) -> list[str]:
     whole = list(texts)
     last = -1  # the line that a rest is a part of
     for at, text in enumerate(texts):
-        rest = last >= 0 and text.strip() and not text[:2].isspace() and not _PLACE.match(text) and not _HEAD.search(text)
+        is_rest = last >= 0 and text.strip() and not text[:2].isspace() and not _PLACE.match(text) and not _HEAD.search(text)
         begun = last >= 0 and _CUT_PATH.match(whole[last]) is not None
-        if rest and _FLUSH.match(whole[last]):
+        if is_rest and _FLUSH.match(whole[last]):
             last = at
-        elif rest and _BEGUN.match(whole[last]):
+        elif is_rest and _BEGUN.match(whole[last]):
             apart = re.search(r"(?:,|\bline|\bin)$", whole[last]) is not None and not text.startswith(" ")
             whole[last], whole[at] = f"{whole[last]}{' ' * apart}{text}", ""
         elif begun and re.match(r"\s*(?:\S*\.py:\d+ in |\S*:?\d+ in |in )\S", text):
@@ -181,7 +183,7 @@ def _uncut(texts: list[str]) -> list[str]:
             whole[last], whole[at] = f"{whole[last]}{' ' * apart}{text.strip()}", ""
         elif begun and whole[last].endswith(" in") and re.fullmatch(r"\s*[\w.<>]+", text):
             whole[last], whole[at] = f"{whole[last]} {text.strip()}", ""
-        elif rest and whole[last].startswith("    ") and len(texts[at - 1]) >= WIDE:
+        elif is_rest and whole[last].startswith("    ") and len(texts[at - 1]) >= WIDE:
             whole[last], whole[at] = whole[last] + text, ""
         elif text.strip():
             last = at

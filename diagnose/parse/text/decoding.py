@@ -94,10 +94,10 @@ def plain(text: str) -> str:
     return text
 
 
-def _entity(found: re.Match[str]) -> str:
-    if found[3]:
-        return _ENTITIES[found[3]]
-    code = int(found[1]) if found[1] else int(found[2], 16)
+def _entity(match: re.Match[str]) -> str:
+    if match[3]:
+        return _ENTITIES[match[3]]
+    code = int(match[1]) if match[1] else int(match[2], 16)
     return chr(code) if 32 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
 
 
@@ -139,42 +139,42 @@ def _of_dict(data: dict[str, Any]) -> Record | None:
     if isinstance(log, str) and isinstance(stream, str):  # a container runtime's: nothing else stands in it
         return Record(log.rstrip("\n"), {}, stream, not log.endswith("\n"))
     inner = [data, *(data[key] for key in _INSIDE if isinstance(data.get(key), dict))]
-    said = next((one[key] for key in _SAID for one in inner if isinstance(one.get(key), str)), None)
-    beside = next((one[key] for key in _BESIDE for one in inner if isinstance(one.get(key), str)), None)
-    if said is None and beside is None:
+    message_text = next((piece[key] for key in _SAID for piece in inner if isinstance(piece.get(key), str)), None)
+    beside = next((piece[key] for key in _BESIDE for piece in inner if isinstance(piece.get(key), str)), None)
+    if message_text is None and beside is None:
         return None
     process = {}
     for name in ("rank", "local_rank", "pid"):
-        value = next((one[name] for one in inner if name in one), None)
+        value = next((piece[name] for piece in inner if name in piece), None)
         if isinstance(value, (int, str)) and str(value).isdecimal() and len(str(value)) < 10:
             process[name] = str(value)
-    return Record("\n".join(part.rstrip("\n") for part in (said, beside) if part is not None), process)
+    return Record("\n".join(part.rstrip("\n") for part in (message_text, beside) if part is not None), process)
 
 
-def in_json(before: str) -> str | None:
+def in_json(line_start: str) -> str | None:
     """What a JSON string says up to here, where `before`, the line up to here, ends inside one; None where it does not.
 
     In an array of lines (a notebook's traceback) the items before are its lines.
     """
-    if '"' not in before:
+    if '"' not in line_start:
         return None
-    array = _ARRAY.search(before)
+    array = _ARRAY.search(line_start)
     if array is not None:
-        return unquoted(_BETWEEN.sub(r"\\n", before[array.end() :]))
-    found = _OPEN.search(before[-_REACH:]) if before.lstrip()[:1] in ("{", "[", '"', "}") or '": "' in before else None
-    if found is not None:
-        return unquoted(found[2])
-    item = _ITEM.match(before)
+        return unquoted(_BETWEEN.sub(r"\\n", line_start[array.end() :]))
+    opening = _OPEN.search(line_start[-_REACH:]) if line_start.lstrip()[:1] in ("{", "[", '"', "}") or '": "' in line_start else None
+    if opening is not None:
+        return unquoted(opening[2])
+    item = _ITEM.match(line_start)
     return unquoted(item[1]) if item is not None else None
 
 
 _REACH = 16384
 
 
-def to_quote(after: str) -> tuple[str, str]:
+def to_quote(text: str) -> tuple[str, str]:
     """The rest of a JSON string that began before, and what the line holds behind it."""
-    end = _CLOSE.search(after)
-    return (unquoted(after[: end.end() - 1]), after[end.end() :]) if end else (unquoted(after), "")
+    end = _CLOSE.search(text)
+    return (unquoted(text[: end.end() - 1]), text[end.end() :]) if end else (unquoted(text), "")
 
 
 def unquoted(text: str) -> str:
@@ -187,11 +187,11 @@ def unquoted(text: str) -> str:
     return text
 
 
-def _character(found: re.Match[str]) -> str:
-    if found[1]:
-        code = int(found[1], 16)
+def _character(match: re.Match[str]) -> str:
+    if match[1]:
+        code = int(match[1], 16)
         return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
-    return _LETTERS.get(found[2], found[2])
+    return _LETTERS.get(match[2], match[2])
 
 
 # -- lost line ends
@@ -205,11 +205,11 @@ def unescaped(text: str) -> str:
     return text
 
 
-def respaced(before: str) -> str:
+def respaced(text: str) -> str:
     """A traceback that was pasted as one line, as the lines that it had."""
-    if "\n" in before or 'File "' not in before or "Traceback (" not in before:
-        return before
-    lines = _PLACE_THEN.sub(r"\1\n    ", _ONE_LINE.sub("\n  ", before))
+    if "\n" in text or 'File "' not in text or "Traceback (" not in text:
+        return text
+    lines = _PLACE_THEN.sub(r"\1\n    ", _ONE_LINE.sub("\n  ", text))
     *_, last = [None, *_RAISED.finditer(lines)]
     return lines if last is None else f"{lines[: last.start()]}\n{lines[last.start(1) :]}"
 

@@ -54,14 +54,14 @@ def _statements(grammar: str, text: str) -> list[Statement]:
 
     for _ in range(4):
         try:
-            read = rule_files.parser(grammar).parse(text)
+            tree = rule_files.parser(grammar).parse(text)
         except Unread as trouble:
             cut = text.rfind(" ", 0, trouble.at if trouble.at > 0 else len(text) - 1)
             if cut <= 0:
                 return []
             text = text[:cut]
         else:
-            return [stated(node) for node in read.children] if isinstance(read, Tree) else [stated(read)]
+            return [stated(node) for node in tree.children] if isinstance(tree, Tree) else [stated(tree)]
     return []
 
 
@@ -99,7 +99,7 @@ def exception_before(text: str) -> str:
     return match[1] if match else ""
 
 
-def exception_leading(before: str) -> str:
+def exception_leading(line_start: str) -> str:
     """The exception class that a line begins with, where words of its message stand before the ones that were found."""
-    match = re.match(r"\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception))\s?[:：] ", before)
+    match = re.match(r"\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception))\s?[:：] ", line_start)
     return match[1] if match else ""

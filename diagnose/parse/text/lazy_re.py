@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any, AnyStr, cast
 
 
-def found(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """What `re.search` says. Most patterns are lists of whole names, `^(this|that)$`, and every diagnosis tries them all:
     names are looked up as they are, which takes a tenth of the time that compiling them does."""
-    names, rest = _parted(pattern)
-    return text in names or (rest is not None and rest.search(text) is not None)
+    names, expression = _parted(pattern)
+    return text in names or (expression is not None and expression.search(text) is not None)
 
 
 @cache
@@ -20,8 +20,8 @@ def _parted(pattern: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
     if not (pattern.startswith("^(") and pattern.endswith(")$")) or set("([") & set(inner := pattern[2:-2]):
         return frozenset(), re.compile(pattern)
     listed = inner.split("|")
-    rest = [name for name in listed if not name.isidentifier()]
-    return frozenset(listed).difference(rest), re.compile(f"^({'|'.join(rest)})$") if rest else None
+    patterns = [name for name in listed if not name.isidentifier()]
+    return frozenset(listed).difference(patterns), re.compile(f"^({'|'.join(patterns)})$") if patterns else None
 
 
 def later(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -35,6 +35,6 @@ class _Later:
 
     def __getattr__(self, name: str) -> object:
         compiled = re.compile(*self._said)
-        found = getattr(compiled, name)
-        self.__dict__.update({name: found, "pattern": compiled.pattern})
-        return found
+        attribute = getattr(compiled, name)
+        self.__dict__.update({name: attribute, "pattern": compiled.pattern})
+        return attribute

@@ -106,8 +106,8 @@ class Page:
 
         Of one that a container runtime cut, the first part is all of it and the others are empty.
         """
-        held = self._cleaned.get(index)
-        if held is None:
+        line = self._cleaned.get(index)
+        if line is None:
             own = self._own(index)
             prefix, text, label, stream, is_open = own
             if stream and self._first_part(index) != index:
@@ -118,8 +118,8 @@ class Page:
                 text = _REPEATED.sub("", text)
             if label:
                 prefix = self._prefix(index, own)
-            held = self._cleaned[index] = Line(self.excerpt.line + index, self._by(prefix) if self._is_signed else prefix, text)
-        return held
+            line = self._cleaned[index] = Line(self.excerpt.line + index, self._by(prefix) if self._is_signed else prefix, text)
+        return line
 
     def around(self, offset: int) -> tuple[Prefix, str, str]:
         """The process that wrote an offset's line, the cleaned text of that line before it, and the text from it on.
@@ -136,18 +136,20 @@ class Page:
         return self._by(self._before(offset).prefix)
 
     def _around(self, offset: int) -> tuple[Prefix, str, str]:
-        before = self._before(offset)
+        context_before = self._before(offset)
         at = offset - self.excerpt.offset
-        rest = self.excerpt.raw[at : at + REACH]
-        if b"GPU " in rest or b"device " in rest:
-            rest = _RAW_DEVICE.sub(lambda found: b"%s%d%s" % (found[1], found[2][0], found[3]), rest)
-        after = _decoded(_one_state(rest))
-        if before.quoted:
-            after = decoding.to_quote(after)[0]
-        after = decoding.plain(decoding.uncoloured(decoding.unescaped(after)))
-        if before.open:
-            after = decoding.plain(decoding.uncoloured("".join((after, *(part.text for part in self._parts_after(self.index(offset)))))))
-        return self._by(before.prefix), decoding.respaced(before.text), after
+        raw_after = self.excerpt.raw[at : at + REACH]
+        if b"GPU " in raw_after or b"device " in raw_after:
+            raw_after = _RAW_DEVICE.sub(lambda match: b"%s%d%s" % (match[1], match[2][0], match[3]), raw_after)
+        context_after = _decoded(_one_state(raw_after))
+        if context_before.quoted:
+            context_after = decoding.to_quote(context_after)[0]
+        context_after = decoding.plain(decoding.uncoloured(decoding.unescaped(context_after)))
+        if context_before.open:
+            context_after = decoding.plain(
+                decoding.uncoloured("".join((context_after, *(part.text for part in self._parts_after(self.index(offset))))))
+            )
+        return self._by(context_before.prefix), decoding.respaced(context_before.text), context_after
 
     def _before(self, offset: int) -> _Before:
         """What stands before an offset in its line."""
@@ -155,23 +157,23 @@ class Page:
         at = offset - self.excerpt.offset
         start, end = self.bounds(index)
         raw = self.excerpt.raw
-        left = start
+        window_start = start
         if at - start > 4 * REACH:
-            left = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
-        redrawn = raw.rfind(b"\r", left, at)
-        if redrawn >= 0 and b'File "' in raw[left:redrawn]:
+            window_start = max(start, at - (FRAMED if _CUT.match(raw, start) is not None else 4 * REACH))
+        redrawn = raw.rfind(b"\r", window_start, at)
+        if redrawn >= 0 and b'File "' in raw[window_start:redrawn]:
             redrawn = -1  # an old Mac's line ends
-        before = _decoded(raw[max(left, redrawn + 1) : at])
-        said = decoding.in_json(before)
-        if said is not None:
-            own = cleaned(said)
+        decoded = _decoded(raw[max(window_start, redrawn + 1) : at])
+        json_text = decoding.in_json(decoded)
+        if json_text is not None:
+            own = cleaned(json_text)
             prefix = own.prefix
             if prefix == NOBODY:  # another key of the record names it, or what stands before the record
-                prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoding.uncoloured(before)))
+                prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoding.uncoloured(decoded)))
         else:
-            own = cleaned(decoding.unescaped(before).replace("\r", "\n"))
+            own = cleaned(decoding.unescaped(decoded).replace("\r", "\n"))
             prefix = self._prefix(index, own)
-        if (redrawn >= 0 or left > start) and prefix == NOBODY:
+        if (redrawn >= 0 or window_start > start) and prefix == NOBODY:
             prefix = self._prefix(index, cleaned(_decoded(raw[start : start + 200])))
         text, opened = own.text, False
         if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):
@@ -180,20 +182,20 @@ class Page:
                 prefix = self._prefix(first, self._own(first))
                 text = "".join(self._own(part).text for part in range(first, index) if self._own(part).stream == stream) + text
             opened = self._own(index).open
-        return _Before(prefix, text, said is not None, opened)
+        return _Before(prefix, text, json_text is not None, opened)
 
     def following(self, index: int, prefix: Prefix, reach: int = 40) -> Iterator[str]:
         """The lines that the same process wrote after a line; those of others are passed over."""
         last = index
-        for after in range(index + 1, min(index + 1 + reach, len(self))):
-            rank = None if prefix.rank is None else _RANK.match(self.excerpt.raw, self.starts[after])
+        for number in range(index + 1, min(index + 1 + reach, len(self))):
+            rank = None if prefix.rank is None else _RANK.match(self.excerpt.raw, self.starts[number])
             if rank is not None and int(rank[1]) != prefix.rank:
                 continue
-            line = self.line(after)
-            if self._own(after).stream and self._first_part(after) != after:
-                last = after if last == after - 1 else last
-            elif same_stream(line.prefix, prefix) or (line.prefix == NOBODY and last == after - 1):  # a console cut it
-                last = after
+            line = self.line(number)
+            if self._own(number).stream and self._first_part(number) != number:
+                last = number if last == number - 1 else last
+            elif same_stream(line.prefix, prefix) or (line.prefix == NOBODY and last == number - 1):  # a console cut it
+                last = number
                 yield line.text
 
     def witness(self, offset: int) -> Witness:
@@ -204,28 +206,28 @@ class Page:
         into = self.excerpt.into if index == 0 else 0
         column = into + len(_decoded(self.excerpt.raw[start:at])) + 1
         redrawn = self.excerpt.raw.rfind(b"\r", start, at) + 1
-        shown = start if at - start < SHOWN // 2 else max(start, redrawn, at - SHOWN // 2)
-        text = _decoded(self.excerpt.raw[shown : min(end, shown + 4 * SHOWN)])[:SHOWN].rstrip("\r")
-        return Witness(self.source, self.number(index), column, text.strip("\ufffd") if shown != start else text)
+        visible_start = start if at - start < SHOWN // 2 else max(start, redrawn, at - SHOWN // 2)
+        text = _decoded(self.excerpt.raw[visible_start : min(end, visible_start + 4 * SHOWN)])[:SHOWN].rstrip("\r")
+        return Witness(self.source, self.number(index), column, text.strip("\ufffd") if visible_start != start else text)
 
     # -- one line as it stands
 
     def _own(self, index: int) -> Peeled:
         """A line by itself."""
-        held = self._alone.get(index)
-        if held is None:
+        peeled = self._alone.get(index)
+        if peeled is None:
             start, end = self.bounds(index)
             raw = self.excerpt.raw
             if end - start < SHORT:
-                held = short(raw[start:end])
+                peeled = short(raw[start:end])
             elif end - start <= REACH:
-                held = cleaned(_decoded(raw[start:end]))
+                peeled = cleaned(_decoded(raw[start:end]))
             else:
-                held = cleaned(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
-                if held.prefix == NOBODY:
-                    held = held._replace(prefix=cleaned(_decoded(raw[start : start + 200])).prefix)
-            self._alone[index] = held
-        return held
+                peeled = cleaned(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
+                if peeled.prefix == NOBODY:
+                    peeled = peeled._replace(prefix=cleaned(_decoded(raw[start : start + 200])).prefix)
+            self._alone[index] = peeled
+        return peeled
 
     def _by(self, prefix: Prefix) -> Prefix:
         """What a line does not say of its process, its file says."""
@@ -243,15 +245,15 @@ class Page:
     def _counts_lines(self, index: int) -> bool:
         """Whether the numbers before the lines round this one are a viewer's."""
         block = index // COUNTED
-        held = self._counted.get(block)
-        if held is None:
+        counted = self._counted.get(block)
+        if counted is None:
             first, raw = max(0, block * COUNTED - 2), self.excerpt.raw
-            found = [_LABEL.match(raw, self.starts[at]) for at in range(first, min(first + COUNTED + 4, len(self)))]
-            places = [(at, int(label[1])) for at, label in enumerate(found) if label is not None]
+            labels = [_LABEL.match(raw, self.starts[at]) for at in range(first, min(first + COUNTED + 4, len(self)))]
+            places = [(at, int(label[1])) for at, label in enumerate(labels) if label is not None]
             # every line is numbered, each one higher; srun begins at 0
-            held = len(places) > 3 and places[0][1] > 0 and len({number - at for at, number in places}) == 1
-            self._counted[block] = held
-        return held
+            counted = len(places) > 3 and places[0][1] > 0 and len({number - at for at, number in places}) == 1
+            self._counted[block] = counted
+        return counted
 
     # -- lines that a container runtime cut
 
@@ -263,24 +265,24 @@ class Page:
     def _first_part(self, index: int) -> int:
         """The line in which the one that this is a part of begins."""
         stream, first = self._own(index).stream, index
-        for before in range(index - 1, max(-1, index - 1 - PARTS), -1):
-            own = self._own(before)
+        for number in range(index - 1, max(-1, index - 1 - PARTS), -1):
+            own = self._own(number)
             if own.stream != stream:
                 continue
             if not own.open:
                 break
-            first = before
+            first = number
         return first
 
     def _parts_after(self, index: int) -> Iterator[Peeled]:
         """What the runtime wrote of a line after its part here."""
         own = self._own(index)
         stream = own.stream
-        for after in range(index + 1, min(index + 1 + PARTS, len(self))):
+        for number in range(index + 1, min(index + 1 + PARTS, len(self))):
             if not own.open:
                 return
-            if self._own(after).stream == stream:
-                own = self._own(after)
+            if self._own(number).stream == stream:
+                own = self._own(number)
                 yield own
 
 

@@ -40,17 +40,17 @@ _IN_WORDS = ("OutOf", "ryErr", "rror: ", "Traceback")
 _FIGURE = later(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]")
 
 
-def apart(before: str, text: str) -> str | None:
+def own_text(line_start: str, text: str) -> str | None:
     """The message that a text begins with, without others that were written into it; None where its figures may be another's.
 
     Processes that share a terminal write into each other's lines. A message that stands in one piece, word for word, is taken out,
     until what is left of the outer one stands in one piece too.
     """
     text = " ".join(text.split())
-    others = [found.start() for found in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
+    others = [match.start() for match in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
     own = text[: others[0]] if others else text  # what stands before the other one's first word is its own
     tear = _tear(own)
-    torn = _is_torn(before) or _is_mixed(own[:tear])
+    torn = _is_torn(line_start) or _is_mixed(own[:tear])
     if not (others or tear is not None or torn):
         return text
     whole = _WHOLE.match(text) or _without(text, others)
@@ -68,7 +68,7 @@ def _tear(text: str) -> int | None:
     """Where a text was torn, behind its first words."""
     words = _WORDS.search(text, 12) if any(word in text for word in _IN_WORDS) else None
     figure = _FIGURE.search(text, 12)
-    return min((found.start() for found in (words, figure) if found is not None), default=None)
+    return min((match.start() for match in (words, figure) if match is not None), default=None)
 
 
 def _without(text: str, others: list[int]) -> re.Match[str] | None:
@@ -92,9 +92,9 @@ def _is_mixed(text: str) -> bool:
     return any(sentence.count(words) > 1 for words in _ONCE)
 
 
-def _is_torn(before: str) -> bool:
+def _is_torn(line_start: str) -> bool:
     """Whether another message begins in the same line and has not come to its end."""
-    line = before.rpartition("\n")[2]
+    line = line_start.rpartition("\n")[2]
     return HEAD.search(line) is not None and HEAD.search(_WHOLE.sub("", " ".join(line.split()))) is not None
 
 
@@ -108,7 +108,7 @@ def without_others(text: str) -> str:
     """A text without whole messages that stand inside it, behind its own first words."""
     if not _may_hold_others(text) or not HEAD.search(text, 12):
         return text
-    for other in reversed(list(_WHOLE.finditer(text, 12))):
-        named = _NAMED.search(text[: other.start()])
-        text = text[: named.start() if named else other.start()] + text[other.end() :]
+    for foreign in reversed(list(_WHOLE.finditer(text, 12))):
+        named = _NAMED.search(text[: foreign.start()])
+        text = text[: named.start() if named else foreign.start()] + text[foreign.end() :]
     return text

@@ -45,10 +45,10 @@ def peel(text: str) -> Peeled:
     """A line without what launchers, loggers and viewers put before it."""
     if is_alike(text):
         return peel_alike(text, text.encode(errors="replace").translate(ZEROS))
-    found, text, record = _peeled(text)
-    if not found and record is None:
+    fields, text, record = _peeled(text)
+    if not fields and record is None:
         return Peeled(NOBODY, text)
-    prefix, label, stream, is_open = _named(tuple(found.items()))
+    prefix, label, stream, is_open = _named(tuple(fields.items()))
     if record is not None:
         stream, is_open = stream or record.stream, is_open or record.open
     return Peeled(prefix, text, label, stream, is_open)
@@ -56,32 +56,32 @@ def peel(text: str) -> Peeled:
 
 def _peeled(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
     """What the prefixes of a line name, the text behind them, and the JSON value that it was."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     record: decoding.Record | None = None
     for _ in range(MOST):
         if text[:1] in ("{", "[", '"') and record is None and (record := decoding.record(text)) is not None:
             text = decoding.plain(decoding.uncoloured(record.text))
-            found.update(record.said)
+            fields.update(record.said)
         match = _first(text)
         if match is None:
             break
-        found.update({name: value for name, value in match.groupdict().items() if value})
+        fields.update({name: value for name, value in match.groupdict().items() if value})
         text = text[match.end() :]
-    if '""' in text or "quoted" in found:
-        text = decoding.undoubled(text, whole="quoted" in found)
-    return found, text, record
+    if '""' in text or "quoted" in fields:
+        text = decoding.undoubled(text, whole="quoted" in fields)
+    return fields, text, record
 
 
 @lru_cache(maxsize=1024)
-def _named(found: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
+def _named(fields: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
     """What the names in prefixes mean: the process, and label, stream and open of `Peeled`."""
-    said = dict(found)
-    label = said.pop("label", None)
+    by_name = dict(fields)
+    label = by_name.pop("label", None)
     if label is not None:
-        said.setdefault("rank", label)
-    number = {name: int(said[name]) if name in said else None for name in ("rank", "local_rank", "pid")}
-    prefix = Prefix(number["rank"], number["local_rank"], number["pid"], said.get("actor", ""), said.get("host", ""))
-    return prefix, label is not None, said.get("stream", ""), said.get("part") == "P"
+        by_name.setdefault("rank", label)
+    number = {name: int(by_name[name]) if name in by_name else None for name in ("rank", "local_rank", "pid")}
+    prefix = Prefix(number["rank"], number["local_rank"], number["pid"], by_name.get("actor", ""), by_name.get("host", ""))
+    return prefix, label is not None, by_name.get("stream", ""), by_name.get("part") == "P"
 
 
 # -- lines that differ in digits only: loggers write thousands of them
@@ -121,10 +121,10 @@ def _places(shape: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     return at, tuple(places)
 
 
-def same_stream(one: Prefix, other: Prefix) -> bool:
+def same_stream(first: Prefix, second: Prefix) -> bool:
     """Whether two lines come from one process, as far as their prefixes tell."""
-    return (one.rank, one.local_rank, one.actor) == (other.rank, other.local_rank, other.actor) and (
-        not one.pid or not other.pid or one.pid == other.pid
+    return (first.rank, first.local_rank, first.actor) == (second.rank, second.local_rank, second.actor) and (
+        not first.pid or not second.pid or first.pid == second.pid
     )
 
 

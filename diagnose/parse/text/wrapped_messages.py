@@ -63,31 +63,31 @@ class Place(NamedTuple):
 # -- where it begins
 
 
-def place(page: Page, offset: int) -> Place | None:
+def message_place(page: Page, offset: int) -> Place | None:
     """The place of a hit; that of the message's head where the hit is a part inside one; None where no head is to be found."""
-    prefix, before, after = page.around(offset)
+    prefix, line_start, line_rest = page.around(offset)
     index = page.index(offset)
-    words = re.match(rf"{INSIDE}|out of memory", after, re.IGNORECASE)
+    words = re.match(rf"{INSIDE}|out of memory", line_rest, re.IGNORECASE)
     if words is None:
-        return Place(offset, index, prefix, before, after)
+        return Place(offset, index, prefix, line_start, line_rest)
     inside = words[0] == INSIDE
-    device = None if inside else _DEVICE.search(before)
+    device = None if inside else _DEVICE.search(line_start)
     if device is not None and device[1].upper() in DEVICES.split("|"):
-        return Place(_find(page, index, offset, device[1]), index, prefix, before[: device.start(1)], f"{device[1]} {after}")
-    head = _head_above(page, index, prefix, before if inside else f"{before}{words[0]}")
+        return Place(_find(page, index, offset, device[1]), index, prefix, line_start[: device.start(1)], f"{device[1]} {line_rest}")
+    head = _head_above(page, index, prefix, line_start if inside else f"{line_start}{words[0]}")
     if head is None:
         if device is not None:
-            return Place(_find(page, index, offset, device[1]), index, prefix, before[: device.start(1)], f"{device[1]} {after}")
-        return None if inside else Place(offset, index, prefix, before, after)
+            return Place(_find(page, index, offset, device[1]), index, prefix, line_start[: device.start(1)], f"{device[1]} {line_rest}")
+        return None if inside else Place(offset, index, prefix, line_start, line_rest)
     line_index, prefix, name, device_words = head
-    rest = f". {after}" if inside else after[words.end() :]
+    message_rest = f". {line_rest}" if inside else line_rest[words.end() :]
     begins = _find(page, line_index, offset, device_words[:4])
-    return Place(begins, index, prefix, f"{name}: " if name else "", _spaced(device_words) + rest)
+    return Place(begins, index, prefix, f"{name}: " if name else "", _spaced(device_words) + message_rest)
 
 
-def _head_above(page: Page, index: int, prefix: Prefix, before: str) -> tuple[int, Prefix, str, str] | None:
+def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tuple[int, Prefix, str, str] | None:
     """The head that a text ends with, though lines cut it: the line it begins in, who wrote that, the class, and the head."""
-    pieces = [(index, before)]
+    pieces = [(index, line_start)]
     for above in range(index - 1, max(-1, index - 1 - 8 * BACK), -1):
         if len(pieces) > BACK:
             break
@@ -97,16 +97,16 @@ def _head_above(page: Page, index: int, prefix: Prefix, before: str) -> tuple[in
         if same_stream(line.prefix, prefix) and line.text.strip():
             pieces.insert(0, (above, _unboxed(line.text)[-200:]))
     squeezed = ["".join(text.split()) for _, text in pieces]
-    found = _SQUEEZED.search("".join(squeezed)[-400:])
-    if found is None:
+    head = _SQUEEZED.search("".join(squeezed)[-400:])
+    if head is None:
         return None
-    left = len(found[0]) - (found.start(2) - found.start())  # characters of the head and behind it
+    remaining = len(head[0]) - (head.start(2) - head.start())  # characters of the head and behind it
     line_index = index
     for (line_index, _), text in zip(reversed(pieces), reversed(squeezed), strict=True):  # noqa: B007
-        if left <= len(text):
+        if remaining <= len(text):
             break
-        left -= len(text)
-    return line_index, prefix, found[1] or "", found[2]
+        remaining -= len(text)
+    return line_index, prefix, head[1] or "", head[2]
 
 
 def _spaced(head: str) -> str:
@@ -114,10 +114,10 @@ def _spaced(head: str) -> str:
     return re.sub(r"(?i)\s*(out)\s*(of)\s*(memory)$", r" \1 \2 \3", head)
 
 
-def _find(page: Page, index: int, before: int, word: str) -> int:
+def _find(page: Page, index: int, limit: int, word: str) -> int:
     """Where a word that a line may cut begins last in this line, as far as an offset."""
     start, end = page.bounds(index)
-    end = min(end, before - page.excerpt.offset)
+    end = min(end, limit - page.excerpt.offset)
     for length in range(len(word), 0, -1):
         at = page.excerpt.raw.rfind(word[:length].encode(), start, end)
         if at >= 0:
@@ -130,33 +130,35 @@ def behind_class(page: Page, offset: int) -> Place | None:
     at = offset - page.excerpt.offset
     if _FOUND.search(page.excerpt.raw, at, at + 160):
         return None
-    prefix, before, after = page.around(offset)
+    prefix, line_start, line_rest = page.around(offset)
     index = page.index(offset)
-    text, starts = after.removeprefix("MemoryError"), [(0, index)]
-    found = _HEAD_AHEAD.match(text)
+    text, starts = line_rest.removeprefix("MemoryError"), [(0, index)]
+    head_match = _HEAD_AHEAD.match(text)
     for below in range(index + 1, min(index + 1 + BACK, len(page))):
-        if found is not None or page.line(below).prefix not in (prefix, NOBODY):
+        if head_match is not None or page.line(below).prefix not in (prefix, NOBODY):
             break
         starts.append((len(text), below))
         text += _unboxed(page.line(below).text)
-        found = _HEAD_AHEAD.match(text)
-    if found is None:
+        head_match = _HEAD_AHEAD.match(text)
+    if head_match is None:
         return None
-    line_index = max((start, line) for start, line in starts if start <= found.start(1))[1]
-    begins = page.excerpt.raw.find(found[1][0].encode(), at if line_index == index else page.starts[line_index])
-    head = f"{before}MemoryError{text[: found.start(1)]}"
-    return Place(page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(found[1].split())) + text[found.end() :])
+    line_index = max((start, line) for start, line in starts if start <= head_match.start(1))[1]
+    begins = page.excerpt.raw.find(head_match[1][0].encode(), at if line_index == index else page.starts[line_index])
+    head = f"{line_start}MemoryError{text[: head_match.start(1)]}"
+    return Place(
+        page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(head_match[1].split())) + text[head_match.end() :]
+    )
 
 
 # -- how it goes on
 
 
-def joined(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> str:
+def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> str:
     """The whole text of a message: its line and those that it was wrapped into."""
-    text, *rest = text.split("\n")
+    text, *further = text.split("\n")
     text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
     count = blanks = 0
-    for line in chain(rest, page.following(index, prefix)):
+    for line in chain(further, page.following(index, prefix)):
         if text.endswith(line.strip() or "\n"):
             continue  # the line end was the raw index of device 10
         if not line.strip():
@@ -189,14 +191,14 @@ def _unboxed(line: str) -> str:
 
 def _tail(text: str) -> str:
     """The letters that a text ends with: the first half of a word, perhaps."""
-    found = re.search(r"[A-Za-z]{1,20}$", text[-21:])
-    return found[0] if found else ""
+    word = re.search(r"[A-Za-z]{1,20}$", text[-21:])
+    return word[0] if word else ""
 
 
 def _start(line: str) -> str:
     """The letters that a line begins with."""
-    found = re.match(r"[A-Za-z]{1,20}", line)
-    return found[0] if found else ""
+    word = re.match(r"[A-Za-z]{1,20}", line)
+    return word[0] if word else ""
 
 
 def _is_cut(text: str, line: str) -> bool:
@@ -207,14 +209,14 @@ def _is_cut(text: str, line: str) -> bool:
 
 def _seam(text: str, line: str, reader: Reads) -> str:
     """What stood between two lines: nothing where a console cut a number or a word, else a blank or a line end."""
-    left, right = text[-1:], line[:1]
-    if not left or left.isspace() or not right or right.isspace():
+    last_character, first_character = text[-1:], line[:1]
+    if not last_character or last_character.isspace() or not first_character or first_character.isspace():
         return "\n"
-    if right.isdigit() and (left.isdigit() or re.search(r"\d\.$", text[-8:])):
+    if first_character.isdigit() and (last_character.isdigit() or re.search(r"\d\.$", text[-8:])):
         return ""
-    if right in ";,.:)":
+    if first_character in ";,.:)":
         return ""
-    if not (left.isalpha() and right.isalpha()):
+    if not (last_character.isalpha() and first_character.isalpha()):
         return "\n"
     if re.search(r"\d ?[KMGTb]\w{0,3}$", text[-12:]) and re.match(r"i?B\b|y?t?es\b", line):
         return ""  # a unit

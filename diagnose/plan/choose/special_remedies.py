@@ -25,8 +25,11 @@ from diagnose.plan.rules.remedy_rules import Rule
 from diagnose.record import replace
 from diagnose.units import Version
 
-#: What `pip install` calls a library where it is not its own name.
-_PACKAGE = {"swift": "ms-swift", "flash_attn": "flash-attn", "liger": "liger-kernel"}
+
+def _package(library: str) -> str:
+    """What `pip install` calls a library."""
+    entry = declared(f"version.{library}")
+    return (entry.package if entry else "") or library
 
 
 # -- releases
@@ -52,7 +55,7 @@ def newer(rule: Rule, job: Job) -> Offer | None:
     if library is None or rule.remedy != "upgrade_library":
         return None
     why = phrase("plan.newer", title=job.calls[rule.remedy].cause.title)
-    offer = offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_PACKAGE.get(library, library)}"))
+    offer = offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_package(library)}"))
     return replace(offer, remedy=replace(offer.remedy, title=phrase("plan.newer_title")))
 
 
@@ -76,7 +79,7 @@ def release_offer(rule: Rule, job: Job, verdict: Verdict, entry: Mapping[str, An
     bound = (
         f">={entry['until']}" if rule.remedy == "upgrade_library" and "until" in entry else f"<{entry['since']}" if "since" in entry else ""
     )
-    command = same(f"pip install '{_PACKAGE.get(library, library)}{bound}'")
+    command = same(f"pip install '{_package(library)}{bound}'")
     changes: dict[str, Value] = {f"version.{library}": Version(str(entry["until"]))} if bound.startswith(">=") else {}
     bench = job.bench
     saving = bench.saving(changes) if changes and bench.trust in ("full", "short") else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnose.adapters.job.config_layers import PLAIN
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text
@@ -17,18 +16,16 @@ from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy import Edit
 from diagnose.plan.rules.remedy_rules import Rule
 
-#: Tables of what any job may hold, whatever it trains with.
-GENERIC = ("shell", "pytorch", "torchrun", "deepspeed", "deepspeed_launch", "accelerate", "accelerate_launch")
-
 
 def generic(job: Job) -> bool:
     """Whether the files are nobody's in particular: a plain script or launcher, whose own keys no table can know."""
-    return all(document.framework in GENERIC for document in job.documents)
+    return all(document.framework in framework_tables.anybodys() for document in job.documents)
 
 
 def written_by_hand(job: Job) -> bool:
     """Whether a script of the user's own trains: it can do whatever torch can, key or no key."""
-    return generic(job) and "train.framework" not in job.book and any(document.framework == PLAIN for document in job.documents)
+    plain = framework_tables.of_role("plain")
+    return generic(job) and "train.framework" not in job.book and any(document.framework == plain for document in job.documents)
 
 
 def of_another_trainer(rule: Rule, job: Job) -> bool:

@@ -147,7 +147,9 @@ def homes(desk: Desk, knob: str) -> list[Document]:
     """Documents whose framework has a key for the knob: DeepSpeed's own file for its knobs, the trainer's for the rest."""
     own = [document for document in desk.documents if framework_tables.table(document.framework).trainer]
     other = [document for document in desk.documents if not framework_tables.table(document.framework).trainer]
-    files = sorted(other, key=lambda document: document.framework != "deepspeed") if knob.startswith("zero.") else other
+    files = (
+        sorted(other, key=lambda document: document.framework != framework_tables.of_role("engine")) if knob.startswith("zero.") else other
+    )
     ordered = [*own, *files]
     return sorted(ordered, key=lambda document: document.form == "command")
 

@@ -75,9 +75,10 @@ def first_file(desk: Desk) -> list[Edit] | None:
 
 def inside(desk: Desk, path: str, knob: str, value: Value) -> list[Edit] | None:
     """The file is not known: say which key of it."""
-    for key in framework_tables.table("deepspeed").of(knob):
+    engine = framework_tables.of_role("engine")
+    for key in framework_tables.table(engine).of(knob):
         if key.addable:
-            document = Document(path, "deepspeed", "json", "", ())
+            document = Document(path, engine, "json", "", ())
             new = desk.written(document, key, value, None)
             return None if new is None else [Edit(path, key.key, None, new)]
     return None

@@ -141,7 +141,7 @@ def where_set(rule: Rule, job: Job) -> Text | None:
     if rule.turns is None or rule.do is not None:
         return None
     framework = job.book.word("train.framework")
-    keys = keys_of(rule.turns, framework or ("transformers" if job.trains and not job.documents else None), most=1)
+    keys = keys_of(rule.turns, framework or (framework_tables.of_role("general") if job.trains and not job.documents else None), most=1)
     return None if keys is None else phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=keys)
 
 
@@ -157,7 +157,7 @@ def how_set(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
         return None
     trainer = framework_tables.table(named)
     in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
-    table = framework_tables.table("deepspeed") if in_file else trainer
+    table = framework_tables.table(framework_tables.of_role("engine")) if in_file else trainer
     written = ((key.key, word_for(key, value)) for key in table.of(rule.turns) if key.addable and key.takes == "whole")
     told = next((f"{key}: {word}" for key, word in written if word is not None), None)
     if told is None:

@@ -18,8 +18,8 @@ _CONTAINER = re.compile(r"(?:^|.*\.)containers\.\d+$")
 
 def is_variable(document: Document, edit: Edit) -> bool:
     """Whether the edit is about an environment variable."""
-    name = variable_name(edit.key)
-    return framework_tables.table(document.framework).variables or (name.isupper() and name in framework_tables.table("shell").known)
+    name, shell = variable_name(edit.key), framework_tables.table(framework_tables.of_role("variables"))
+    return framework_tables.table(document.framework).variables or (name.isupper() and name in shell.known)
 
 
 def variable_name(key: str) -> str:

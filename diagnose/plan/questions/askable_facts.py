@@ -60,7 +60,7 @@ def how_to_learn(fact: str, job: Job) -> Text:
         return Text(entry.how["en"], entry.how["zh"])
     if (keys := keys_of(fact, framework := job.book.word("train.framework"))) is not None:
         return keys
-    example = keys_of(fact, "transformers", most=1) if framework is None and job.trains else None
+    example = keys_of(fact, framework_tables.of_role("general"), most=1) if framework is None and job.trains else None
     return phrase("plan.how_option") if example is None else phrase("plan.how_such_as", keys=example)
 
 

@@ -6,7 +6,6 @@ Annotations are evaluated here (no `from __future__ import annotations`), see `p
 from collections.abc import Sequence
 from typing import Literal, Self
 
-from diagnose import __version__
 from diagnose.budget.model import ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import declared
@@ -15,6 +14,7 @@ from diagnose.plan.rules.remedy import Fits
 from diagnose.render.data.check_section import Check
 from diagnose.render.data.part import Edit, Frame, Part, Size, Value, With, Witness, at, itself
 from diagnose.render.data.snapshot_section import Snapshot
+from diagnose.version import __version__
 
 SCHEMA = "oomdoctor.report/1"
 

@@ -1,101 +1,69 @@
-"""Bars as inline SVG: the card, and every moment of a ledger against what the card can give. No style attributes, so that a strict
-content security policy can hold."""
+"""Bars as values for the templates: the card, and every moment of a ledger against what the card can give."""
 
 from __future__ import annotations
 
-from functools import cache
-
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang
-from diagnose.render.markup.elements import Html, el, inside
+from diagnose.record import NamedTuple
+from diagnose.render.markup import page_templates
 from diagnose.render.parts import card, memory_rows, words
 from diagnose.render.parts.words import word
-
-#: Parts that are drawn with a pattern over their colour, for eyes and printers that see none.
-PATTERNED = ("unused", "foreign", "engine", "request", "outside")
 
 #: A letter stands in a part that is at least so many per cent of the bar.
 ROOM_FOR_LETTER = 3.0
 
 
-def patterns() -> Html:
-    """The patterns that the bars refer to; once in a page."""
-    lines = el("path", d="M-2 2L2 -2M0 8L8 0M6 10L10 6", class_="ink")
-    dots = inside(el("rect", x=1, y=1, width=2, height=2, class_="dot"), el("rect", x=5, y=5, width=2, height=2, class_="dot"))
-    cross = el("path", d="M0 0L8 8M8 0L0 8", class_="ink")
-    drawn = {"unused": lines, "foreign": dots, "engine": dots, "request": cross, "outside": lines}
-    made = [el("pattern", inside(el("rect", width=8, height=8, class_=f"p-{kind}"), shape), id=f"pat-{kind}", width=8, height=8,
-               patternUnits="userSpaceOnUse") for kind, shape in drawn.items()]  # fmt: skip
-    return el("svg", el("defs", *made), width=0, height=0, class_="defs", aria_hidden="true", focusable="false")
+class Part(NamedTuple):
+    """A part of a bar, where it begins and how wide it is in per cent; its letter, its name and its size in words."""
+
+    kind: str
+    left: float
+    width: float
+    letter: str = ""
+    name: str = ""
+    size: str = ""
 
 
-def rect(kind: str, left: float, width: float, height: int) -> Html:
-    """One part of a bar; `left` and `width` in per cent."""
-    fill = f"url(#pat-{kind})" if kind in PATTERNED else None
-    return el("rect", x=f"{left:.3f}%", width=f"{width:.3f}%", height=height, class_=f"p-{kind}", fill=fill)
+class Bar(NamedTuple):
+    """The card: heading, the whole in words, its parts, and the per cent at which it ends (0: behind them)."""
+
+    heading: str
+    label: str
+    parts: list[Part]
+    edge: float
 
 
-def of_card(shown: card.Card, lang: Lang) -> Html:
-    """The bar with its letters, the card's edge, and the legend as a list."""
-    whole, left, drawn = max(shown.total, shown.edge, 1), 0.0, []
-    for part in shown.parts:
-        share = 100 * part.bytes / whole
-        drawn.append(rect(part.kind, left, share, 44))
-        if share >= ROOM_FOR_LETTER and part.kind not in ("free", "unused"):
-            drawn.append(el("text", card.SIGNS[part.kind], x=f"{left + share / 2:.3f}%", y=28, class_="letter"))
-        left += share
-    if shown.edge and shown.total > shown.edge:
-        at = f"{100 * shown.edge / whole:.3f}%"
-        drawn.append(el("line", x1=at, x2=at, y1=-6, y2=50, class_="edge"))
-    said = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in shown.parts)
-    bar = el("svg", *drawn, class_="bar", width="100%", height=44, role="img", aria_label=said)
-    return el("figure", el("figcaption", card.heading(shown, lang)), bar, legend(shown, lang))
-
-
-def legend(shown: card.Card, lang: Lang) -> Html:
-    """Swatch, name and GiB of each part; `≈` where the ledger says so and not the log."""
-    items = []
-    for part in shown.parts:
+def of_card(shown: card.Card, lang: Lang) -> Bar:
+    """The bar with its letters; `≈` where the ledger says so and not the log."""
+    whole = max(shown.total, shown.edge, 1)
+    parts = []
+    for part, left, width in page_templates.bars(((part, part.bytes) for part in shown.parts), whole):
+        letter = card.SIGNS[part.kind] if width >= ROOM_FOR_LETTER and part.kind not in ("free", "unused") else ""
         size = ("≈ " if part.estimated else "") + f"{card.figure(part)} GiB"
-        items.append(el("li", _swatch(part.kind), " ", el("span", part.name(lang), class_="name"), " ", el("span", size, class_="figure")))
-    return el("ul", *items, class_="legend")
+        parts.append(Part(part.kind, left, width, letter, part.name(lang), size))
+    label = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in shown.parts)
+    return Bar(card.heading(shown, lang), label, parts, 100 * shown.edge / whole if 0 < shown.edge < shown.total else 0.0)
 
 
-@cache
-def _swatch(kind: str) -> Html:
-    return el("svg", rect(kind, 0, 100, 14), class_="swatch", width=14, height=14, aria_hidden="true")
-
-
-def of_moments(ledger: Ledger, lang: Lang) -> Html:
-    """A row for each moment: its name, its parts, its sum; a line where the room of torch ends."""
+def of_moments(ledger: Ledger, lang: Lang) -> dict[str, object]:
+    """A row for each moment, and the per cent at which the room of torch ends (`edge` 0: not known)."""
     room = ledger.usable or ledger.capacity
     most = max([moment.total.bytes for moment in ledger.moments] + ([room.bytes] if room else []) + [1]) * 1.02
-    rows = [row(ledger, moment, most, room.bytes if room else 0, lang) for moment in ledger.moments]
-    head = el("tr", el("th", word("moment_column", lang), scope="col"), el("th", word("usable_line", lang, size=words.amount(room, lang))
-              if room else "", scope="col", class_="chart"), el("th", word("size", lang), scope="col", class_="figure"))  # fmt: skip
+    rows = [_row(ledger, moment, most, room.bytes if room else 0, lang) for moment in ledger.moments]
     caption = words.sentence(word("moments_caption", lang, who=memory_rows.on_gpus(ledger, lang)), lang)
-    return el("table", el("caption", caption), el("thead", head), el("tbody", *rows), class_="moments")
+    said = word("usable_line", lang, size=words.amount(room, lang)) if room else ""
+    return {"caption": caption, "room": said, "rows": rows, "edge": 100 * room.bytes / most if room else 0.0}
 
 
-def row(ledger: Ledger, moment: Moment, most: float, room: int, lang: Lang) -> Html:
-    sums, left, drawn = card.grouped(moment), 0.0, []
-    for kind in card.SIGNS:
-        if kind in sums:
-            share = 100 * sums[kind] / most
-            drawn.append(rect(kind, left, share, 18))
-            left += share
-    if room:
-        at = f"{100 * room / most:.3f}%"
-        drawn.append(el("line", x1=at, x2=at, y1=0, y2=18, class_="edge"))
-    chips: list[str] = []
-    if moment.name == ledger.failing:
-        chips.append(el("span", word("moment_failing", lang), class_="chip bad"))
-    if ledger.peak is not None and moment.name == ledger.peak.name:
-        chips.append(el("span", word("moment_peak", lang), class_="chip"))
-    over = bool(room) and moment.total.bytes > (moment.room.bytes if moment.room else room)
-    return el(
-        "tr",
-        el("th", words.moment(moment.name, lang), *(inside(" ", chip) for chip in chips), scope="row"),
-        el("td", el("svg", *drawn, class_="small", width="100%", height=18, aria_hidden="true"), class_="chart"),
-        el("td", words.amount(moment.total, lang), class_="figure over" if over else "figure"),
-    )
+def _row(ledger: Ledger, moment: Moment, most: float, room: int, lang: Lang) -> dict[str, object]:
+    """A moment: its parts and its sum; whether the job failed in it, whether it is the largest, whether it does not fit."""
+    sums = card.grouped(moment)
+    drawn = page_templates.bars(((kind, sums[kind]) for kind in card.SIGNS if kind in sums), most)
+    return {
+        "name": words.moment(moment.name, lang),
+        "parts": [Part(*part) for part in drawn],
+        "total": words.amount(moment.total, lang),
+        "failing": moment.name == ledger.failing,
+        "peak": ledger.peak is not None and moment.name == ledger.peak.name,
+        "over": bool(room) and moment.total.bytes > (moment.room.bytes if moment.room else room),
+    }

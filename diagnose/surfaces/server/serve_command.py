@@ -40,7 +40,6 @@ class Served:
 def serve(asked: Served) -> int:
     """Serve until SIGTERM or SIGINT; requests that are being answered are finished. Raises UserError where that cannot begin."""
     try:
-        import jinja2  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jinja2
 from fastapi import FastAPI, Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -17,18 +12,15 @@ from starlette.responses import HTMLResponse, Response
 
 from diagnose import catalogue
 from diagnose.phrases import Lang, phrase
-from diagnose.render.markup import style
+from diagnose.render.markup import page_templates
+from diagnose.render.markup.html import SHEET
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_asked import CONFIGS, WORD
 from diagnose.surfaces.server.serve_limits import POLICY, Limits, Refused, language_of, retry
 
-PAGES = Path(__file__).parent / "pages"
 FIELDS = 32
 #: Characters of a field that are shown again beside a mistake.
 SENT_BACK = 1 << 20
-
-#: The style of an answer: a report's, and the way back.
-SHEET = style.SHEET + "nav.top{max-width:62rem;margin:0 auto;padding:1rem 1.25rem 0}@media print{nav.top{display:none}}"
 
 
 class InMemory(MultiPartParser):
@@ -42,11 +34,11 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
 
     @app.get("/", include_in_schema=False)
     async def form(request: Request) -> Response:
-        return page("form", tongue(request))
+        return page("paste", tongue(request))
 
     @app.get("/style.css", include_in_schema=False)
     async def sheet_of_the_form() -> Response:
-        return Response(sheet(), media_type="text/css", headers={"cache-control": "max-age=3600"})
+        return Response(page_templates.asset("tokens.css", "paste.css"), media_type="text/css", headers={"cache-control": "max-age=3600"})
 
     @app.post("/", include_in_schema=False)
     async def answer(request: Request) -> Response:
@@ -128,16 +120,6 @@ def question(given: FormData, lang: Lang, redact: bool, uploaded: dict[str, list
 # -- pages
 
 
-@cache
-def _templates() -> jinja2.Environment:
-    return jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), autoescape=True, undefined=jinja2.StrictUndefined)
-
-
-@cache
-def sheet() -> str:
-    return (PAGES / "style.css").read_text(encoding="utf-8")
-
-
 def page(name: str, lang: Lang, status: int = 200, **values: object) -> Response:
     """One of our own pages, as an answer."""
     return HTMLResponse(written(name, lang, **values), status, retry(status))
@@ -149,29 +131,24 @@ def written(name: str, lang: Lang, **values: object) -> str:
     def say(key: str, **figures: object) -> str:
         return phrase(f"remote.{key}", **figures).to(lang)
 
-    filled = {"wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
-    return _templates().get_template(f"{name}.html").render(say=say, lang=lang, **filled)
+    filled = {"title": "oomdoctor", "wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
+    return "".join(page_templates.page(name, lang, say=say, **filled))
 
 
 def empty(detail: str, lang: Lang) -> str:
     """The form without what was typed, which was not read, and why not."""
-    return written("form", lang, wrong=detail)
+    return written("paste", lang, wrong=detail)
 
 
 def wrong(status: int, detail: str, lang: Lang, given: FormData) -> Response:
     """The form again, with what is wrong above it and what was typed in it, as far as that is not large."""
     typed = {name: value for name, value in given.items() if isinstance(value, str) and len(value) <= SENT_BACK}
-    return page("form", lang, status, wrong=detail, typed=typed)
+    return page("paste", lang, status, wrong=detail, typed=typed)
 
 
 def shown(found: Answer, lang: Lang) -> Response:
     """The answer in a page with a style of its own, so that it can be kept as one file."""
-    made = page("answer", lang, answer=found.page, sheet=SHEET)
-    made.headers["content-security-policy"] = POLICY.format(styles=f" 'sha256-{_hash()}'")
+    sheet = page_templates.asset(*SHEET, "pasted.css")
+    made = page("pasted", lang, answer=found.page, sheet=sheet)
+    made.headers["content-security-policy"] = POLICY.format(styles=f" {page_templates.digest(sheet)}")
     return made
-
-
-@cache
-def _hash() -> str:
-    """What a policy calls this style."""
-    return base64.b64encode(hashlib.sha256(SHEET.encode()).digest()).decode()

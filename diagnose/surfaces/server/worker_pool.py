@@ -25,7 +25,7 @@ PATIENCE = 60.0
 #: What every process needs, loaded once where processes are forked from one that has it.
 PRELOADED = [
     __name__,
-    "diagnose.explain",
+    "diagnose.pipeline",
     "diagnose.plan.outlook.frontier",
     "diagnose.render.data",
     "diagnose.render.markup.html",
@@ -59,7 +59,7 @@ def work(pipe: Connection) -> None:
     workers.confine(MEMORY)
     from diagnose.surfaces.server.remote_answer import answered
 
-    answered(Question(logs=(("", workers.PRACTICE),), form="markdown"))
+    answered(Question(logs=(("", workers.PRACTICE),), form="body"))
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:

@@ -1,0 +1,120 @@
+"""The one Jinja environment that makes every page. Templates, style sheets and the script are files in `templates/`.
+
+Every text is escaped unless a template says that it is markup. What a template does not know raises.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup, escape
+
+from diagnose.phrases import Lang, Text
+from diagnose.render.parts import words
+from diagnose.render.parts.strings import one_line
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+#: What a link may lead to; anything else is shown as text.
+SCHEMES = ("https://", "http://")
+
+#: A statement, expression or comment of a template, or a line break outside of them with the indentation that follows.
+LAYOUT = re.compile(r"(\{[{%#].*?[}%#]\})|\n\s*", re.DOTALL)
+
+
+def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
+    """A page in pieces, so that a large one need not be held twice."""
+    shared = {"lang": lang, "colon": words.colon(lang), "script": "", "word": lambda key, **told: words.word(key, lang, **told)}
+    return environment().get_template(f"{name}.html.j2").generate(shared | values)
+
+
+def named(*functions: Callable[..., object]) -> dict[str, object]:
+    """Functions by their names, for a template to call."""
+    return {function.__name__: function for function in functions}
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined)
+    made.filters.update(prose=prose, link=link, percent=percent, text=_text, one_line=one_line, place=words.place)
+    made.globals.update(policy=policy)
+    return made
+
+
+def _source(name: str) -> tuple[str, str, None]:
+    """A template without its line breaks and indentation: they are for who reads it, and a page has thousands of rows. They become
+    comments, so that an error still names the right line."""
+    path = TEMPLATES / name
+    return LAYOUT.sub(lambda match: match[1] or "{#" + "\n" * match[0].count("\n") + "#}", path.read_text("utf-8")), str(path), None
+
+
+@cache
+def asset(*names: str) -> str:
+    """Style sheets or scripts, one after another."""
+    return "".join((TEMPLATES / name).read_text("utf-8") for name in names)
+
+
+@cache
+def digest(content: str) -> str:
+    """What a content security policy calls a style sheet or a script."""
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+
+
+def policy(sheet: str, script: str = "") -> str:
+    """The policy of a page: its own style and its own script, and nothing from anywhere."""
+    scripts = f" script-src {digest(script)};" if script else ""
+    return f"default-src 'none'; style-src {digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
+
+
+# -- filters
+
+
+@pass_context
+def _text(context: Context, text: Text) -> str:
+    """A text in the language of the page."""
+    return text.to(context["lang"])
+
+
+def prose(text: str) -> Markup:
+    """A sentence whose `code spans` are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a tick without its fellow is a character
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
+
+
+def link(address: str) -> Markup:
+    """A link to a page elsewhere, or its text where the address is none that a page should follow."""
+    if not address.startswith(SCHEMES) or any(sign.isspace() for sign in address):
+        return escape(address)
+    return Markup('<a href="{0}" rel="noopener noreferrer nofollow">{0}</a>').format(address)
+
+
+def percent(share: float) -> str:
+    """A share of a picture's width."""
+    return f"{share:.3f}%"
+
+
+# -- what is drawn or coloured
+
+
+def diff(lines: Iterable[str], other: str = "at") -> list[tuple[str, str]]:
+    """Lines of a diff with how they are coloured; `other`: lines that are neither added nor removed."""
+    return [({"+": "add", "-": "del"}.get(line[:1], other), line) for line in lines]
+
+
+def bars(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
+    """Things with their sizes as parts of a bar: each with where it begins and how wide it is, in per cent."""
+    left = 0.0
+    for thing, size in sizes:
+        width = 100 * size / whole
+        yield thing, left, width
+        left += width
