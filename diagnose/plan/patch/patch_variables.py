@@ -18,8 +18,10 @@ _CONTAINER = re.compile(r"(?:^|.*\.)containers\.\d+$")
 
 def is_variable(document: Document, edit: Edit) -> bool:
     """Whether the edit is about an environment variable."""
-    name, shell = variable_name(edit.key), framework_tables.table(framework_tables.of_role("variables"))
-    return framework_tables.table(document.framework).variables or (name.isupper() and name in shell.known)
+    name = variable_name(edit.key)
+    if framework_tables.table(document.framework).variables:
+        return True
+    return name.isupper() and name in framework_tables.table(framework_tables.of_role("variables")).known
 
 
 def variable_name(key: str) -> str:
