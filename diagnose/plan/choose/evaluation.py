@@ -10,7 +10,7 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.rejections import contraindicated, in_effect, not_in_training, too_little_card, too_little_host, too_unsure
 from diagnose.plan.choose.relevance import considered, helps, promising, splits_unknown, unasked
 from diagnose.plan.edits import env_edits, step_rows
-from diagnose.plan.edits.editability import edits_of, generic, of_another_trainer, reads_elsewhere, sensible, settable, why_not
+from diagnose.plan.edits.editability import edits_of, generic, implied, of_another_trainer, reads_elsewhere, sensible, settable, why_not
 from diagnose.plan.edits.sentences import (
     another_follows,
     filled,
@@ -25,7 +25,6 @@ from diagnose.plan.edits.sentences import (
     why_saves,
     why_without_figures,
 )
-from diagnose.plan.edits.side_effects import implied
 from diagnose.plan.patch.patching import commands_edited_alike
 from diagnose.plan.pricing import larger_cards, serving_costs
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, CAPACITY, WORLD, candidates, changes_of, with_companions

@@ -10,9 +10,8 @@ from diagnose.plan.choose.evaluation import in_commands
 from diagnose.plan.choose.growth_ladder import rungs
 from diagnose.plan.choose.plan_draft import Draft, is_hardware, is_release
 from diagnose.plan.edits import step_rows
-from diagnose.plan.edits.editability import edits_of
+from diagnose.plan.edits.editability import edits_of, implied
 from diagnose.plan.edits.sentences import filled, joined, value_of, why_saves
-from diagnose.plan.edits.side_effects import implied
 from diagnose.plan.pricing import larger_cards
 from diagnose.plan.pricing.candidate_values import CAPACITY, WORLD, with_companions
 from diagnose.plan.pricing.context import Job, Offer

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.facts import Value, declared
+from diagnose.adapters.translate.translation import name_of
+from diagnose.errors import UserError
+from diagnose.facts import FactBook, Value, declared
+from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
 from diagnose.plan.edits import env_edits
 from diagnose.plan.edits import knob_edits as knobs
-from diagnose.plan.edits.ineffective_edits import why_in_vain
 from diagnose.plan.edits.setting_conflicts import contradictions
+from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, candidates, with_companions
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy import Edit
 from diagnose.plan.rules.remedy_rules import Rule
+
+#: Facts that an edit may change: settings, not what was found out about keys and files.
+KINDS = ("switch", "word", "count", "ratio", "size")
 
 
 def generic(job: Job) -> bool:
@@ -53,7 +61,7 @@ def why_not(rule: Rule, job: Job) -> Text | None:
     """The framework's own reason why a key that it has for the knob would do nothing beside what else is set."""
     tried = candidates(rule.turns, rule.to, job.bench) if rule.turns else []
     drafts = (knobs.drafted(job.documents, job.book, {rule.turns: value}) for value in tried[:1] if rule.turns)
-    return next((why for edits in drafts if edits and (why := why_in_vain(job.documents, job.book, edits)) is not None), None)
+    return next((why for edits in drafts if edits and (why := knobs.why_in_vain(job.documents, job.book, edits)) is not None), None)
 
 
 def sensible(changes: Mapping[str, Value], job: Job) -> bool:
@@ -82,3 +90,43 @@ def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
     if edits is None and written_by_hand(job):
         return ours
     return None if edits is None else (*edits, *ours)
+
+
+# -- what the edits set besides
+
+
+def implied(edits: Sequence[Edit], changes: Mapping[str, Value], documents: Sequence[Document], book: FactBook) -> dict[str, Value]:
+    """The settings that the edited files have otherwise than before, beside `changes`; read only where an edited key can set more."""
+    whole = [document for document in documents if document.text and document.form != "command"]
+    touched = [(document, edit) for edit in edits for document in whole if document.name == edit.target]
+    if not any(manifold(document, edit) or decides(document, changes) for document, edit in touched):
+        return {}
+    try:
+        after = patching.texts(whole, [edit for edit in edits if any(edit.target == document.name for document in whole)])
+    except UserError:
+        return {}
+    before = {document.name: document.text for document in whole}
+    known = FactBook(fact for fact in book if fact.origin in ("given", "log"))
+    was, now = read(before, known), read({**before, **after}, known)
+    names = [name for name in {**was, **now} if name not in changes and was.get(name) != now.get(name)]
+    return {name: now.get(name) for name in names if (entry := declared(name)) is not None and entry.kind in KINDS}
+
+
+def manifold(document: Document, edit: Edit) -> bool:
+    """Whether the key sets several things, or names a file that does."""
+    tab = framework_tables.table(document.framework)
+    name = name_of(edit.renamed or edit.key)
+    return name == tab.file_key or len({key.knob for key in tab.keys if key.key == name}) > 1
+
+
+def decides(document: Document, changes: Mapping[str, Value]) -> bool:
+    """Whether a default of the framework hangs on a setting that changes."""
+    return any(knob in (key.given or {}) for key in framework_tables.table(document.framework).keys for knob in changes)
+
+
+def read(texts: Mapping[str, str], known: FactBook) -> dict[str, Value]:
+    """What the adapters make of these files."""
+    sources = [ConfigSource(name, text.encode()) for name, text in texts.items()]
+    book = FactBook(known)
+    book.learn(config_reader.read(sources, Reading(), FactBook(known)).facts)
+    return {fact.name: book.value(fact.name) for fact in book if not fact.name.startswith("config.")}
