@@ -10,7 +10,7 @@ from workshop import book
 
 from diagnose.decide.verdict import Judgement
 from diagnose.pipeline import explain
-from diagnose.plan.edits.sentences import titled
+from diagnose.plan.edits.sentences import title_of
 from diagnose.plan.pricing import serving_costs
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
@@ -29,7 +29,7 @@ def job(**facts: str) -> Job:
 
 @pytest.mark.parametrize(("card", "said"), [({}, True), ({"hardware__fa2": "enabled"}, False), ({"hardware__fa2": "disabled"}, True)])
 def test_a_caveat_is_said_unless_it_is_known_not_to_hold(card: dict[str, str], said: bool) -> None:
-    title = titled(FLASH, job(**card))
+    title = title_of(FLASH, job(**card))
     assert ("8.0" in title.en) is said and ("8.0" in title.zh) is said
 
 

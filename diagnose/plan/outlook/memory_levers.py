@@ -10,7 +10,7 @@ from diagnose.plan.choose.growth_ladder import COSTLY
 from diagnose.plan.choose.ranking import EFFORT, RESULTS, SPEED
 from diagnose.plan.choose.rejections import contraindicated, in_effect, too_little_host, too_unsure
 from diagnose.plan.choose.relevance import splits
-from diagnose.plan.edits.editability import edits_of, settable
+from diagnose.plan.edits.editability import edits_of, is_settable
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, changes_of
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy_rules import Rule
@@ -75,7 +75,7 @@ def is_dial(rule: Rule) -> bool:
 def is_applicable(rule: Rule, job: Job) -> bool:
     """Whether the remedy's conditions hold for certain and the framework has a key for it."""
     holds = job.true(rule.where) is True and not (contraindicated(rule, job) or in_effect(rule, job) or too_unsure(rule, job))
-    return holds and settable(rule, job)
+    return holds and is_settable(rule, job)
 
 
 def combine(candidates: Iterable[Lever], job: Job, first: Sequence[Lever] = ()) -> list[Lever]:

@@ -9,6 +9,7 @@ from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.shell.shell_dialects import dialect_of
 from diagnose.plan.patch.env_carriers import carriers
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, newline
 from diagnose.plan.rules.remedy import Edit
@@ -108,7 +109,6 @@ def _unquote(value: str) -> str:
 
 def _export_line(text: str, name: str, value: str) -> Splice:
     """The assignment in the script's shell, on a line after the comments that the script begins with."""
-    from diagnose.adapters.shell.shell_dialects import dialect_of
 
     dialect = dialect_of(text)
     if dialect == "bash" and "\n" not in text.strip("\r\n"):  # one command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
-from diagnose.plan.edits.sentences import keys_of
+from diagnose.plan.edits.sentences import keys_text
 from diagnose.plan.pricing.context import Job
 
 #: Training knobs that a run without training has as well.
@@ -58,9 +58,9 @@ def how_to_learn(fact: str, job: Job) -> Text:
     entry = declared(fact)
     if entry and entry.how:
         return Text(entry.how["en"], entry.how["zh"])
-    if (keys := keys_of(fact, framework := job.book.word("train.framework"))) is not None:
+    if (keys := keys_text(fact, framework := job.book.word("train.framework"))) is not None:
         return keys
-    example = keys_of(fact, framework_tables.of_role("general"), most=1) if framework is None and job.trains else None
+    example = keys_text(fact, framework_tables.of_role("general"), most=1) if framework is None and job.trains else None
     return phrase("plan.how_option") if example is None else phrase("plan.how_such_as", keys=example)
 
 
