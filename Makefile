@@ -21,8 +21,7 @@ help:  ## this list
 demo: $(VENV)/.core bytecode  ## set everything up and diagnose the first reference failure
 	$(BIN)/oomdoctor explain $(DEMO)/error.log --config $(DEMO)/qwen2vl_dpo.yaml --config $(DEMO)/ds_z3_config.json
 
-test: check  ## set everything up; format, lint, types and tests: what CI runs
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+test: check pytest  ## set everything up; format, lint, types and tests: what CI runs
 
 check: $(VENV)/.dev bytecode  ## format, lint and types only
 	$(BIN)/ruff format --check .
@@ -30,8 +29,8 @@ check: $(VENV)/.dev bytecode  ## format, lint and types only
 	$(BIN)/yamllint --strict rules
 	$(BIN)/mypy
 
-test-all:  ## the tests on every Python from 3.11 to 3.14 that is found
-	@found=; for version in $(VERSIONS); do \
+test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 that is found
+	@export SWEEP=1; found=; for version in $(VERSIONS); do \
 		for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python; do \
 			$$python -c "import sys, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" 2>/dev/null || continue; \
 			echo "== Python $$version ($$python)"; found="$$found $$version"; \
@@ -39,9 +38,10 @@ test-all:  ## the tests on every Python from 3.11 to 3.14 that is found
 		done; \
 	done; echo "passed on:$$found"; test -n "$$found"
 
+# Python may write bytecode here, also where the environment forbids it: else each worker compiles every test module in each run.
 .PHONY: pytest
-pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+pytest: $(VENV)/.dev bytecode
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 fix: $(VENV)/.dev  ## format and repair what can be repaired
 	$(BIN)/ruff format .

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose.budget.derived.message_facts import ON_HOST
+from diagnose import families
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement, Verdict
-from diagnose.parse.messages.host_oom import LIMITED
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.pricing import fit
 from diagnose.units import Size, show
-
-#: Families whose memory is the host's.
-HOST = ON_HOST
-#: Families of checks that inference engines make themselves.
-ENGINES = ("vllm_kv", "sglang_kv")
 
 
 def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: Sequence[Ledger], judgement: Judgement) -> Text:
@@ -28,7 +22,9 @@ def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: 
     name, phase = everyone(event), in_phase(event)
     if event.status == "suspected":
         return joined([sentence(suspicion(event, name, phase)), *supposing(judgement)])
-    kind, asked = ("host", held(event, attributions)) if event.family in HOST else ("oom", request(event, attributions))
+    kind, asked = (
+        ("host", held(event, attributions)) if families.of(event.family).memory == "host" else ("oom", request(event, attributions))
+    )
     opening = phrase(f"headline.{kind}" if event.fatal else f"headline.{kind}_survived", who=name, phase=phase, request=asked)
     return joined([sentence(opening), *because(judgement)])
 
@@ -62,8 +58,8 @@ def request(event: Event, attributions: Sequence[Attribution]) -> Text:
     if event.reason:
         return phrase("headline.asked_because", why=why(event))
     if event.requested is None:  # an engine's own checks count tokens and shares: the cause says what they say
-        return same("") if event.family in ENGINES else phrase("headline.asked_nothing")
-    if event.family in ENGINES and event.phase == "kv_cache":
+        return same("") if families.of(event.family).engine else phrase("headline.asked_nothing")
+    if families.of(event.family).engine and event.phase == "kv_cache":
         room = phrase("headline.available", free=event.free) if event.free else same("")
         return phrase("headline.needed", requested=event.requested, free=room)
     best = attributions[0] if attributions else None
@@ -97,9 +93,9 @@ def held(event: Event, attributions: Sequence[Attribution]) -> Text:
     if event.requested is not None:
         return request(event, attributions)
     if event.process_in_use is None or not event.process_in_use.bytes:
-        limit = event.capacity if event.family in LIMITED and not event.reason else None
+        limit = event.capacity if families.of(event.family).limited and not event.reason else None
         return request(event, attributions) if limit is None else phrase("headline.limit", capacity=show(limit.bytes))
-    whose = "headline.of_limit" if event.family in LIMITED else "headline.of_node"
+    whose = "headline.of_limit" if families.of(event.family).limited else "headline.of_node"
     node = phrase(whose, capacity=show(event.capacity.bytes)) if event.capacity else same("")
     return phrase("headline.held", held=show(event.process_in_use.bytes), node=node)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from diagnose import catalogue
+from diagnose import catalogue, families
 from diagnose.catalogue import Card, Model
 from diagnose.facts import Fact, FactBook, Origin, Value, Witness
 from diagnose.units import Size
@@ -22,16 +22,6 @@ QUANTISED = (
     (re.compile(r"[-_]gptq\b", re.IGNORECASE), "gptq"),
     (re.compile(r"[-_]awq\b", re.IGNORECASE), "awq"),
 )
-
-#: Architectures by maker, as the catalogue names them; all others are NVIDIA's.
-MAKERS = {"amd": ("cdna", "rdna"), "huawei": ("ascend",)}
-#: Whose cards print a family's messages. Of the makers without a name the catalogue knows no card; other families are of any.
-OF_MAKER = {
-    "torch_cuda": "nvidia",
-    "torch_hip": "amd",
-    "torch_npu": "huawei",
-    **dict.fromkeys(("torch_xpu", "torch_mlu", "torch_musa", "torch_gcu", "jax", "tf", "other"), ""),
-}
 
 T = TypeVar("T")
 
@@ -84,10 +74,11 @@ def _named(book: FactBook, name: str) -> Model | None:
 
 def _card(book: FactBook) -> list[Fact]:
     """The card that is named, the printed capacity deciding between several of that name; else the one the capacity implies."""
-    if book.word("log.family") == "torch_mps":  # a limit is printed instead of a capacity, and no build of flash-attn runs there
+    apple = families.of(book.word("log.family")).limit_only
+    if apple:  # a limit is printed instead of a capacity, and no build of flash-attn runs there
         limit = book.fact("log.max_allowed")
         known = [Fact("hardware.capacity", limit.value, "log", limit.witness)] if limit is not None and limit.value else []
-        return [*known, _fact("hardware.fa2", False, Witness("catalogue", text="Apple GPU"))]
+        return [*known, _fact("hardware.fa2", False, Witness("catalogue", text=apple))]
     raw, capacity = book.fact("hardware.gpu"), book.size("log.capacity")
     printed = book.fact("log.capacity")
     if printed is not None and capacity is not None:
@@ -106,8 +97,7 @@ def _which(raw: Fact | None, capacity: Size | None, family: str | None) -> list[
 
 def _prints(card: Card, family: str | None) -> bool:
     """Whether messages of this family come from such a card: a capacity that two makers share names neither's card."""
-    makers = {maker for maker, prefixes in MAKERS.items() if card.arch.startswith(prefixes)} or {"nvidia"}
-    return family not in OF_MAKER or OF_MAKER[family] in makers
+    return families.of(family).maker in (None, families.maker_of(card.arch))
 
 
 def _narrowed(named: Sequence[Card], capacity: Size | None) -> Sequence[Card]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from diagnose import rule_files
+from diagnose import release_spans, rule_files
+from diagnose.facts import FactBook
 from diagnose.record import fields, record
+from diagnose.ternary import Truth, all_of
 
 #: Spans of releases ("<4.52", ">=2.2 <2.9"), each with the fact that says the release; all of them must hold.
 Releases = tuple[tuple[str, str], ...]
@@ -175,3 +177,8 @@ def _typed(of: type, written: Mapping[str, Any]) -> Any:
         if value is not None:
             made[name] = _typed(_PARTS[kind], value) if kind in _PARTS else tuple(value.items()) if isinstance(value, dict) else value
     return of(**made)
+
+
+def during(spans: Releases, book: FactBook) -> Truth:
+    """Whether a job's releases lie in all of these spans; None where one that decides is not known."""
+    return all_of(release_spans.releases(span).holds(book.version(fact)) for fact, span in spans)

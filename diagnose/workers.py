@@ -1,6 +1,6 @@
-"""Processes that do what strangers' texts ask for: started clean, confined, and stopped whatever they are doing.
+"""Worker processes: forked from a preloaded server, limited in memory, and killed when they take too long.
 
-A diagnosis is pure computation on what strangers wrote. In a process it can be stopped at any time, and takes nobody along.
+A diagnosis computes on texts that strangers wrote. In a process of its own it can be stopped at any time without harm to its caller.
 """
 
 from __future__ import annotations
@@ -15,96 +15,95 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 from typing import Any
 
-#: Seconds in which a process must be ready to take a question.
-START = 60.0
+#: Seconds in which a process must say that it is ready.
+START_TIMEOUT = 60.0
 
-#: A failure to practise on, so that the first question finds tables and grammars read.
-PRACTICE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
+#: A log that a new worker diagnoses before its first task, so that tables and grammars are read.
+WARMUP_LOG = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
 
 
 class Stopped(Exception):
-    """It took longer than it may."""
+    """The time limit has passed."""
 
 
 class Lost(Exception):
-    """The process died of it, or failed at it; the text is for our log."""
+    """The process died or failed; the text is for our log."""
 
 
 def context(preload: Sequence[str]) -> BaseContext:
-    """How processes are started: forked from a small one that has loaded what they need, where the system can."""
+    """The start method of workers: a fork server that has imported `preload`, or spawn where the system has none."""
     methods = multiprocessing.get_all_start_methods()
-    held = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    start_context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
-        held.set_forkserver_preload(list(preload))
-    return held
+        start_context.set_forkserver_preload(list(preload))
+    return start_context
 
 
 def warm(preload: Sequence[str]) -> None:
-    """Start the process that workers are forked from; it loads what they need while its starter goes on with other things."""
+    """Start the fork server, which imports `preload` while the caller goes on."""
     if context(preload).get_start_method() == "forkserver":
-        with uninterrupted():
+        with sigint_blocked():
             forkserver.ensure_running()
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C in a terminal reaches all processes. What is started here is spared it, from its first moment: it means the starter, who
-    ends the others."""
+def sigint_blocked() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach from their first moment on: a terminal sends it to all, and their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would let the signal through again when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    resource_tracker.ensure_running()  # when it starts it would unblock the signal
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class Worker:
-    """One process, and the pipe to it. `life(pipe, *arguments)` is what it does; it begins by sending "ready"."""
+    """One process and the pipe to it. It runs `target(pipe, *arguments)`, which begins by sending "ready"."""
 
-    def __init__(self, life: Callable[..., None], arguments: Sequence[Any] = (), preload: Sequence[str] = ()) -> None:
-        self.pipe, theirs = multiprocessing.Pipe()
-        make: Any = getattr(context(preload), "Process")  # noqa: B009 - typeshed's common base of contexts has none
-        self.process = make(target=life, args=(theirs, *arguments), daemon=True, name="oomdoctor worker")
-        with uninterrupted():
+    def __init__(self, target: Callable[..., None], arguments: Sequence[Any] = (), preload: Sequence[str] = ()) -> None:
+        self.pipe, child_pipe = multiprocessing.Pipe()
+        process_class: Any = getattr(context(preload), "Process")  # noqa: B009 - typeshed's common base of contexts has none
+        self.process = process_class(target=target, args=(child_pipe, *arguments), daemon=True, name="oomdoctor worker")
+        with sigint_blocked():
             self.process.start()
-        theirs.close()
+        child_pipe.close()
         try:
-            ready = self.pipe.poll(START) and self.pipe.recv() == "ready"
+            ready = self.pipe.poll(START_TIMEOUT) and self.pipe.recv() == "ready"
         except (EOFError, OSError):
             ready = False
         if not ready:
             self.end()
             raise Lost("a worker process did not start")
 
-    def hear(self, seconds: float) -> Any:
-        """What it says next. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
+    def receive(self, seconds: float) -> Any:
+        """The next message. Raises Stopped after so many seconds, EOFError or OSError where the process died; `end` the worker then."""
         if not self.pipe.poll(seconds):
             raise Stopped
         return self.pipe.recv()
 
-    def ask(self, asked: object, seconds: float) -> Any:
-        """Its answer to a question; raises what `hear` raises."""
-        self.pipe.send(asked)
-        return self.hear(seconds)
+    def ask(self, request: object, seconds: float) -> Any:
+        """Send a request and receive its answer; raises what `receive` raises."""
+        self.pipe.send(request)
+        return self.receive(seconds)
 
     def end(self) -> None:
-        """Stop the process, whatever it is doing."""
+        """Kill the process."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
 def confine(memory: int) -> None:
-    """In a worker: no memory without end (bytes of address space), no word on standard output (which may carry a protocol), no signal
-    that is meant for whoever started it."""
+    """Limit the process that calls this: `memory` bytes of address space, no core dumps, no word on standard output (which may carry a
+    protocol), no reaction to SIGINT and SIGTERM, which are meant for its parent."""
     os.dup2(2, 1)
-    for name in ("SIGINT", "SIGTERM"):  # whoever interrupts means the one who started us, and lets us finish
+    for name in ("SIGINT", "SIGTERM"):  # the parent lets us finish
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
+        import resource  # POSIX only
 
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from checkout import ROOT
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 
-CORPUS = Path(__file__).resolve().parent.parent / "corpus"
+CORPUS = ROOT / "corpus"
 GIB = 2**30
+#: Names the folder of the diagnoses that the workers share; new for each session, so that no diagnosis outlives the code that made it.
+SHARED = "OOMDOCTOR_TESTS_SHARED"
 
 #: What `expect` of a short case may say (docs/corpus.md).
 EXPECTATIONS = {
@@ -67,8 +72,17 @@ def run(name: str, **changes: Any) -> Diagnosis:
 
 @cache
 def diagnosed(name: str) -> Diagnosis:
-    """The diagnosis of a case as it lies in the corpus."""
-    return run(name)
+    """The diagnosis of a case as it lies in the corpus, made once for all workers of a session (tests/conftest.py)."""
+    if (folder := os.environ.get(SHARED)) is None:
+        return run(name)
+    stored = Path(folder) / name
+    if not stored.exists():
+        # Written beside it and renamed, so that a worker reads a whole file; two that make the same one make equal ones.
+        partial = stored.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(pickle.dumps(run(name)))
+        partial.replace(stored)
+    diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
+    return diagnosis
 
 
 @cache

@@ -12,7 +12,7 @@ from cases import diagnosed
 
 from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.fingerprints import fingerprint
-from diagnose.cluster.store.schema import MIGRATIONS
+from diagnose.cluster.store.result_tables import MIGRATIONS
 
 #: Cases of the corpus by how often they happen on this cluster; what stands first is the mistake of the week.
 CASES = {

@@ -1,13 +1,21 @@
-"""How the property tests run: without a clock, and in CI with the same examples each time; what several modules of tests start."""
+"""How the tests run: examples, the corpus diagnosed once for all workers; what several modules of tests start."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import cases
 import pytest
 from hypothesis import settings
+from sweep import examples
 
 if TYPE_CHECKING:
     import httpx
@@ -15,10 +23,48 @@ if TYPE_CHECKING:
     from serving import Server
 
 # A first example loads tables; a deadline would measure that, or the machine's other work.
-settings.register_profile("local", deadline=None)
+settings.register_profile("local", deadline=None, max_examples=examples(100))
 # CI judges a change, so it must not fail by what it happened to draw; the search for new examples is for people's machines.
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        os.environ[cases.SHARED] = tempfile.mkdtemp(prefix="oomdoctor-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(cases.SHARED), ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: Any) -> Generator[None, None, None]:
+    """A run without a browser or a shell says so in its last lines: it proves less than a run with them."""
+    yield
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple))
+    for reason, number in sorted(reasons.items()):
+        if reason.endswith(" is not installed"):
+            terminalreporter.write_line(
+                f"NOT TESTED: {reason.removeprefix('Skipped: ')}; tests skipped for it: {number}", red=True, bold=True
+            )
+
+
+@pytest.fixture
+def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """The command in this process: status, standard output, standard error."""
+    from diagnose.surfaces.cli import command_line
+
+    def run(*words: str | Path) -> SimpleNamespace:
+        monkeypatch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+        out, err = capfd.readouterr()
+        return SimpleNamespace(status=int(left.value.code or 0), out=out, err=err)
+
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import LOG
+from logs_of_torch import LOG
 
 from diagnose.cluster.run import triage_run as story
 from diagnose.cluster.store.result_store import Store
@@ -66,4 +66,4 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that stay the same, whoever edits them while the tests run."""
-    monkeypatch.setattr(story, "settled", lambda asked: replace(asked, basis="rules"))
+    monkeypatch.setattr(story, "with_basis", lambda asked: replace(asked, basis="rules"))

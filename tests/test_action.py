@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from test_wheel import copied
+from building import copied
+from checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 CASE = ROOT / "corpus" / "llamafactory-6800"
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 INSTALL, EXPLAIN = ACTION["runs"]["steps"]

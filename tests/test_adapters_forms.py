@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,8 +56,8 @@ def test_merge_keys_bring_their_values() -> None:
     assert (leaves["mine.x"].text, leaves["mine.y"].text) == ("1", "3")
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@for_each(
+    "text, line",
     [("a: 1\n\tb: 2\n", 2), ("a: [1\nb: 2\n", 2), ("a: b: c\n", 1), ("- 1\n- 2\n", 1), ("just words\n", 1)],
 )
 def test_broken_yaml_names_its_line(text: str, line: int) -> None:
@@ -89,9 +90,7 @@ def test_json_passes_comments_and_trailing_commas_with_exact_places() -> None:
     assert (leaves["d.1.e"].shape, leaves["d.1.e"].line) == ("null", 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "place"), [('{"a": 1 "b": 2}', (1, 9)), ('{"a"\n:}', (2, 2)), ('{"a": 1', (1, 8)), ('{"a": 1} x', (1, 10))]
-)
+@for_each("text, place", [('{"a": 1 "b": 2}', (1, 9)), ('{"a"\n:}', (2, 2)), ('{"a": 1', (1, 8)), ('{"a": 1} x', (1, 10))])
 def test_broken_json_names_its_place(text: str, place: tuple[int, int]) -> None:
     with pytest.raises(Unreadable) as caught:
         json_file.Reader(text).leaves()
@@ -133,8 +132,8 @@ def test_what_only_a_running_shell_knows_is_unsure() -> None:
     assert [flag.sure for flag in launch.flags] == [False, False, True]
 
 
-@pytest.mark.parametrize(
-    ("text", "launcher", "program"),
+@for_each(
+    "text, launcher, program",
     [
         ("accelerate launch --config_file a.yaml --num_processes 8 -m axolotl.cli.train c.yaml", "accelerate", "axolotl.cli.train"),
         ("torchrun --standalone --nproc_per_node=4 train.py --x 1", "torchrun", "train.py"),
@@ -213,8 +212,8 @@ def test_no_text_raises(text: str) -> None:
     assert found.kind != "unknown" or found.notices or found.form == "shell"
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
+@for_each(
+    "data, code",
     [
         (b"", "config.empty"),
         (b"\0\0\0\0", "config.binary"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_adapters_read import origins, place, read, value
+from settings_read import origins, place, read, value
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema.framework_tables import table
@@ -49,8 +50,8 @@ def test_early_releases_and_megatron_deepspeed_lack_late_options(more: str) -> N
 # -- the model from its dimensions
 
 
-@pytest.mark.parametrize(
-    ("more", "params"),
+@for_each(
+    "more, params",
     [
         ("--vocab-size 32000", 6738415616),
         ("--vocab-size 32001", 6738415616 + 2 * 128 * 4096),  # padded to a multiple of 128
@@ -92,8 +93,8 @@ def test_dimensions_of_any_kind_do_no_harm(pairs: list[tuple[str, str]]) -> None
 # -- one batch, told by its rows
 
 
-@pytest.mark.parametrize(
-    ("more", "steps"),
+@for_each(
+    "more, steps",
     [
         ("", 1),
         ("--global-batch-size 64", 8),
@@ -124,8 +125,8 @@ def test_a_flag_that_another_needs_is_written_as_a_flag() -> None:
     assert patching.texts(told.documents, edits)["a.sh"].rstrip().endswith("--optimizer-cpu-offload --use-precision-aware-optimizer")
 
 
-@pytest.mark.parametrize(
-    ("more", "word"),
+@for_each(
+    "more, word",
     [
         ("", "disabled"),
         ("--recompute-activations", "selective"),
@@ -138,8 +139,8 @@ def test_recomputation(more: str, word: str | None) -> None:
     assert value(read({"a.sh": run(f"{LLAMA} {more}")}), "train.gradient_checkpointing") == word
 
 
-@pytest.mark.parametrize(
-    ("more", "stage", "sharding"),
+@for_each(
+    "more, stage, sharding",
     [
         ("--bf16", 0, "none"),
         ("--bf16 --use-distributed-optimizer", 1, "none"),
@@ -157,8 +158,8 @@ def test_what_is_sharded(more: str, stage: int, sharding: str) -> None:
 # -- ms-swift
 
 
-@pytest.mark.parametrize(
-    ("command", "known", "steps"),
+@for_each(
+    "command, known, steps",
     [
         (SWIFT, {}, 8),
         (f"{SWIFT} --per_device_train_batch_size 3", {}, 3),
@@ -179,8 +180,8 @@ def test_the_words_for_deepspeed_files_say_what_is_in_them() -> None:
     assert not [notice for notice in told.notices if notice.code == "config.not_given"]
 
 
-@pytest.mark.parametrize(
-    ("given_", "change", "wanted"),
+@for_each(
+    "given_, change, wanted",
     [
         ("zero2", {"zero.stage": 3}, "zero3"),
         ("zero2", {"zero.offload_optimizer": "cpu"}, "zero2_offload"),
@@ -195,8 +196,8 @@ def test_another_word_is_another_file(given_: str, change: dict[str, int | str],
     assert patching.texts(told.documents, edits)["a.sh"] == f"{SWIFT} --deepspeed {wanted} # kept\n"
 
 
-@pytest.mark.parametrize(
-    ("more", "word"),
+@for_each(
+    "more, word",
     [
         ("--quant_bits 4", "none"),
         ("--quant_bits 4 --quant_method bnb", "nf4_double"),
@@ -225,8 +226,8 @@ def test_variables_in_a_file_of_swifts_count_as_such() -> None:
     assert (value(told, "parallel.world"), value(told, "data.image_pixels")) == (4, 602112)
 
 
-@pytest.mark.parametrize(
-    ("command", "framework"),
+@for_each(
+    "command, framework",
     [
         ("megatron sft --model a/b --micro_batch_size 1", "swift_megatron"),
         ("swift sft --model a/b --tuner_type lora", "swift"),
@@ -255,8 +256,8 @@ def test_o2_decides_how_the_weights_are_held(flag: str, dtype: str) -> None:
     assert value(told, "train.load_dtype") == dtype
 
 
-@pytest.mark.parametrize(
-    ("line", "framework"),
+@for_each(
+    "line, framework",
     [
         ("tuner_type: lora", "swift"),
         ("sleep_level: 1", "swift"),
@@ -285,8 +286,8 @@ def test_the_options_of_megatron_deepspeed_are_megatrons() -> None:
     assert [value(beside, name) for name in ("zero.stage", "train.gradient_checkpointing")] == [2, "disabled"]
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
+@for_each(
+    "options, found",
     [
         ("--checkpoint-activations --checkpoint-num-layers 1", "enabled"),
         ("--checkpoint-activations --checkpoint-num-layers 2", None),

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from collected import for_each
+from settings_read import origins, place, read, value
 
 from diagnose.adapters import config_reader
-from diagnose.adapters.formats.settings import ConfigSource, Settings
-from diagnose.facts import Fact, FactBook, Value, Witness, typed
-from diagnose.parse.model.reading import Command, Reading
-from diagnose.units import Version
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.facts import FactBook, Value
+from diagnose.parse.model.reading import Reading
 
 AXOLOTL = "base_model: meta-llama/Llama-3.2-3B-Instruct\ndatasets:\n  - path: d\nmicro_batch_size: 1\n"
-
-
-def read(
-    files: Mapping[str, str],
-    versions: Mapping[str, str] | None = None,
-    commands: Iterable[str] = (),
-    known: Mapping[str, str] | None = None,
-    folder: Path | None = None,
-) -> Settings:
-    book = FactBook(Fact(f"version.{name}", Version(text), "log", Witness("log")) for name, text in (versions or {}).items())
-    book.learn(Fact(name, typed(name, text), "log", Witness("log")) for name, text in (known or {}).items())
-    reading = Reading(commands=tuple(Command(text, Witness("error.log", 7, 1, text)) for text in commands))
-    return config_reader.read([ConfigSource(name, text.encode(), folder=folder) for name, text in files.items()], reading, book)
-
-
-def value(told: Settings, name: str) -> Value:
-    return FactBook(told.facts).value(name)
-
-
-def place(told: Settings, name: str) -> tuple[str, int, str]:
-    fact = FactBook(told.facts).fact(name)
-    assert fact is not None
-    return fact.witness.source, fact.witness.line, fact.witness.key
-
-
-def origins(told: Settings, name: str) -> list[str]:
-    return [fact.origin for fact in told.facts if fact.name == name]
 
 
 # -- keys that are not read
@@ -198,8 +172,8 @@ def test_a_named_file_is_read_from_the_folder_and_never_from_outside(tmp_path: P
 # -- defaults by release
 
 
-@pytest.mark.parametrize(
-    ("text", "versions", "name", "expected"),
+@for_each(
+    "text, versions, name, expected",
     [
         ("stage: sft\nfinetuning_type: full\n", {}, "train.gradient_checkpointing", "enabled"),
         ("stage: sft\nfinetuning_type: full\n", {}, "train.precision", "fp32"),
@@ -242,8 +216,8 @@ def test_defaults_are_those_of_the_release_and_unknown_where_releases_differ(
 # -- how the job was started
 
 
-@pytest.mark.parametrize(
-    ("command", "world"),
+@for_each(
+    "command, world",
     [
         ("torchrun --nproc_per_node 4 --nnodes 2 train.py --per_device_train_batch_size 1", 8),
         ("accelerate launch --num_processes 6 train.py", 6),
@@ -266,8 +240,8 @@ def test_a_server_on_other_cards_is_not_the_trainers() -> None:
     assert value(read({"run.sh": apart.replace("2,3,4", "1,2")}), "rollout.placement") == "colocated"
 
 
-@pytest.mark.parametrize(
-    ("command", "engine"),
+@for_each(
+    "command, engine",
     [
         ("vllm serve a/b --max-model-len 512", "vllm"),
         ("python3 -m sglang.launch_server --model-path a/b --tp 2", "sglang"),
@@ -294,8 +268,8 @@ def test_roles_of_a_ray_job_have_their_cards() -> None:
     assert (value(told, "train.gradient_accumulation"), origins(told, "train.gradient_accumulation")) == (2, ["derived"])
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@for_each(
+    "text, kind",
     [
         ("cutoff_len: 4\n", "llamafactory"),
         ("sequence_len: 4\n", "axolotl"),
@@ -366,9 +340,7 @@ def test_a_script_with_arguments_of_its_own_has_defaults_of_its_own() -> None:
 # -- programs that train nothing
 
 
-@pytest.mark.parametrize(
-    "command", ["swift infer --model Qwen/Qwen2.5-7B", "llamafactory-cli chat a.yaml", "python -m lm_eval --model hf", "lm_eval run"]
-)
+@for_each("command", ["swift infer --model Qwen/Qwen2.5-7B", "llamafactory-cli chat a.yaml", "python -m lm_eval --model hf", "lm_eval run"])
 def test_a_program_that_never_trains_is_known(command: str) -> None:
     assert value(read({}, commands=[command]), "train.enabled") is False
 

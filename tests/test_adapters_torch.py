@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from collected import for_each
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
@@ -64,8 +65,8 @@ def test_switches_beside_a_list_add_to_it() -> None:
     assert value(read(("c.yaml", text.format("False"))), "lora.targets") == "q_proj,o_proj"
 
 
-@pytest.mark.parametrize(
-    ("command", "entry", "world"),
+@for_each(
+    "command, entry, world",
     [
         ("tune run --nproc_per_node 4 full_finetune_distributed --config a.yaml", "tune run full_finetune_distributed", 4),
         ("tune run --standalone --nnodes 2 --nproc-per-node=4 lora_dpo_distributed --config a.yaml", "tune run lora_dpo_distributed", 8),
@@ -167,8 +168,8 @@ def test_classes_with_common_names_count_where_they_are_imported(module: str) ->
 # -- Axolotl
 
 
-@pytest.mark.parametrize(
-    ("lines", "kernel", "ignored"),
+@for_each(
+    "lines, kernel, ignored",
     [
         ("plugins: [axolotl.integrations.liger.LigerPlugin]\nliger_fused_linear_cross_entropy: true\n", "liger", None),
         ("liger_fused_linear_cross_entropy: true\n", "none", "liger_fused_linear_cross_entropy"),
@@ -198,8 +199,8 @@ def test_an_attention_that_we_do_not_know_is_unknown_and_no_default() -> None:
     assert value(told, "model.attention") is None and not told.notices
 
 
-@pytest.mark.parametrize(
-    ("lines", "version", "sharding", "offload"),
+@for_each(
+    "lines, version, sharding, offload",
     [
         ("fsdp: [full_shard, auto_wrap, offload]\n", 1, "full_shard", True),
         ("fsdp_config: {fsdp_offload_params: true, fsdp_sharding_strategy: SHARD_GRAD_OP}\n", 1, "shard_grad_op", True),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 
-import pytest
 from cases import CORPUS, diagnosed, run
+from collected import for_each
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
@@ -28,8 +28,8 @@ def text(diagnosis: Diagnosis, lang: Lang = "en") -> str:
     return re.sub(r"\s+", " ", render(diagnosis, lang, View(verbose=True)))
 
 
-@pytest.mark.parametrize(
-    ("case", "lang", "sentence"),
+@for_each(
+    "case, lang, sentence",
     [
         ("llamafactory-6800", "en", "2,048 would need 31.58 GiB"),
         ("llamafactory-6800", "zh", "2,048 则需要 31.58 GiB"),

@@ -6,12 +6,13 @@ import time
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.formats.settings import LARGEST, ConfigSource, Settings
+from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import Part, translate
 from diagnose.facts import FactBook, Notice
@@ -43,8 +44,8 @@ def in_both_languages(notice: Notice) -> bool:
 # -- what YAML 1.1 makes of it
 
 
-@pytest.mark.parametrize(
-    ("written", "knob", "found"),
+@for_each(
+    "written, knob, found",
     [
         ("cutoff_len: 010", "train.max_seq_len", 8),
         ("cutoff_len: 0x10", "train.max_seq_len", 16),
@@ -79,7 +80,7 @@ def test_an_edit_takes_the_odd_number_away_and_nothing_else() -> None:
 # -- wrong types, duplicates, odd keys
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     ["[1, 2]", "{a: 1}", "many", "-3.5", ".nan", "1e400", "2024-01-01", "'4,096'", "9" * 400, "\n  - 1\n  - 2"],
 )
@@ -105,8 +106,8 @@ def test_a_file_of_ten_megabytes_is_refused_with_its_size() -> None:
     assert said.code == "config.too_large" and "11,000,000" in said.message.en and "2,000,000" in said.message.zh
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
+@for_each(
+    "text, place",
     [
         (f"{BASE}cutoff_len: 1\ncutoff_len: 2\n", ("duplicate_key", 4, 1)),
         ('{"stage": "sft", "finetuning_type": "lora", "cutoff_len": 1,\n "cutoff_len": 2}', ("duplicate_key", 2, 2)),
@@ -128,8 +129,8 @@ def test_keys_that_are_no_text_are_passed_over() -> None:
 # -- bytes
 
 
-@pytest.mark.parametrize("encode", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@for_each("encode", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
+@for_each("line_end", ["\n", "\r\n"])
 def test_encodings_and_line_ends_do_not_matter(encode: str, line_end: str) -> None:
     text = f"# 显存\n{BASE}cutoff_len: 2048\n".replace("\n", line_end)
     told = read(text.encode(encode))
@@ -146,8 +147,8 @@ def test_lines_are_those_of_an_editor() -> None:
 # -- unusable
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "place"),
+@for_each(
+    "text, code, place",
     [
         (f"{BASE}\tcutoff_len: 1\n", "not_yaml", (3, 1)),
         (f"{BASE}cutoff_len: [1\nbf16: true\n", "not_yaml", (4, 5)),
@@ -202,7 +203,7 @@ def bomb(first: bytes, each: bytes) -> bytes:
 HOSTILE = {
     "ten megabytes": b"a: " + b"x" * (10 * 2**20),
     "ten megabytes of keys": b"".join(b"k%d: 1\n" % i for i in range(WIDE)),
-    "more than is read": b"x" * (LARGEST + 1),
+    "more than is read": b"x" * (MAX_READ_BYTES + 1),
     "deep flow": b"[" * 100_000,
     "deep mapping": b'{"a":' * 50_000,
     "deep blocks": "".join(" " * i + "a:\n" for i in range(1000)).encode(),
@@ -218,7 +219,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each("name", HOSTILE)
 def test_hostile_files_are_refused_in_bounded_time(name: str) -> None:
     start = time.monotonic()
     told = read(HOSTILE[name])
@@ -282,7 +283,7 @@ def test_a_word_of_one_line_is_no_slip_in_another() -> None:
         assert not [one for one in translate(part, {}, None).notices if one.code == "config.wrong_value"], (name, key, word)
 
 
-@pytest.mark.parametrize("strategy", ["deepspeed_stage_3_offload", "fsdp", "ddp_find_unused_parameters_true", "auto"])
+@for_each("strategy", ["deepspeed_stage_3_offload", "fsdp", "ddp_find_unused_parameters_true", "auto"])
 def test_a_strategy_of_lightning_is_no_mistake(strategy: str) -> None:
     """It turns knobs of ZeRO or of FSDP, and says nothing of the other's."""
     told = read(f'import lightning as L\ntrainer = L.Trainer(devices=8, strategy="{strategy}")\n')

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 from cases import CORPUS
+from collected import for_each
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.pipeline import explain
 from diagnose.surfaces.cli import command_line
@@ -206,7 +208,7 @@ def test_strict_makes_an_unusable_config_an_error(tmp_path: Path) -> None:
 # -- options
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         ("--set", "train.max_seq_length=4096"),
@@ -218,7 +220,6 @@ def test_strict_makes_an_unusable_config_an_error(tmp_path: Path) -> None:
         ("--format", "papyrus"),
         ("--no-such-option",),
     ],
-    ids=lambda words: " ".join(words),
 )
 def test_a_wrong_option(words: tuple[str, ...]) -> None:
     answer = explained(LOG, *words) if words[0] != "--format" else oomdoctor("explain", LOG, *words)
@@ -261,7 +262,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.sampled_from(PIECES), st.binary(max_size=40)), max_size=30))
 def test_no_log_raises(parts: list[bytes]) -> None:
     """Messages cut to pieces, absurd numbers, noise: always a diagnosis, in both languages; an archive that nothing opens is no log."""
@@ -272,7 +273,7 @@ def test_no_log_raises(parts: list[bytes]) -> None:
         json.dumps(diagnosis.to_dict(lang))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_damage_to_a_real_log_raises(data: st.DataObject) -> None:
     """A real log with a slice cut out, doubled or overwritten, together with its configs."""
@@ -286,7 +287,7 @@ def test_no_damage_to_a_real_log_raises(data: st.DataObject) -> None:
 VALUES = st.sampled_from(["-1", "0", "99999999999999999999", "1e400", ".nan", "true", "null", "[]", "{a: 1}", "'4096'", "auto", "~", "x"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_value_in_a_config_raises(data: st.DataObject) -> None:
     """Every key with a value that makes no sense: a notice or a fact, never an exception."""

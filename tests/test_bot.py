@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from chatting import Kept
+from collected import for_each
 from serving import CONFIGS, LOG, SHORT
 
 from diagnose.errors import UserError
@@ -90,8 +91,8 @@ def test_configs_alone_are_checked(crew: Kept) -> None:
     assert "no out-of-memory failure" in unknown.text
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("why?\n--gpu A100-80GB --gpus 8", {"gpu": "A100-80GB", "gpus": 8, "set": {}}),
         (" `--set data.images_per_sample=4` ", {"set": {"data.images_per_sample": "4"}}),
@@ -110,8 +111,8 @@ def test_an_option_that_cannot_be_meant_is_said(crew: Kept) -> None:
     assert "no-such-card" in told(Listed(), crew, Post(f"--gpu no-such-card\n{SHORT}")).text
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "is_one"),
+@for_each(
+    "name, data, is_one",
     [
         ("train.yaml", b"learning_rate: 1.0e-5\n", True),
         ("broken.yaml", b"a: [1\n", True),

@@ -258,7 +258,7 @@ def test_slack_is_answered_before_the_diagnosis(slack: Fake, crew: Kept) -> None
 
 
 @pytest.mark.parametrize(
-    ("headers", "why"),
+    "headers, why",
     [
         ({"x-slack-signature": "v0=" + "0" * 64}, "forged"),
         ({"x-slack-signature": ""}, "unsigned"),

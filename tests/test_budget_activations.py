@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from activations.compare import Compared, compared, job, measured, working_sets
 from books import book
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -156,7 +157,7 @@ def test_gptq_weights_that_are_made_anew_stay_until_backward() -> None:
     assert "remade" not in keys(terms("meta-llama/Llama-3.1-8B", **adapters | {"model__quantization": "nf4"}))
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.setup == "full autocast" and not row.known], ids=lambda row: row.model)
+@for_each("row", [row for row in ROWS if row.setup == "full autocast" and not row.known])
 def test_autocast_keeps_a_copy_of_every_matrix(row: Compared) -> None:
     """fp32 weights under autocast cost two bytes more per parameter from forward to backward: the measured copies of one layer."""
     assert row.formula_weights == pytest.approx(row.measured_weights, rel=0.01)
@@ -263,8 +264,8 @@ def test_more_layers_never_take_less(name: str, chosen: str, layers: int, more: 
 PLAIN = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
 
 
-@pytest.mark.parametrize(
-    ("config", "trait", "value"),
+@for_each(
+    "config, trait, value",
     [
         (PLAIN, "act", "written"),
         (PLAIN | {"activation_function": "gelu_pytorch_tanh"}, "act", "fused"),

@@ -9,6 +9,7 @@ from typing import Any
 from books import book
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose import rule_files
 from diagnose.budget.model.ledger import Ledger
@@ -22,7 +23,7 @@ STATES = ("weights", "gradients", "optimizer_states", "extra_models")
 KNOBS: dict[str, dict[str, Any]] = {
     name: entry for name, entry in rule_files.table("knobs").items() if entry["kind"] in ("word", "switch", "count", "ratio")
 }
-ANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

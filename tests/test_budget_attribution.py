@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, size
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +31,8 @@ def found(facts: dict[str, Any], failure: Event) -> tuple[Attribution, ...]:
     return attribute(known, ledgers(known), failure, 0)
 
 
-@pytest.mark.parametrize(
-    ("tensor", "family", "asked"),
+@for_each(
+    "tensor, family, asked",
     [
         (1, "torch_cuda", 2 * MIB),
         (MIB, "torch_cuda", 2 * MIB),
@@ -195,8 +196,8 @@ SERVED: dict[str, Any] = {
 SAMPLER = "vllm/v1/sample/ops/topk_topp_sampler.py:apply_top_k_top_p|logits_sort, logits_idx = logits.sort(dim=-1, descending=False)"
 
 
-@pytest.mark.parametrize(
-    ("key", "facts", "text", "phase", "frame", "bytes_"),
+@for_each(
+    "key, facts, text, phase, frame, bytes_",
     [
         # vllm-project/vllm issue 15105: a sampler tried with 1,024 sequences of a vocabulary of 152,064
         ("t_engine_sort", {}, "1.74 GiB", "init", SAMPLER, 12 * 1024 * 152064),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
-from test_budget_properties import arithmetic
-from test_corpus_configs import NAMES, files, wanted
+from checkout import ROOT
+from collected import for_each
+from configs import NAMES, files, wanted
+from pencil import arithmetic
 
 from diagnose import check
 from diagnose.budget.model.ledger import Ledger, Term
@@ -18,7 +19,7 @@ from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 
-DOCUMENTED = (Path(__file__).parents[1] / "docs" / "memory.md").read_text(encoding="utf-8").partition("## States")[0]
+DOCUMENTED = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8").partition("## States")[0]
 
 #: What a precision may be that nobody states. The ledger must have counted with each of them.
 OPEN = {"train.precision": ("bf16", "fp16", "fp32"), "train.load_dtype": ("bf16", "fp16", "fp32")}
@@ -46,7 +47,7 @@ def test_a_pencil_gets_the_same(name: str) -> None:
             assert letter in ("min", "max", "ceil", "pow2") or re.search(rf"(?<!\w){letter}(?!\w)", DOCUMENTED), f"{letter} of {term.key}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_range_holds_what_it_leaves_open(name: str) -> None:
     """Saying a precision that was open never leads out of the range that was shown."""
     book = FactBook(read(name).facts)
@@ -61,7 +62,7 @@ def test_a_range_holds_what_it_leaves_open(name: str) -> None:
                 assert low <= max(moment.total.bytes for moment in settled.moments) <= high, (knob, word, shown.role)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_moment_is_told(name: str) -> None:
     """The report as data has every moment of every role, those of the host as well, and each sums up to its terms."""
     found = read(name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, GIB, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, fact
+from collected import for_each
 
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.derived.derived_facts import facts
@@ -30,7 +31,7 @@ def gib(value: Value) -> float:
     return value.bytes / GIB
 
 
-@pytest.mark.parametrize("reference", [LLAMAFACTORY_6800, AXOLOTL_2143, TRL_3172, OPENRLHF_392, OPENRLHF_964, CONFIG_INCOMPLETE])
+@for_each("reference", [LLAMAFACTORY_6800, AXOLOTL_2143, TRL_3172, OPENRLHF_392, OPENRLHF_964, CONFIG_INCOMPLETE])
 def test_every_fact_is_declared(reference: dict[str, Any]) -> None:
     """Its name is in the dictionary, its value of the declared kind, no size is negative but what is left unexplained."""
     kinds = {"size": Size, "count": int, "switch": bool, "word": str, "text": str}
@@ -86,7 +87,7 @@ def test_what_a_cause_has_to_account_for_is_what_was_allocated_else_the_whole_ca
     assert "log.filled" not in derived(FactBook(unprinted[:1]))
 
 
-@pytest.mark.parametrize("process", [None, "0.00 GiB", "512.00 MiB", "96.00 GiB"])
+@for_each("process", [None, "0.00 GiB", "512.00 MiB", "96.00 GiB"])
 def test_foreign_memory_where_the_process_line_is_not_its_own(process: str | None) -> None:
     """In containers and under WSL it may print none, or more than there is: a context of 0.3 to 1.6 GiB is subtracted instead."""
     made = derived(book(LLAMAFACTORY_6800, log__process_in_use=process))
@@ -187,8 +188,8 @@ def test_host_memory_of_offload() -> None:
     assert gib(made["ledger.host"]) == pytest.approx(8 + 18 * 3.212749824e9 / GIB, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("counted", "due"),
+@for_each(
+    "counted, due",
     [
         ({"log.step": 1000, "save.every": 500}, True),
         ({"log.step": 1001, "save.every": 500, "log.total_steps": 2000}, False),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose.budget.model.formulas import Span, formula, term
 
 
-@pytest.mark.parametrize(
-    ("symbols", "value"),
+@for_each(
+    "symbols, value",
     [
         ("2*P/N", 250),
         ("2 + 3*P", 3002),
@@ -27,7 +28,7 @@ def test_evaluates(symbols: str, value: int) -> None:
     assert formula(symbols).evaluate({"P": 1000, "N": 8}) == value
 
 
-@pytest.mark.parametrize("text", ["", "2*", "(2", "2 3", "P.attr", "__import__('os')", "2**3", "max()"])
+@for_each("text", ["", "2*", "(2", "2 3", "P.attr", "__import__('os')", "2**3", "max()"])
 def test_nothing_else_is_a_formula(text: str) -> None:
     """A formula is arithmetic and nothing more: no attribute, no call of anything else."""
     with pytest.raises((ValueError, KeyError)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, GIB, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book
+from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -184,8 +185,8 @@ def test_engine_share_moves_what_is_usable() -> None:
     assert (later.bytes - before.bytes) / GIB == pytest.approx(3.96, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("gone", "named"),
+@for_each(
+    "gone, named",
     [
         ("model", "model.shape"),
         ("train.micro_batch_size", "train.micro_batch_size"),
@@ -252,8 +253,8 @@ CHECKPOINTED = CHUNKED | {"train.gradient_checkpointing": "enabled"}
 IN_BACKWARD = {"train.optimizer_in_backward": "enabled"}
 
 
-@pytest.mark.parametrize(
-    ("job", "published", "within"),
+@for_each(
+    "job, published, within",
     [
         (LLAMA_3B, 60.0, 0.01),
         (CHUNKED, 42.9, 0.02),

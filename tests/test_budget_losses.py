@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import book
+from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.model.loss_table import LISTS, Asked, block, loss_of, losses
@@ -48,8 +49,8 @@ def per_logit(moment: str, **changes: Any) -> float:
     return logits(facts, moment) / (pairs * TOKENS * V)
 
 
-@pytest.mark.parametrize(
-    ("stage", "changes", "call", "backward"),
+@for_each(
+    "stage, changes, call, backward",
     [
         ("dpo", {"version__trl": "0.14.0"}, 8, 12),
         ("dpo", {"version__trl": "0.20.0"}, 6, 16),
@@ -113,9 +114,7 @@ def test_an_unknown_release_of_transformers_is_a_width() -> None:
         assert size.low <= logits(book(JOB, version__transformers=version), "loss_call") <= size.high
 
 
-@pytest.mark.parametrize(
-    ("release", "chunk", "product", "most"), [("0.4.2", 6, 0, 2), ("0.6.0", 2, 0, 2), ("0.6.2", 2, 6, 6), (None, 2, 0, 6)]
-)
+@for_each("release, chunk, product, most", [("0.4.2", 6, 0, 2), ("0.6.0", 2, 0, 2), ("0.6.2", 2, 6, 6), (None, 2, 0, 6)])
 def test_ligers_fused_loss_by_release(release: str | None, chunk: int, product: int, most: int) -> None:
     """A chunk of 128 rows (4096 tokens in 43 parts, to the next power of two), the gradients of hidden states and head, and since 0.6.2 a
     product with an fp32 copy; in backward only the gradients."""
@@ -161,8 +160,8 @@ def test_unsloth_may_make_all_16_bit_logits() -> None:
     assert size.high == max(size.bytes, 4 * TOKENS * V)
 
 
-@pytest.mark.parametrize(
-    ("framework", "expected"),
+@for_each(
+    "framework, expected",
     [("trl", 16 * 256 * V + 8 * V * H), ("verl", 12 * 512 * V), ("agilerl", 6 * TOKENS // 8 * V), ("axolotl", 12 * TOKENS // 8 * V)],
 )
 def test_chunks_by_framework(framework: str, expected: int) -> None:
@@ -217,8 +216,8 @@ def test_fused_losses_return_logits_in_evaluation() -> None:
     assert logits(facts, "eval", "logits_16", "logits_fp32", "log_softmax") == 10 * TOKENS * V
 
 
-@pytest.mark.parametrize(
-    ("changes", "figure", "most"),
+@for_each(
+    "changes, figure, most",
     [
         ({}, 0, 4),
         ({"eval__accumulation_steps": 10}, 0, 40),

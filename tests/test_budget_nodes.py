@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from books import book
+from collected import for_each
 
 from diagnose.budget.derived.derived_facts import facts
 from diagnose.budget.model.ledger import Ledger, total
@@ -47,8 +47,8 @@ def test_roles_with_nodes_of_their_own_do_not_add_up() -> None:
     assert {fact.name: fact.value for fact in facts(book(JOB), found, ())}["ledger.host"].bytes == max(held.values())  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("changes", "laid_out"),
+@for_each(
+    "changes, laid_out",
     [
         ({}, {"actor": 0, "reference": 1, "critic": 2, "reward": 3}),
         ({"actor.gpus": 16}, {"actor": 0, "reference": 2, "critic": 3, "reward": 4}),

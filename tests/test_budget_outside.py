@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from memory import blocks, stuck
@@ -15,9 +16,7 @@ from memory.gaps import INPUTS, REAL, Steps, share
 from diagnose.units import Size
 
 
-@pytest.mark.parametrize(
-    ("request_", "segment"), [(1, 2 * MIB), (MIB, 2 * MIB), (MIB + 1, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)]
-)
+@for_each("request_, segment", [(1, 2 * MIB), (MIB, 2 * MIB), (MIB + 1, 20 * MIB), (10 * MIB, 10 * MIB), (11 * MIB, 12 * MIB)])
 def test_segments(request_: int, segment: int) -> None:
     store = Allocator()
     store.take(request_)
@@ -104,7 +103,7 @@ def test_small_blocks_outgrow_nothing() -> None:
     assert blocks.outgrown([GIB]).high > GIB
 
 
-@pytest.mark.parametrize("inputs", INPUTS)
+@for_each("inputs", INPUTS)
 def test_gaps_of_a_layer_lie_within_their_ends(inputs: str) -> None:
     """The ends are those of the simulation, for real widths, where a layer outweighs the loss."""
     layer = Size.between(10**9, 10**9)
@@ -112,7 +111,7 @@ def test_gaps_of_a_layer_lie_within_their_ends(inputs: str) -> None:
     assert all(low <= share(widths, 16384, inputs) <= high for widths in REAL)
 
 
-@pytest.mark.parametrize("inputs", INPUTS)
+@for_each("inputs", INPUTS)
 def test_what_waits_beside_the_loss_lies_within_its_ends(inputs: str) -> None:
     """The share of a layer that stays reserved beside whole logits, for real widths and both kinds of loss."""
     layer = Size.between(10**9, 10**9)
@@ -121,7 +120,7 @@ def test_what_waits_beside_the_loss_lies_within_its_ends(inputs: str) -> None:
         assert all(low <= stuck.share(*real, 4096, inputs, upcast=upcast) <= high for real in stuck.REAL)
 
 
-@pytest.mark.parametrize("inputs", INPUTS)
+@for_each("inputs", INPUTS)
 def test_every_block_of_a_layer_is_given_back(inputs: str) -> None:
     """A block that the simulated layer forgets would be a gap that there is not."""
     for steps in (Steps(REAL[0], 2048, inputs), stuck.WithLoss(REAL[0], 2048, inputs, 2, upcast=True)):

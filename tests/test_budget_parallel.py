@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import OPENRLHF_964, book
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.budget.model import non_torch
@@ -99,8 +100,8 @@ def test_the_busiest_expert_rank_is_an_upper_end() -> None:
         assert (term.size.high > term.size.bytes) is wide
 
 
-@pytest.mark.parametrize(
-    ("changes", "ranks"),
+@for_each(
+    "changes, ranks",
     [
         ({"fsdp__sharding": "full_shard"}, 16),
         ({"fsdp__sharding": "hybrid_shard", "parallel__nodes": 4}, 4),
@@ -119,8 +120,8 @@ def test_the_ranks_that_share_one_copy(changes: dict[str, Any], ranks: int) -> N
     assert ("parallel.nodes" in ledger.unknown) == (changes == {"fsdp__sharding": "hybrid_shard"})
 
 
-@pytest.mark.parametrize(
-    ("framework", "said", "least", "figure"),
+@for_each(
+    "framework, said, least, figure",
     [("trl", None, 2, 2), ("verl", None, 4, 4), ("trl", "fp32", 4, 4), ("lightning", None, 2, 4), ("verl", "bf16", 2, 2)],
 )
 def test_the_precision_of_the_reduction(framework: str, said: str | None, least: int, figure: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import book
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.budget.model.ledger import Ledger
@@ -62,8 +63,8 @@ def one() -> int:
     return moment.only("layers").bytes
 
 
-@pytest.mark.parametrize(
-    ("changes", "micro_batches"),
+@for_each(
+    "changes, micro_batches",
     [
         ({}, 4),
         ({"parallel__schedule": "1f1b"}, 4),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import operator
-from collections.abc import Callable
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
-import pytest
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book
+from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pencil import arithmetic
+from sweep import examples
 
 from diagnose.budget.model.ledger import Ledger, Term
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -27,39 +25,6 @@ REFERENCES = {
     "openrlhf-392": OPENRLHF_392,
     "openrlhf-964": OPENRLHF_964,
 }
-
-
-def power_of_two(number: float) -> int:
-    power = 1
-    while power < number:
-        power *= 2
-    return power
-
-
-FUNCTIONS: dict[str, Callable[..., float]] = {"min": min, "max": max, "ceil": ceil, "pow2": power_of_two}
-OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-}
-
-
-def arithmetic(text: str) -> float:
-    """A reader's pencil: numbers, + - * / //, min, max, ceil, and nothing of the code under test."""
-
-    def value(node: ast.expr) -> float:
-        match node:
-            case ast.Constant(value=int() | float() as number):
-                return number
-            case ast.BinOp() if type(node.op) in OPERATORS:
-                return OPERATORS[type(node.op)](value(node.left), value(node.right))
-            case ast.Call(func=ast.Name(id=str() as name)) if name in FUNCTIONS:
-                return FUNCTIONS[name](*map(value, node.args))
-        raise ValueError(f"not arithmetic: {text}")
-
-    return value(ast.parse(text, mode="eval").body)
 
 
 #: A trainer that shares its card with an engine that sleeps while it trains.
@@ -138,10 +103,10 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
     return knobs
 
 
-ANY_JOB = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ANY_JOB = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@pytest.mark.parametrize("name", REFERENCES)
+@for_each("name", REFERENCES)
 def test_figures_of_every_reference_term(name: str) -> None:
     """Each term's numbers evaluate to its bytes, within the rounding to whole bytes, and its bytes lie in its range."""
     for term in terms(book(REFERENCES[name])):
@@ -219,7 +184,7 @@ def test_a_reprice_is_exact_where_nothing_is_open(knobs: dict[str, Any]) -> None
         assert ledger.peak is None or ledger.peak.total.bytes >= 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "absurd",
     [
         {"train.max_seq_len": 10**9},

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import GIB, book
+from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -203,9 +204,7 @@ def test_no_role_counts_what_shares_its_process_twice() -> None:
     assert all(not ledger.beside for ledger in drawn(VERL | SHARED, colocate__all=True).values())
 
 
-@pytest.mark.parametrize(
-    ("named", "failed"), [(None, "actor"), ("actor", "actor"), ("critic", "critic"), ("engine", "engine"), ("reference", "actor")]
-)
+@for_each("named, failed", [(None, "actor"), ("actor", "actor"), ("critic", "critic"), ("engine", "engine"), ("reference", "actor")])
 def test_the_role_that_a_process_names_is_the_one_that_failed(named: str | None, failed: str) -> None:
     """Its ledger comes first and has the failing moment; a role that the job is not known to have is taken for the policy's process."""
     phase = "generation" if failed == "engine" else "loss"

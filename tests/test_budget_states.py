@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import book, fact
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,8 +52,8 @@ def job(**changes: Any) -> FactBook:
     return book(LLAMA, **changes)
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "bytes_"),
+@for_each(
+    "optimizer, bytes_",
     [
         ("adamw", 4 * P),
         ("lion", 2 * P),
@@ -172,8 +173,8 @@ def test_a_norm_in_double_precision_outgrows_small_sub_groups() -> None:
     assert term(known, "step_group") is None
 
 
-@pytest.mark.parametrize(
-    ("framework", "quantization", "rest"),
+@for_each(
+    "framework, quantization, rest",
     [("trl", "nf4", 4), ("torchtune", "nf4_double", 2), ("swift", "nf4", 2), ("trl", "gptq", 2), ("litgpt", "nf4", 2)],
 )
 def test_what_lies_beside_quantised_linears(framework: str, quantization: str, rest: int) -> None:
@@ -183,8 +184,8 @@ def test_what_lies_beside_quantised_linears(framework: str, quantization: str, r
     assert size(known, "weights_unquantized", "init") == pytest.approx(rest * others, rel=3e-3)  # norms count with the linears
 
 
-@pytest.mark.parametrize(
-    ("said", "width"),
+@for_each(
+    "said, width",
     [
         ({}, 4),
         ({"version__peft": "0.11.1"}, 2),
@@ -225,8 +226,8 @@ def told(name: str, text: str, *more: tuple[str, str]) -> FactBook:
     return FactBook(config_reader.read(files, Reading(), FactBook()).facts)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "knob", "value"),
+@for_each(
+    "name, text, knob, value",
     [
         (
             "c.yaml",
@@ -299,7 +300,7 @@ def test_a_higher_rank_never_lowers_a_state(optimizer: str, ranks: list[int]) ->
     assert small <= large
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@for_each("optimizer", OPTIMIZERS)
 def test_an_unknown_model_is_no_error(optimizer: str) -> None:
     """Only a printed count of parameters: whatever needs dimensions is left out."""
     said: dict[str, Value] = {"train.optimizer": optimizer, "model.total_params": 7000000000, "train.precision": "bf16"}

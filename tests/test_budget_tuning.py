@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from books import GIB, book, event
+from collected import for_each
 
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.derived.derived_facts import facts
@@ -50,8 +51,8 @@ def test_frozen_layers_stay_as_loaded() -> None:
     assert gib(known, "optimizer_step", "gradients") == pytest.approx(3.25, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("said", "word"),
+@for_each(
+    "said, word",
     [
         ({"model__trainable_params": 20971520}, "lora"),
         ({"model__quantization": "nf4"}, "lora"),
@@ -117,8 +118,8 @@ def test_tensors_of_sharded_optimizers_and_unfused_attention(
     assert (best.key.rpartition("_")[2], best.exact, best.agrees) == (key, True, True)
 
 
-@pytest.mark.parametrize(
-    ("framework", "targets", "padded"),
+@for_each(
+    "framework, targets, padded",
     [
         ("litgpt", "q_proj,v_proj", ["2*(q + k)"]),
         ("litgpt", "q_proj", ["2*(q)"]),

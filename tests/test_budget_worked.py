@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import GIB, book
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.budget.model.allocator import block
@@ -146,8 +147,8 @@ def test_printed_requests(elements: int, printed: str) -> None:
     assert torch_prints(block(elements * 4)) == printed
 
 
-@pytest.mark.parametrize(
-    ("model", "copies"),
+@for_each(
+    "model, copies",
     [
         ("meta-llama/Llama-3.1-8B", 28.0),
         ("mistralai/Mistral-7B-v0.3", 28.0),

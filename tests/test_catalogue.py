@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,13 +16,12 @@ from diagnose.catalogue.entries import shape_of
 from diagnose.errors import UserError
 from diagnose.units import Size
 
-ROOT = Path(__file__).resolve().parent.parent
 FAMILIES: dict[str, dict[str, Any]] = rule_files.table("models")
 ENTRIES = [(family, entry) for family in FAMILIES.values() for entry in family["models"]]
 CARDS = [entry for file in rule_files.table("hardware").values() for entry in file.get("cards", ())]
 
 
-@pytest.mark.parametrize(("family", "entry"), [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
+@for_each("family, entry", [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
 def test_the_dimensions_add_up_to_the_recorded_total(family: dict[str, Any], entry: dict[str, Any]) -> None:
     """A wrong dimension would put every byte of that model's ledger wrong."""
     shape = shape_of(entry, family)
@@ -32,7 +32,7 @@ def test_the_readme_counts_what_is_there() -> None:
     assert f"{len(ENTRIES)} models and {len(CARDS)} cards" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("family", "entry"), [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
+@for_each("family, entry", [pytest.param(*pair, id=pair[1]["id"]) for pair in ENTRIES])
 def test_every_alias_finds_its_entry(family: dict[str, Any], entry: dict[str, Any]) -> None:
     for name in (entry["id"], *entry["aliases"]):
         found = catalogue.model(name)
@@ -44,8 +44,8 @@ def test_a_file_is_named_after_its_family() -> None:
     assert all(stem == family["family"] for stem, family in FAMILIES.items())
 
 
-@pytest.mark.parametrize(
-    ("path", "entry"),
+@for_each(
+    "path, entry",
     [
         ("Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-7B"),
         ("QWEN/qwen2.5-7b-INSTRUCT", "Qwen/Qwen2.5-7B"),
@@ -71,7 +71,7 @@ def test_a_path_or_a_copy_of_a_model_finds_it(path: str, entry: str) -> None:
     assert found is not None and found.id == entry
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "",
@@ -249,8 +249,8 @@ FIRST_QWEN = {
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 
 
-@pytest.mark.parametrize(
-    ("config", "entry"),
+@for_each(
+    "config, entry",
     [
         (QWEN, "Qwen/Qwen2.5-7B"),
         ({**QWEN, "model_type": "qwen2_vl", "vision_config": VISION}, "Qwen/Qwen2-VL-7B-Instruct"),
@@ -276,14 +276,14 @@ def test_a_config_counts_to_what_its_entry_counts(config: dict[str, Any], entry:
     )
 
 
-@pytest.mark.parametrize("gone", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
+@for_each("gone", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
 def test_a_config_without_a_dimension_says_which(gone: str) -> None:
     with pytest.raises(UserError) as told:
         catalogue.model_of_config({key: value for key, value in QWEN.items() if key != gone}, "my/config.json")
     assert gone in str(told.value) and "my/config.json" in str(told.value) and told.value.to("zh") != str(told.value)
 
 
-@pytest.mark.parametrize("zero", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
+@for_each("zero", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
 def test_a_config_with_no_layers_or_no_width_says_which(zero: str) -> None:
     with pytest.raises(UserError, match=zero):
         catalogue.model_of_config({**QWEN, zero: 0})
@@ -341,22 +341,22 @@ def test_a_strange_config_is_a_complaint_or_a_shape(changes: dict[str, Any]) -> 
 # -- cards ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", CARDS, ids=lambda entry: str(entry["key"]))
+@for_each("entry", CARDS)
 def test_every_name_of_a_card_finds_it(entry: dict[str, Any]) -> None:
     for name in (entry["key"], *entry["names"]):
         found = catalogue.card(name)
         assert found is not None and found.key == entry["key"], name
 
 
-@pytest.mark.parametrize("entry", CARDS, ids=lambda entry: str(entry["key"]))
+@for_each("entry", CARDS)
 def test_every_listed_capacity_finds_its_card(entry: dict[str, Any]) -> None:
     for digits in (*entry["seen"], *entry["recalled"]):
         size = Size.printed(digits, "GiB")
         assert size is not None and entry["key"] in [card.key for card in catalogue.cards_of_capacity(size)]
 
 
-@pytest.mark.parametrize(
-    ("name", "keys"),
+@for_each(
+    "name, keys",
     [
         ("V100", ["V100-16GB", "V100-32GB"]),
         ("v100 32g", ["V100-32GB"]),

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
+from sweep import examples
 
 from diagnose import check
 from diagnose.budget.model.ledger import Ledger
@@ -31,7 +34,7 @@ from diagnose.surfaces.cli import command_line
 from diagnose.units import Size
 
 GIB = 2**30
-CORPUS = Path(__file__).resolve().parent.parent / "corpus" / "configs"
+CORPUS = ROOT / "corpus" / "configs"
 
 LORA = """\
 model_name_or_path: Qwen/Qwen2.5-7B-Instruct
@@ -114,7 +117,7 @@ def test_what_is_known_is_not_asked_again() -> None:
 # -- the frontier
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     rows=st.sampled_from([1, 2, 3, 8]),
     length=st.sampled_from([512, 1000, 4096]),
@@ -143,7 +146,7 @@ def proved(track: Track, changes: dict[str, Any], reach: Reach) -> None:
             assert at(ahead) not in words, f"{reach.knob} could be {ahead}"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(small=st.integers(8, 200), more=st.integers(0, 100), rows=st.sampled_from([1, 4]), lever=st.integers(0, 20))
 def test_a_larger_card_never_shrinks_the_frontier(small: int, more: int, rows: int, lever: int) -> None:
     """With any one switch on."""
@@ -276,8 +279,8 @@ def test_the_exit_status_says_it(command: Any, tmp_path: Path, gpu: str | None, 
     assert command("check", str(config), *(["--gpu", gpu] if gpu else []))[0] == status
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("gpu", ["RTX4090-24GB", "A100-80GB", None])
+@for_each("lang", ["en", "zh"])
+@for_each("gpu", ["RTX4090-24GB", "A100-80GB", None])
 def test_the_answer_fits_eighty_columns_and_markdown_has_the_table(gpu: str | None, lang: Any) -> None:
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts.layout import cells
@@ -310,8 +313,8 @@ def test_the_typed_report_holds_it() -> None:
 # -- bad input
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
+@for_each(
+    "changes, said",
     [
         ({"parallel.tensor": "16", "parallel.world": "8"}, "cannot be divided"),
         ({"parallel.tensor": "3"}, "28 attention heads"),
@@ -356,7 +359,7 @@ def test_an_ambiguous_card_is_named() -> None:
     assert "several_cards" in [notice.code for notice in lora(gpu="A100").notices]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from collected import for_each
+from logs_of_torch import LOG
 from samples import SAMPLES
 
 from diagnose.diagnosis import Diagnosis, Verdict
@@ -20,27 +22,6 @@ from diagnose.phrases import same
 from diagnose.surfaces.cli import command_line
 from diagnose.surfaces.term import answer_command, console, patch_writer
 from diagnose.surfaces.term.answer_command import Asked, Shown
-
-LOG = (
-    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which "
-    "1.41 GiB is free. Including non-PyTorch memory, this process has 30.26 GiB memory in use. Of the allocated memory 23.51 GiB is "
-    "allocated by PyTorch, and 5.51 GiB is reserved by PyTorch but unallocated.\n"
-)
-
-
-@pytest.fixture
-def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """The command in this process: status, standard output, standard error."""
-
-    def run(*words: str | Path) -> SimpleNamespace:
-        monkeypatch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            command_line.main()
-        out, err = capfd.readouterr()
-        return SimpleNamespace(status=int(left.value.code or 0), out=out, err=err)
-
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    return run
 
 
 @pytest.fixture
@@ -96,7 +77,7 @@ def test_a_mistake_of_ours_is_one_sentence_and_status_3(oomdoctor: Any, told: An
         oomdoctor("explain", log)
 
 
-@pytest.mark.parametrize("words", [("explain",), ("explain", "no-such.log"), ("check",), ("facts",), ("explain", "-", "-")])
+@for_each("words", [("explain",), ("explain", "no-such.log"), ("check",), ("facts",), ("explain", "-", "-")])
 def test_nothing_to_read_is_status_2_and_one_sentence(oomdoctor: Any, words: tuple[str, ...]) -> None:
     left = oomdoctor(*words)
     assert left.status == 2 and left.out == "" and len(left.err.splitlines()) == 1
@@ -208,7 +189,7 @@ def test_the_quick_reading_knows_every_option_of_typers(command: str) -> None:
     assert flags == set(hints) - {"return", "log", "file"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "",

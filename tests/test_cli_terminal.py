@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_run_terminal import Terminal
+from collected import for_each
+from terminals import Terminal
 
 from diagnose.render.text import stream
 
@@ -120,8 +121,8 @@ def test_the_option_that_people_find_prints_the_script() -> None:
         assert "_OOMDOCTOR_COMPLETE=complete_bash" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
+@for_each(
+    "typed, offered",
     [
         ("oomdoctor exp", ["explain"]),
         ("oomdoctor explain --snap", ["--snapshot"]),

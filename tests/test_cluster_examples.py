@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 import yaml
+from checkout import ROOT
 
-EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 
 SACCT = "JobID|JobName|State|ExitCode|StdOut\n17|sft|OUT_OF_MEMORY|0:125|/logs/17.out\n"
 

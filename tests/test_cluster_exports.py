@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.cluster.find import coerce as said
-from diagnose.cluster.find.file_stamp import stamp
-from diagnose.cluster.find.job import About, Job, Unfound
+from diagnose.cluster.find import coerce
+from diagnose.cluster.find.job import About, Job, UnreadableJob
+from diagnose.cluster.find.job_files import open_inputs, stamp
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.find.job_index import Listed, Shelf
-from diagnose.cluster.find.job_opening import materials
-from diagnose.cluster.find.json_stream import values
-from diagnose.cluster.find.sacct import is_header, rows
+from diagnose.cluster.find.job_index import JobIndex, JobRecord
+from diagnose.cluster.find.json_stream import read_values
+from diagnose.cluster.find.sacct import is_header, read_records
 from diagnose.cluster.run.job_work import work
-from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.errors import UserError
 from diagnose.pipeline import explain
 
@@ -63,14 +63,14 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def by_id(*paths: Path | str) -> dict[str, Job | Unfound]:
+def by_id(*paths: Path | str) -> dict[str, Job | UnreadableJob]:
     found = list(find([str(path) for path in paths]))
     ids = {one.id if isinstance(one, Job) else one.job.id: one for one in found}
     assert len(ids) == len(found)
     return ids
 
 
-def job(one: Job | Unfound) -> Job:
+def job(one: Job | UnreadableJob) -> Job:
     assert isinstance(one, Job), one
     return one
 
@@ -98,7 +98,7 @@ def test_sacct_and_a_folder_of_logs_are_joined(tmp_path: Path) -> None:
     assert job(found["slurm:4720"]).about.gpus == 12 and job(found["slurm:4720"]).about.nodes == 2
     assert job(found["slurm:4730"]).about.state == "CANCELLED" and job(found["slurm:4730"]).about.memory_limit == 8 << 30
     missing = found["slurm:4731"]
-    assert isinstance(missing, Unfound) and missing.fault == "log_missing" and missing.job.about.signal == 9
+    assert isinstance(missing, UnreadableJob) and missing.fault == "log_missing" and missing.job.about.signal == 9
     assert "FAILED" in missing.error.en and "FAILED" in missing.error.zh
 
 
@@ -142,7 +142,7 @@ def test_a_job_that_its_scheduler_ended_for_memory_needs_no_words_in_its_log(tmp
     with_log, without = (job(by_id(tmp_path / "sacct.txt", *given)["slurm:4711"]) for given in ((log,), ()))
     assert with_log.logs and not without.logs
     for found in (with_log, without):
-        logs, configs = materials(found)
+        logs, configs = open_inputs(found)
         diagnosis = explain(logs, configs=configs)
         assert diagnosis.verdict.status == "oom" and diagnosis.verdict.family == "slurm_oom"
         event = diagnosis.events[0]
@@ -169,7 +169,7 @@ def test_what_ended_a_job_is_said_as_what_it_is(tmp_path: Path, state: str, code
     """Its log just ends: whoever killed it, and whether that was for memory, the scheduler alone knows."""
     put(tmp_path / "sacct.txt", f"JobID|State|ExitCode|AllocTRES\n77|{state}|{code}|gres/gpu=8\n")
     put(tmp_path / "logs/slurm-77.out", QUIET)
-    found = work(Task(job(by_id(tmp_path / "sacct.txt", tmp_path / "logs")["slurm:77"])), Asked())
+    found = work(Task(job(by_id(tmp_path / "sacct.txt", tmp_path / "logs")["slurm:77"])), JobOptions())
     assert found.status == status and said in found.headline.en
 
 
@@ -180,7 +180,7 @@ def test_a_kill_is_the_schedulers_doing_and_a_cards_failure_is_not(tmp_path: Pat
     put(tmp_path / "logs/slurm-77.out", QUIET + "/bin/bash: line 1: 12345 Killed   python train.py\n")
     put(tmp_path / "logs/slurm-78.out", OOM)
     found = by_id(tmp_path / "sacct.txt", tmp_path / "logs")
-    assert [work(Task(job(found[f"slurm:{number}"])), Asked()).status for number in (77, 78)] == ["lookalike", "oom"]
+    assert [work(Task(job(found[f"slurm:{number}"])), JobOptions()).status for number in (77, 78)] == ["lookalike", "oom"]
 
 
 def test_a_pod_that_its_node_ended_was_not_killed_for_memory(tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ def test_a_pod_that_its_node_ended_was_not_killed_for_memory(tmp_path: Path) -> 
         put(tmp_path / "pods.json", json.dumps(pod))
         put(tmp_path / "sft-0.log", QUIET)
         [found] = [job(one) for one in by_id(tmp_path / "pods.json", tmp_path / "sft-0.log").values()]
-        assert work(Task(found), Asked()).status == status
+        assert work(Task(found), JobOptions()).status == status
 
 
 def test_the_cards_failure_in_the_log_stays_the_verdict_where_slurm_says_nothing_of_memory(tmp_path: Path) -> None:
     put(tmp_path / "sacct.txt", SACCT)
     found = job(by_id(tmp_path / "sacct.txt", put(tmp_path / "sweep-4712_3.out", OOM))["slurm:4712_3"])
-    assert explain(materials(found)[0]).verdict.family == "torch_cuda"
+    assert explain(open_inputs(found)[0]).verdict.family == "torch_cuda"
 
 
 def test_a_number_that_two_jobs_could_mean_joins_neither(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_number_that_two_jobs_could_mean_joins_neither(tmp_path: Path) -> None
     text = "JobID|Cluster|State\n500|east|FAILED\n500|west|FAILED\n"
     found = by_id(put(tmp_path / "sacct.txt", text), put(tmp_path / "slurm-500.out", OOM))
     assert job(found[str(tmp_path / "slurm-500")]).about == About()
-    assert {one.fault for one in found.values() if isinstance(one, Unfound)} == {"log_missing"}
+    assert {one.fault for one in found.values() if isinstance(one, UnreadableJob)} == {"log_missing"}
 
 
 def test_since_goes_by_the_scheduler_and_else_by_the_log(tmp_path: Path) -> None:
@@ -224,10 +224,10 @@ def test_lines_that_are_no_jobs_are_counted_with_the_first_of_them(tmp_path: Pat
     put(tmp_path / "sacct.txt", "JobID|State|ExitCode\n1|FAILED|1:0\nslurm_load: connection timed out\nx|y|z\n")
     found = by_id(tmp_path / "sacct.txt")
     bad = found[str(tmp_path / "sacct.txt")]
-    assert isinstance(bad, Unfound) and bad.fault == "skipped" and "2 lines" in bad.error.en and "line 3" in bad.error.en
+    assert isinstance(bad, UnreadableJob) and bad.fault == "skipped" and "2 lines" in bad.error.en and "line 3" in bad.error.en
 
 
-@pytest.mark.parametrize("line", ["Loss|Step|JobID is 3", "| a | b |", "JobID", "[INFO] JobID|State"])
+@for_each("line", ["Loss|Step|JobID is 3", "| a | b |", "JobID", "[INFO] JobID|State"])
 def test_a_table_in_a_log_is_no_export(line: str) -> None:
     assert not is_header(line)
 
@@ -236,8 +236,8 @@ def test_a_table_in_a_log_is_no_export(line: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_no_line_of_an_export_raises(lines: list[str]) -> None:
     header = "JobID|State|ExitCode|Elapsed|AllocTRES|ReqMem|MaxRSS|StdOut|SubmitLine|Start"
-    for each in rows([header, *lines, *("|".join(lines[at:]) for at in range(3)), "1|" + "|".join(lines)]):
-        assert isinstance(each, (int, Listed))
+    for each in read_records([header, *lines, *("|".join(lines[at:]) for at in range(3)), "1|" + "|".join(lines)]):
+        assert isinstance(each, (int, JobRecord))
 
 
 # -- Kubernetes
@@ -279,7 +279,7 @@ def test_the_pods_of_a_job_are_one_job(tmp_path: Path) -> None:
     assert job(found).id == "kubernetes:team/sft" and len(job(found).logs) == 2
     assert (about.state, about.exit_code, about.gpus, about.nodes, about.user, about.project) == ("OOMKilled", 1, 16, 2, "ada", "team")
     assert about.memory_limit == 512 << 30 and about.elapsed == 7200 and about.restarts == 2 and about.gpu.startswith("NVIDIA-H100")
-    diagnosis = explain(materials(job(found))[0])
+    diagnosis = explain(open_inputs(job(found))[0])
     assert diagnosis.verdict.status == "oom" and diagnosis.events[-1].capacity is not None
     assert diagnosis.events[-1].capacity.bytes == 512 << 30
 
@@ -309,14 +309,14 @@ def test_a_pod_that_was_started_again_and_did_its_work_did_not_fail(tmp_path: Pa
     put(tmp_path / "pods.json", json.dumps({"items": [pod("sft", ended=KILLED, last=True, phase="Succeeded")]}))
     log = put(tmp_path / "sft.log", QUIET)
     (found,) = by_id(tmp_path / "pods.json", log).values()
-    assert job(found).about.state == "Succeeded" and len(materials(job(found))[0]) == 1
+    assert job(found).about.state == "Succeeded" and len(open_inputs(job(found))[0]) == 1
 
 
 def test_a_pod_that_was_evicted_for_memory_is_a_memory_failure(tmp_path: Path) -> None:
     why = "The node was low on resource: memory. Container pytorch was using 500Gi, request is 100Gi, has larger consumption of memory."
     put(tmp_path / "pods.json", json.dumps({"items": [pod("sft", reason="Evicted", message=why)]}))
     (found,) = by_id(tmp_path / "pods.json").values()
-    assert job(found).about.state == "Evicted" and explain(materials(job(found))[0]).verdict.family == "k8s_oom"
+    assert job(found).about.state == "Evicted" and explain(open_inputs(job(found))[0]).verdict.family == "k8s_oom"
 
 
 # -- manifests
@@ -341,8 +341,8 @@ def test_a_manifest_names_logs_configs_and_what_is_known(tmp_path: Path) -> None
     )
     assert len(second.logs) == 2 and second.about.gpus == 4 and second.about.elapsed == 3600 and second.about.user == "bob"
     gone, bad = found["r3"], found[str(tmp_path / "jobs.jsonl")]
-    assert isinstance(gone, Unfound) and gone.fault == "log_missing" and "nowhere.log" in gone.error.en
-    assert isinstance(bad, Unfound) and "2 lines" in bad.error.en and "line 4" in bad.error.en
+    assert isinstance(gone, UnreadableJob) and gone.fault == "log_missing" and "nowhere.log" in gone.error.en
+    assert isinstance(bad, UnreadableJob) and "2 lines" in bad.error.en and "line 4" in bad.error.en
 
 
 def test_a_log_that_a_manifest_and_a_folder_name_is_one_job(tmp_path: Path) -> None:
@@ -376,11 +376,11 @@ def test_the_shelf_holds_no_job(tmp_path: Path) -> None:
 
     def held(count: int) -> int:
         tracemalloc.start()
-        with Shelf() as shelf:
+        with JobIndex() as index:
             for number in range(count):
-                shelf.add(Listed(f"slurm:{number}", About("slurm", str(number), user="ada"), names=(str(number),)))
-            shelf.ready()
-            assert sum(1 for _ in shelf.jobs()) == count
+                index.add(JobRecord(f"slurm:{number}", About("slurm", str(number), user="ada"), aliases=(str(number),)))
+            index.finish()
+            assert sum(1 for _ in index.jobs()) == count
             peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return peak
@@ -393,7 +393,7 @@ def test_the_shelf_holds_no_job(tmp_path: Path) -> None:
 def test_json_that_is_cut_off_is_said_after_what_stands_before(text: str) -> None:
     seen: list[Any] = []
     with pytest.raises(UserError, match="line 1"):
-        seen.extend(value for _, value in values(io.BytesIO(text.encode()), "x"))
+        seen.extend(value for _, value in read_values(io.BytesIO(text.encode()), "x"))
 
 
 @given(
@@ -401,25 +401,25 @@ def test_json_that_is_cut_off_is_said_after_what_stands_before(text: str) -> Non
 )
 def test_values_come_back_from_an_array_and_from_lines(rows: list[dict[str, Any]], indent: bool) -> None:
     array = json.dumps(rows, indent=2 if indent else None)
-    assert [value for _, value in values(io.BytesIO(array.encode()), "x")] == rows
+    assert [value for _, value in read_values(io.BytesIO(array.encode()), "x")] == rows
     lines = "\n".join(map(json.dumps, rows))
     if "items" not in rows[0] and "jobs" not in rows[0]:
-        assert [value for _, value in values(io.BytesIO(lines.encode()), "x")] == rows
+        assert [value for _, value in read_values(io.BytesIO(lines.encode()), "x")] == rows
 
 
 # -- what is said
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
+@for_each(
+    "text, seconds",
     [("1-02:03:04", 93784), ("02:03:04", 7384), ("03:04.5", 184.5), ("1d2h", 93600), (90, 90), ("90", 90), ("Unknown", None), ("x", None)],
 )
 def test_durations(text: object, seconds: float | None) -> None:
-    assert said.duration(text) == seconds
+    assert coerce.duration(text) == seconds
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
+@for_each(
+    "value, seconds",
     [
         ("2024-05-06T10:00:00", 1714989600),
         ("2024-05-06T10:00:00Z", 1714989600),
@@ -433,23 +433,30 @@ def test_durations(text: object, seconds: float | None) -> None:
     ],
 )
 def test_moments(value: object, seconds: float | None) -> None:
-    assert said.moment(value) == seconds
+    assert coerce.timestamp(value) == seconds
 
 
-@pytest.mark.parametrize(("value", "bytes"), [("4G", 4 << 30), ("64Gi", 64 << 30), ("1.5T", 3 << 39), ("12K", 12288), ("9x", None), (7, 7)])
+@for_each("value, bytes", [("4G", 4 << 30), ("64Gi", 64 << 30), ("1.5T", 3 << 39), ("12K", 12288), ("9x", None), (7, 7)])
 def test_sizes(value: object, bytes: int | None) -> None:
-    assert said.size(value) == bytes
+    assert coerce.byte_size(value) == bytes
 
 
-@pytest.mark.parametrize(
-    ("value", "codes"), [("0:9", (0, 9)), ("1:0", (1, None)), (137, (137, None)), ("-9", (None, 9)), ("", (None, None))]
-)
+@for_each("value, codes", [("0:9", (0, 9)), ("1:0", (1, None)), (137, (137, None)), ("-9", (None, 9)), ("", (None, None))])
 def test_exit_codes(value: object, codes: tuple[int | None, int | None]) -> None:
-    assert said.exit_code(value) == codes
+    assert coerce.exit_code(value) == codes
 
 
 @given(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()))
 @settings(max_examples=300, deadline=None)
 def test_no_value_of_a_stranger_raises(value: object) -> None:
-    for read in (said.text, said.count, said.whole, said.moment, said.duration, said.size, said.exit_code, said.tres):
+    for read in (
+        coerce.text,
+        coerce.count,
+        coerce.integer,
+        coerce.timestamp,
+        coerce.duration,
+        coerce.byte_size,
+        coerce.exit_code,
+        coerce.tres,
+    ):
         read(value)

@@ -16,14 +16,13 @@ from typing import Any
 import duckdb
 import pytest
 from many import QUIET, failure, lay, rows, still  # noqa: F401
-from test_cli import oomdoctor  # noqa: F401
 
 from diagnose import triage, workers
-from diagnose.cluster.cluster_errors import refusals
+from diagnose.cluster.cluster_errors import database_errors
 from diagnose.cluster.find.job import Job
 from diagnose.cluster.run import content_hash, job_work
 from diagnose.cluster.run import triage_run as story
-from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.cluster.store.result import Result
 from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
@@ -36,7 +35,7 @@ ERRORS = "select fault, message_en from errors order by 1, 2"
 
 def read(*logs: Path) -> Result:
     """One job, read in this process."""
-    return job_work.work(Task(Job("x", tuple(map(str, logs)))), Asked())
+    return job_work.work(Task(Job("x", tuple(map(str, logs)))), JobOptions())
 
 
 # -- inputs
@@ -85,19 +84,19 @@ def test_a_broken_archive(tmp_path: Path, left: float) -> None:
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "a.log"
     log.write_text(failure(1) + QUIET * 40_000)
-    real = content_hash._File.readinto
+    real = content_hash._TrackedFile.readinto
 
     def cut(self: Any, target: Any) -> int:
         count = real(self, target)
         os.truncate(log, 100)
         return count
 
-    monkeypatch.setattr(content_hash._File, "readinto", cut)
+    monkeypatch.setattr(content_hash._TrackedFile, "readinto", cut)
     found = read(log)
     assert found.status == "oom" and [each.fault for each in found.troubles] == ["shrunk"]
     monkeypatch.undo()
     log.write_text(QUIET)
-    assert job_work.work(Task(Job("x", (str(log),)), found.content), Asked()).status == "none"  # it is read again
+    assert job_work.work(Task(Job("x", (str(log),)), found.content), JobOptions()).status == "none"  # it is read again
 
 
 def masked(pipe: Any) -> None:
@@ -110,7 +109,7 @@ def test_ctrl_c_reaches_no_process_that_is_started() -> None:
     """Not even one that is still loading what it needs, and would die of it with a traceback."""
     worker = workers.Worker(masked)
     try:
-        assert worker.hear(60) is True
+        assert worker.receive(60) is True
     finally:
         worker.end()
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
@@ -118,7 +117,7 @@ def test_ctrl_c_reaches_no_process_that_is_started() -> None:
 
 @pytest.mark.parametrize("said", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error: Interrupted!")])
 def test_ctrl_c_while_the_database_answers_is_ctrl_c(said: Exception) -> None:
-    with pytest.raises(KeyboardInterrupt), refusals(Path("t.duckdb")):
+    with pytest.raises(KeyboardInterrupt), database_errors(Path("t.duckdb")):
         raise said
 
 
@@ -128,17 +127,17 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path) -> Non
     first = read(log)
     with log.open("a") as file:
         file.write(failure(1))
-    assert job_work.work(Task(Job("x", (str(log),)), first.content), Asked()).status == "oom"
+    assert job_work.work(Task(Job("x", (str(log),)), first.content), JobOptions()).status == "oom"
 
 
 def test_a_config_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(failure(1))
-    found = job_work.work(Task(Job("x", (str(tmp_path / "a.log"),), (str(tmp_path / "gone.yaml"),))), Asked())
+    found = job_work.work(Task(Job("x", (str(tmp_path / "a.log"),), (str(tmp_path / "gone.yaml"),))), JobOptions())
     told = [each.message.en for each in found.troubles] or [found.error.en if found.error else ""]
     assert "gone.yaml" in told[0]
 
 
-def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
     (top / "job001" / "second.log.gz").write_bytes(gzip.compress(QUIET.encode() * 99)[:-30])
     (top / "lost").mkdir()
@@ -154,7 +153,7 @@ def test_faults_are_lines_rows_and_status_1(tmp_path: Path, oomdoctor: Any) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may look everywhere")
-def test_a_folder_without_permission(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_folder_without_permission(tmp_path: Path, oomdoctor: Any) -> None:
     top = lay(tmp_path / "jobs", 2)
     (top / "closed").mkdir(mode=0)
     try:
@@ -183,7 +182,7 @@ def test_when_nothing_can_be_stored_nobody_works_on(tmp_path: Path, monkeypatch:
     def refused(*_: Any) -> None:
         raise UserError(Text("full", "满"))
 
-    monkeypatch.setattr(story, "BATCH", 2)
+    monkeypatch.setattr(story, "STORE_BATCH", 2)
     monkeypatch.setattr(Store, "add", refused)
     with pytest.raises(UserError, match="full"):
         list(triage([lay(tmp_path / "jobs", 20)], store=tmp_path / "t.duckdb", workers=2))
@@ -192,9 +191,9 @@ def test_when_nothing_can_be_stored_nobody_works_on(tmp_path: Path, monkeypatch:
     assert rows(tmp_path / "t.duckdb", "select state from runs") == [("running",)]  # the next run says that it was cut off
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     top, path = lay(tmp_path / "jobs", 20), tmp_path / "t.duckdb"
-    monkeypatch.setattr(story, "BATCH", 3)
+    monkeypatch.setattr(story, "STORE_BATCH", 3)
     real, stored = Store.add, []
 
     def add(self: Store, results: Any) -> None:
@@ -218,7 +217,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, oomdoct
 # -- the database
 
 
-def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
     Store.open(path).close()
     code = f"import duckdb, sys; held = duckdb.connect({str(path)!r}); print('held', flush=True); sys.stdin.read()"
@@ -231,7 +230,7 @@ def test_a_run_beside_another_on_one_database(tmp_path: Path, oomdoctor: Any) ->
     assert oomdoctor("triage", top, "--store", path).status == 0
 
 
-def test_a_damaged_database_is_left_alone(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_damaged_database_is_left_alone(tmp_path: Path, oomdoctor: Any) -> None:
     path = tmp_path / "t.duckdb"
     for data in (b"no database" * 1000, b"", _damaged(tmp_path)):
         path.write_bytes(data)
@@ -250,22 +249,22 @@ def _damaged(folder: Path) -> bytes:
     return bytes(data)
 
 
-def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any) -> None:
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--store", tmp_path / "no" / "t.duckdb")
     assert ended.status == 2 and "cannot be opened" in ended.err
 
 
 FULL = """
 import resource, signal, sys
-from diagnose.cluster import triage as story
+from diagnose.cluster.run import triage_run as story
 from diagnose.record import replace
 
 if __name__ == "__main__":
-    story.settled = lambda asked: replace(asked, basis="rules")
-    story.BATCH = 4
+    story.with_basis = lambda asked: replace(asked, basis="rules")
+    story.STORE_BATCH = 4
     store = story.Store.open(story.Path(sys.argv[2]))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    run = story.Run(store, story.Plan((sys.argv[1],), workers=1), story.Asked())
+    run = story.Run(store, story.RunPlan((sys.argv[1],), workers=1), story.JobOptions())
     real = store.add
     def add(results):
         real(results)
@@ -303,13 +302,13 @@ def test_words_of_the_database_are_sentences(tmp_path: Path) -> None:
         store.close()
 
 
-def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> None:
     (tmp_path / "file").write_text("x")
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1), "--export", tmp_path / "file" / "out")
     assert ended.status == 2 and "cannot be written" in ended.err
 
 
-def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1))
     assert ended.status == 2 and "pip install 'oomdoctor[triage]'" in ended.err

@@ -13,16 +13,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.cluster.find import addresses, object_stores
-from diagnose.cluster.find.file_stamp import modified, stamp
-from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job import Job, UnreadableJob
+from diagnose.cluster.find.job_files import last_modified, open_inputs, stamp
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.find.job_folders import stem
-from diagnose.cluster.find.job_index import Shelf
-from diagnose.cluster.find.job_opening import materials
+from diagnose.cluster.find.job_folders import log_stem
+from diagnose.cluster.find.job_index import JobIndex
 from diagnose.errors import UserError
 from diagnose.pipeline import explain
 
@@ -50,7 +51,7 @@ def found(folder: Path) -> list[tuple[str, int, int]]:
 
 
 def texts(job: Job) -> list[bytes]:
-    return [source.read() for source in materials(job)[0]]
+    return [source.read() for source in open_inputs(job)[0]]
 
 
 # -- folders
@@ -150,8 +151,8 @@ def test_as_many_logs_as_no_job_leaves_are_jobs_of_their_own_even_beside_a_confi
     assert len(found(tmp_path)) == 20
 
 
-@pytest.mark.parametrize(
-    ("name", "common"),
+@for_each(
+    "name, common",
     [
         ("rank0.log", "log"),
         ("train_rank3.log", "train"),
@@ -163,7 +164,7 @@ def test_as_many_logs_as_no_job_leaves_are_jobs_of_their_own_even_beside_a_confi
     ],
 )
 def test_the_stem_leaves_rank_and_stream_out(name: str, common: str) -> None:
-    assert stem(name) == common
+    assert log_stem(name) == common
 
 
 FOLDERS = (
@@ -194,7 +195,7 @@ PLACES = st.builds(lambda above, name: "/".join((*above, name)), st.lists(st.sam
 
 
 @given(st.sets(PLACES, max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_log_is_lost_and_none_is_in_two_jobs(places: set[str]) -> None:
     """Whatever lies where."""
     with tempfile.TemporaryDirectory() as name:
@@ -217,7 +218,7 @@ def test_links_lead_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "in/loop").symlink_to(tmp_path / "in")
     os.mkfifo(tmp_path / "in/pipe.log")
     everything = list(find([str(tmp_path / "in")]))
-    assert sorted(one.fault for one in everything if isinstance(one, Unfound)) == ["link_outside", "vanished"]
+    assert sorted(one.fault for one in everything if isinstance(one, UnreadableJob)) == ["link_outside", "vanished"]
     assert [Path(one.id).name for one in everything if isinstance(one, Job)] == ["a.log"]
 
 
@@ -232,7 +233,7 @@ def test_a_folder_that_cannot_be_read_is_a_row_and_the_others_are_found(tmp_path
 
     monkeypatch.setattr(os, "scandir", refusing)
     everything = list(find([str(tmp_path)]))
-    assert [(one.fault, Path(one.job.id).name) for one in everything if isinstance(one, Unfound)] == [("unreadable", "b")]
+    assert [(one.fault, Path(one.job.id).name) for one in everything if isinstance(one, UnreadableJob)] == [("unreadable", "b")]
     assert [Path(one.id).name for one in everything if isinstance(one, Job)] == ["a.log", "c.log"]
 
 
@@ -261,7 +262,7 @@ def test_only_jobs_since_a_time(tmp_path: Path) -> None:
     lay(tmp_path, "old.log", "new.log")
     os.utime(tmp_path / "old.log", (1000, 1000))
     assert [Path(job.id).name for job in jobs(tmp_path, since=2000)] == ["new.log"]
-    assert modified(jobs(tmp_path / "old.log")[0]) == 1000
+    assert last_modified(jobs(tmp_path / "old.log")[0]) == 1000
 
 
 # -- what is named itself
@@ -292,7 +293,7 @@ def test_what_is_not_there_is_a_row_beside_the_others(tmp_path: Path) -> None:
     lay(tmp_path, "a.log")
     everything = list(find([str(tmp_path / "a.log"), str(tmp_path / "nowhere"), str(tmp_path / "*.none"), "https://example.org/a.log"]))
     assert [Path(one.id).name for one in everything if isinstance(one, Job)] == ["a.log"]
-    assert [one.fault for one in everything if isinstance(one, Unfound)] == ["vanished", "no_match", "unknown_store"]
+    assert [one.fault for one in everything if isinstance(one, UnreadableJob)] == ["vanished", "no_match", "unknown_store"]
 
 
 def test_a_log_in_a_folder_that_is_given_too_is_found_once(tmp_path: Path) -> None:
@@ -347,7 +348,7 @@ def test_an_archive_of_many_jobs_folders_is_many_jobs(tmp_path: Path, name: str)
     found = jobs(tmp_path)
     assert [job.id for job in found] == [f"{tmp_path / name}!/jobs/{job}" for job in ("a", "b", "c")]
     assert [texts(job) for job in found] == [[f"error.log of {job}\n".encode()] for job in ("a", "b", "c")]
-    assert [materials(job)[1][0].data for job in reversed(found)] == [f"train.yaml of {job}\n".encode() for job in ("c", "b", "a")]
+    assert [open_inputs(job)[1][0].data for job in reversed(found)] == [f"train.yaml of {job}\n".encode() for job in ("c", "b", "a")]
     assert len({stamp(job) for job in found}) == 3
 
 
@@ -369,7 +370,7 @@ def test_an_archive_that_is_cut_off_gives_what_it_holds_and_says_so(tmp_path: Pa
     whole = (tmp_path / "all.tar").read_bytes()
     (tmp_path / "all.tar").write_bytes(whole[:-12000])
     everything = list(find([str(tmp_path)]))
-    assert [one.fault for one in everything if isinstance(one, Unfound)] == ["broken_archive"]
+    assert [one.fault for one in everything if isinstance(one, UnreadableJob)] == ["broken_archive"]
     assert texts(next(one for one in everything if isinstance(one, Job))) == [(OOM * 20).encode()]
 
 
@@ -389,23 +390,23 @@ def test_an_archive_in_an_archive_is_a_job(tmp_path: Path) -> None:
     (tmp_path / "inner.tgz").unlink()
     found = jobs(tmp_path)
     assert [Path(job.id).name for job in found] == ["error.log", "error.log", "inner.tgz"]
-    assert all(explain(materials(job)[0]).verdict.status == "oom" for job in found)
+    assert all(explain(open_inputs(job)[0]).verdict.status == "oom" for job in found)
 
 
 def test_an_archive_is_read_once_for_all_of_its_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty jobs of one tar.gz must not cost twenty times its decompression."""
-    from diagnose.cluster.find import job_opening
+    from diagnose.cluster.find import job_files
 
     packed(tmp_path / "all.tar.gz", {f"{job:02}/error.log": OOM for job in range(20)})
     found = jobs(tmp_path)
     begun: list[str] = []
-    real = job_opening._Reading.__init__
+    real = job_files._ArchiveReader.__init__
 
-    def begin(self: job_opening._Reading, archive: str) -> None:
+    def begin(self: job_files._ArchiveReader, archive: str) -> None:
         begun.append(archive)
         real(self, archive)
 
-    monkeypatch.setattr(job_opening._Reading, "__init__", begin)
+    monkeypatch.setattr(job_files._ArchiveReader, "__init__", begin)
     assert all(texts(job) == [OOM.encode()] for job in found)
     assert len(begun) == 1
 
@@ -415,7 +416,7 @@ def test_a_member_that_is_gone_is_said_when_it_is_read(tmp_path: Path) -> None:
     first, second = jobs(tmp_path)
     packed(tmp_path / "all.zip", {"a/error.log": OOM})
     with pytest.raises(UserError):
-        materials(second)[0][0].read()
+        open_inputs(second)[0][0].read()
     assert texts(first) == [OOM.encode()]
 
 
@@ -441,7 +442,7 @@ def test_a_list_names_logs_and_folders(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_list_that_is_none_is_a_row(tmp_path: Path) -> None:
     packed(tmp_path / "all.zip", {"a.log": OOM})
     everything = list(find([f"@{tmp_path / 'nowhere'}", f"@{tmp_path / 'all.zip'}"]))
-    assert [one.fault for one in everything if isinstance(one, Unfound)] == ["vanished", "unreadable"]
+    assert [one.fault for one in everything if isinstance(one, UnreadableJob)] == ["vanished", "unreadable"]
 
 
 def test_a_log_that_names_a_path_is_a_log(tmp_path: Path) -> None:
@@ -475,9 +476,9 @@ def test_a_prefix_of_a_store_is_a_folder(bucket: object, tmp_path: Path) -> None
             out.write(data)
     found = jobs("memory://b/logs")
     assert [job.id.removeprefix("memory://b/logs/") for job in found] == ["all.zip!/a/error.log", "all.zip!/b/error.log", "a", "b/x.log.gz"]
-    assert materials(found[2])[1][0].data == b"stage: sft\n"
+    assert open_inputs(found[2])[1][0].data == b"stage: sft\n"
     assert texts(found[0]) == texts(found[2]) == [OOM.encode()]
-    assert all(stamp(job) and modified(job) for job in found)
+    assert all(stamp(job) and last_modified(job) for job in found)
     assert [job.id for job in jobs("memory://b/logs/b/x.log.gz")] == ["memory://b/logs/b/x.log.gz"]
     assert len(jobs("memory://b/logs/*/*.log*")) == 2
     (tmp_path / "l.txt").write_text("memory://b/logs/a/error.log\n")
@@ -515,7 +516,7 @@ def test_a_store_that_cannot_be_reached_is_a_row(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(sys.modules, "fsspec", None)
     (one,) = find(["s3://bucket/logs"])
-    assert isinstance(one, Unfound) and one.fault == "store_extra" and "oomdoctor[s3]" in one.error.en
+    assert isinstance(one, UnreadableJob) and one.fault == "store_extra" and "oomdoctor[s3]" in one.error.en
 
 
 def test_a_config_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
@@ -523,7 +524,7 @@ def test_a_config_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
     lay(tmp_path, "a/error.log", "a/train.yaml")
     (job,) = jobs(tmp_path)
     (tmp_path / "a/train.yaml").unlink()
-    logs, configs = materials(job)
+    logs, configs = open_inputs(job)
     diagnosis = explain(logs, configs=configs)
     assert diagnosis.verdict.status == "oom"
     assert any("train.yaml" in notice.message.en for notice in diagnosis.notices if notice.code == "unusable_input")
@@ -535,7 +536,7 @@ def test_a_full_disk_under_the_records_is_one_sentence(tmp_path: Path, monkeypat
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Shelf, "add", full)
+    monkeypatch.setattr(JobIndex, "add", full)
     with pytest.raises(UserError, match=r"disk is full.*TMPDIR"):
         list(find([str(tmp_path)], pattern="a"))
 
@@ -547,6 +548,6 @@ def test_a_full_disk_under_the_records_is_one_sentence(tmp_path: Path, monkeypat
 @settings(max_examples=200, deadline=None)
 def test_any_name_of_bytes_comes_back_from_its_address(name: bytes) -> None:
     path = os.fsdecode(b"/logs/" + name)
-    written = addresses.written(path)
+    written = addresses.to_address(path)
     written.encode()
-    assert os.fsencode(addresses.path_of(written)) == b"/logs/" + name
+    assert os.fsencode(addresses.to_path(written)) == b"/logs/" + name

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cases import CORPUS, diagnosed, run
+from collected import for_each
 from fingerprints import TABLE, now
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,8 +99,8 @@ def test_what_did_not_fail_of_memory_has_none() -> None:
 # -- the place in user code
 
 
-@pytest.mark.parametrize(
-    ("file", "mine"),
+@for_each(
+    "file, mine",
     [
         ("/home/alice/train.py", True),
         ("train.py", True),
@@ -139,8 +140,8 @@ def test_the_innermost_frame_in_user_code_is_the_place() -> None:
     assert place(user_frame(frames[3:])) == ""
 
 
-@pytest.mark.parametrize(
-    ("file", "shown"),
+@for_each(
+    "file, shown",
     [
         ("/a/train_20260101.py", "train_#.py:f"),
         ("/tmp/deadbeef01.py", "#.py:f"),

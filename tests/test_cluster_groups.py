@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from clusters import CASES, MONDAY, WEEK, Held, cluster, kept
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary, summary
 from diagnose.cluster.report.report_queries import OLDEST
@@ -35,7 +37,7 @@ def test_every_job_is_counted_once(found: Summary) -> None:
     assert sum(map(sum, found.times.slots)) == found.period.dated
 
 
-@pytest.mark.parametrize("by", BY)
+@for_each("by", BY)
 def test_every_way_of_grouping_counts_the_same_jobs(held: Held, by: str) -> None:
     told = summary(held, by)
     assert told.by == by and sum(group.jobs for group in told.groups) == told.counts.failed
@@ -154,7 +156,7 @@ def test_how_much_was_missing(held: Held, found: Summary) -> None:
     assert told.bins[0] == told.known > 0 and told.median is None
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.sampled_from(["256 MiB", "1", "512 MiB", "3 GiB", "900 GiB"]), min_size=1, max_size=5))
 def test_a_shortage_is_in_the_bin_that_holds_it(sizes: list[str]) -> None:
     """Bin n ends at 256 MiB << (n - 1), its end included."""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from many import failure, lay, still, told  # noqa: F401
 
-from diagnose.cluster.run.task import Asked
-from diagnose.cluster.run.triage_run import Plan, Run
+from diagnose.cluster.run.task import JobOptions
+from diagnose.cluster.run.triage_run import Run, RunPlan
 from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 
@@ -33,7 +33,7 @@ def run(path: Path, top: Path, **plan: Any) -> dict[str, list[tuple[Any, ...]]]:
     """What a database says after one run."""
     store = Store.open(path)
     try:
-        list(Run(store, Plan((str(top),), **plan), Asked()).results())
+        list(Run(store, RunPlan((str(top),), **plan), JobOptions()).results())
         return told(store)
     finally:
         store.close()

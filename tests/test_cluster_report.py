@@ -13,8 +13,10 @@ from urllib.parse import unquote
 
 import pytest
 from clusters import USERS, Held, cluster, kept
+from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sweep import examples
 from syrupy.assertion import SnapshotAssertion
 
 from diagnose.cluster.report import page_files, report_html, report_words
@@ -119,8 +121,8 @@ def test_json_has_every_figure(found: Summary) -> None:
     assert json.loads(report.json(replace(found, groups=(unknown,))))["groups"][0]["cost"]["gpu_seconds"] is None
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("platform", ["slack", "discord", "feishu"])
+@for_each("lang", LANGS)
+@for_each("platform", ["slack", "discord", "feishu"])
 def test_messages_of_chats_hold_what_a_platform_holds(found: Summary, platform: Any, lang: Lang) -> None:
     messages = [of_group(group, platform, lang) for group in found.groups]
     for message in messages:
@@ -223,7 +225,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(texts, min_size=8, max_size=8))
 def test_what_a_stranger_wrote_stays_text(tmp_path: Path, words: list[str]) -> None:
     """Names of jobs, users, projects and cards, lines of logs, keys and values of configs, messages of errors."""

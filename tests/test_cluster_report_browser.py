@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from browser import Browser, chromium
 from clusters import cluster
+from collected import for_each
 
 from diagnose.cluster.report.failure_groups import summary
 from diagnose.cluster.report.report_files import write_html
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
+pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +140,8 @@ def test_from_a_failure_to_its_diagnosis_and_back(report: Path, browser: Browser
     assert browser.value("document.querySelector('h1').innerText").startswith("84 of 200")
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@for_each("width", [320, 390, 768, 1280])
+@for_each("scheme", ["light", "dark"])
 def test_no_width_scrolls_sideways(report: Path, browser: Browser, width: int, scheme: str) -> None:
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

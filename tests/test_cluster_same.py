@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.cluster.run.dedupe_key import same
+from diagnose.cluster.run.dedupe_key import diagnosis_key
 from diagnose.decide import rule_loader as judge
 from diagnose.decide.expression import parse
 from diagnose.diagnosis import Diagnosis
@@ -43,7 +45,7 @@ def key(before: str = "", after: str = "", config: str = "", name: str = "a/trai
     text = before + LOG.format(**{**USUAL, "batch": 2, **said}) + after
     configs = [ConfigSource("somewhere/train.yaml", config.encode())] if config else []
     reading, sources, _ = read([Source.text(text, name)], configs)
-    return same(reading, [one for one in sources if isinstance(one, ConfigSource)], "basis")
+    return diagnosis_key(reading, [one for one in sources if isinstance(one, ConfigSource)], "basis")
 
 
 def test_the_same_mistake_on_another_day_is_one() -> None:
@@ -62,7 +64,7 @@ def test_the_same_mistake_on_another_day_is_one() -> None:
     assert usual == other
 
 
-@pytest.mark.parametrize("said", [{"asked": "3.13"}, {"free": "1.07"}, {"rank": 2}, {"line": 32}, {"batch": 4}], ids=str)
+@for_each("said", [{"asked": "3.13"}, {"free": "1.07"}, {"rank": 2}, {"line": 32}, {"batch": 4}])
 def test_what_a_diagnosis_speaks_of_keeps_jobs_apart(said: dict[str, Any]) -> None:
     assert key() != key(**said)
 
@@ -80,7 +82,7 @@ def test_a_name_that_another_value_is_made_of_is_compared() -> None:
     assert key(config=made.format(size=7)) != key(config=made.format(size=14))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.fixed_dictionaries(
         {},
@@ -116,11 +118,11 @@ def test_equal_keys_have_equal_diagnoses(said: dict[str, Any]) -> None:
 def test_of_a_day_only_what_rules_ask_of_it_keeps_jobs_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two days on one side of every day that a rule names are one, the sides are two; a user's rule may name any day."""
     lines = (parse("log.day < 2024.8.15"),)
-    monkeypatch.setattr("diagnose.cluster.run.dedupe_key._of_days", lambda: lines)
+    monkeypatch.setattr("diagnose.cluster.run.dedupe_key._day_comparisons", lambda: lines)
 
     def at(day: str, own_rules: bool = False) -> str:
         fact = Fact("log.day", Version(day), "log", Witness("log"))
-        return same(Reading((), facts=(fact,)), [], own_rules=own_rules)
+        return diagnosis_key(Reading((), facts=(fact,)), [], own_rules=own_rules)
 
     assert at("2024.8.1") == at("2024.8.14") != at("2024.8.15") == at("2025.1.1")
     assert at("2024.8.1", True) != at("2024.8.14", True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from many import QUIET, failure, lay, rows, still, told  # noqa: F401
@@ -21,14 +22,11 @@ from many import QUIET, failure, lay, rows, still, told  # noqa: F401
 from diagnose import triage, workers
 from diagnose.cluster.find.job import About, Job
 from diagnose.cluster.run import triage_run as story
-from diagnose.cluster.run.task import Asked
-from diagnose.cluster.run.triage_run import settled
-from diagnose.cluster.store import result_rows, schema
+from diagnose.cluster.run.task import JobOptions, with_basis
 from diagnose.cluster.store import result_store as module
-from diagnose.cluster.store.bloom_filter import Perhaps
-from diagnose.cluster.store.result import Brought, Happened, Result, Trouble
-from diagnose.cluster.store.result_store import Store
-from diagnose.cluster.store.table_export import export
+from diagnose.cluster.store import result_tables
+from diagnose.cluster.store.result import DiagnosisSummary, EventRow, InputFault, Result
+from diagnose.cluster.store.result_store import BloomFilter, Store
 from diagnose.errors import UserError
 from diagnose.phrases import Text
 
@@ -40,7 +38,7 @@ DIGEST = json.dumps({
     "causes": [{"cause": "logits", "rule": "r", "certainty": "certain", "also_true": False, "accounts_for": 7}],
     "remedies": [{"remedy": "shorten", "rule": "r", "saves": 5, "fits": "yes", "planned": True}],
 })  # fmt: skip
-EVENT = Happened("torch_cuda", "oom", "E", True, 1, 0, "", 3, "forward", 100, 1000, 30, 900, 5, "a.log", 12, True)
+EVENT = EventRow("torch_cuda", "oom", "E", True, 1, 0, "", 3, "forward", 100, 1000, 30, 900, 5, "a.log", 12, True)
 
 
 def result(job: str = "a", **values: Any) -> Result:
@@ -60,7 +58,7 @@ def result(job: str = "a", **values: Any) -> Result:
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
     held = Store.open(tmp_path / "t.duckdb")
-    held.begin("rules", "local", {"paths": ["x"]})
+    held.begin_run("rules", "local", {"paths": ["x"]})
     yield held
     held.close()
 
@@ -82,13 +80,13 @@ def test_what_is_stored_can_be_asked_for(store: Store) -> None:
     assert one(store, "select family, source, line, root from events") == ("torch_cuda", "a.log", 12, True)
     assert one(store, "select version, first_run, parts->>'$.cause' from groups") == (1, 1, "logits")
     assert one(store, "select found, read, reused, failed from runs") == (1, 1, 0, 1)
-    held = store.brought("k")
-    assert held is not None and held == (Text("h", "题"), "1:f") and store.brought("other") is None
+    held = store.diagnosis_summary("k")
+    assert held is not None and held == (Text("h", "题"), "1:f") and store.diagnosis_summary("other") is None
 
 
 def test_a_job_is_replaced_as_a_whole(store: Store) -> None:
     store.add([result(events=(EVENT, EVENT))])
-    store.begin("rules", "local", {"paths": ["x"]})
+    store.begin_run("rules", "local", {"paths": ["x"]})
     store.add([result(status="none", same="", digest="", fingerprint="", events=())])
     assert one(store, "select count(*), any_value(status), any_value(first_run), any_value(last_run) from jobs") == (1, "none", 1, 2)
     assert one(store, "select count(*) from events") == (0,)
@@ -106,7 +104,7 @@ def test_what_can_no_longer_be_read_keeps_what_was_known(store: Store) -> None:
 
 
 def test_a_part_that_could_not_be_used_is_an_error_too(store: Store) -> None:
-    store.add([result(troubles=(Trouble("shrunk", Text("shorter", "变短")),))])
+    store.add([result(troubles=(InputFault("shrunk", Text("shorter", "变短")),))])
     assert one(store, "select job, fault from errors") == ("a", "shrunk")
 
 
@@ -117,38 +115,38 @@ def test_the_same_job_twice_in_a_batch_is_one(store: Store) -> None:
 
 def test_what_is_known_is_known_for_the_same_rules_only(store: Store) -> None:
     store.add([result(), result("b", status="unread", error=Text("x", "x"), stamp="")])
-    assert store.was(["a", "b", "c"]) == {"a": ("s", "c")}
-    store.begin("other rules", "local", {"paths": ["x"]})
-    assert store.was(["a"]) == {}
+    assert store.last_read(["a", "b", "c"]) == {"a": ("s", "c")}
+    store.begin_run("other rules", "local", {"paths": ["x"]})
+    assert store.last_read(["a"]) == {}
 
 
 def test_diagnoses_that_nobody_refers_to_go(store: Store) -> None:
     store.add([result()])
-    store.begin("rules", "local", {"paths": ["x"]})
+    store.begin_run("rules", "local", {"paths": ["x"]})
     store.add([result(same="new")])
-    store.end("done")
+    store.end_run("done")
     assert list(store.query("select diagnosis from diagnoses")) == [("new",)] == list(store.query("select diagnosis from causes"))
 
 
 def test_what_a_run_over_the_same_paths_no_longer_finds_is_gone(store: Store) -> None:
     store.add([result("a"), result("b")])
-    store.end("done", whole=True)
-    store.begin("rules", "local", {"paths": ["y"]})
+    store.end_run("done", complete=True)
+    store.begin_run("rules", "local", {"paths": ["y"]})
     store.add([result("c")])
-    store.end("done", whole=True)
+    store.end_run("done", complete=True)
     assert one(store, "select count(*) from jobs where gone") == (0,)  # other paths say nothing of these
-    store.begin("rules", "local", {"paths": ["x"]})
+    store.begin_run("rules", "local", {"paths": ["x"]})
     store.add([result("a", reused=True)])
-    store.end("done", whole=True)
+    store.end_run("done", complete=True)
     assert dict(store.query("select job, gone from jobs")) == {"a": False, "b": True, "c": False}
-    store.begin("rules", "local", {"paths": ["x"]})
+    store.begin_run("rules", "local", {"paths": ["x"]})
     store.add([result("b")])
     assert one(store, "select gone from jobs where job = 'b'") == (False,)
 
 
 def test_half_a_batch_is_never_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.add([result("a")])
-    monkeypatch.setattr(result_rows, "errors", lambda *_: 1 / 0)
+    monkeypatch.setattr(result_tables, "error_rows", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         store.add([result("b"), result("a", status="none")])
     monkeypatch.undo()
@@ -200,13 +198,13 @@ def test_only_a_diagnosis_that_may_be_there_is_looked_up(tmp_path: Path, monkeyp
     """Every failed job asks whether there is one: a query for each takes as long as to store it."""
     for run in (1, 2):
         held = Store.open(tmp_path / "t.duckdb")
-        held.begin("rules", "local", {})
-        assert (held.brought("k") is None) == (run == 1)
+        held.begin_run("rules", "local", {})
+        assert (held.diagnosis_summary("k") is None) == (run == 1)
         held.add([result()])
-        assert held.brought("k") == Brought(Text("h", "题"), "1:f")
+        assert held.diagnosis_summary("k") == DiagnosisSummary(Text("h", "题"), "1:f")
         with monkeypatch.context() as patch:
             patch.setattr(held, "_cursor", None)
-            assert held.brought("another") is None
+            assert held.diagnosis_summary("another") is None
         held.close()
 
 
@@ -214,16 +212,16 @@ def test_other_rules_are_another_diagnosis(tmp_path: Path) -> None:
     """What a job was diagnosed with is told apart by the content of rules, not by when they were written."""
     folder = tmp_path / "rules"
     folder.mkdir()
-    bases = [settled(Asked(rules=(str(folder),))).basis]
+    bases = [with_basis(JobOptions(rules=(str(folder),))).basis]
     (folder / "a.yaml").write_text("x: 1\n")
-    bases.append(settled(Asked(rules=(str(folder),))).basis)
+    bases.append(with_basis(JobOptions(rules=(str(folder),))).basis)
     os.utime(folder / "a.yaml", (1, 1))
-    bases.append(settled(Asked(rules=(str(folder),))).basis)
+    bases.append(with_basis(JobOptions(rules=(str(folder),))).basis)
     assert bases[0] != bases[1] == bases[2]
 
 
 def test_other_options_are_another_diagnosis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story, "settled", settled)
+    monkeypatch.setattr(story, "with_basis", with_basis)
     top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
     list(triage([top], store=path, workers=1))
     assert len(list(triage([top], store=path, workers=1, gpu="A100-80GB"))) == 4
@@ -231,12 +229,12 @@ def test_other_options_are_another_diagnosis(tmp_path: Path, monkeypatch: pytest
 
 SCRIPT = """
 import sys
-from diagnose.cluster import triage as story
+from diagnose.cluster.run import triage_run as story
 from diagnose.record import replace
 
 if __name__ == "__main__":
-    story.BATCH = 3
-    story.settled = lambda asked: replace(asked, basis="rules")
+    story.STORE_BATCH = 3
+    story.with_basis = lambda asked: replace(asked, basis="rules")
     for result in story.triage([sys.argv[1]], store=sys.argv[2], workers=1):
         pass
 """
@@ -291,15 +289,15 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path, monkeypatch: py
     """Every version in turn, each as a whole; what was stored is still there."""
     path = tmp_path / "t.duckdb"
     held = Store.open(path)
-    held.begin("rules", "local", {})
+    held.begin_run("rules", "local", {})
     held.add([result()])
     held.close()
     more = {
         2: ("alter table jobs add column colour varchar", "update jobs set colour = 'red'"),
         3: ("alter table jobs rename colour to hue",),
     }
-    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, **more})
-    monkeypatch.setattr(schema, "VERSION", 3)
+    monkeypatch.setattr(result_tables, "MIGRATIONS", {**result_tables.MIGRATIONS, **more})
+    monkeypatch.setattr(result_tables, "VERSION", 3)
     assert rows(path, "select job, hue from jobs") == [("a", "red")]
     assert rows(path, "select value from meta where key = 'schema'") == [("3",)]
 
@@ -307,8 +305,10 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path, monkeypatch: py
 def test_a_migration_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.duckdb"
     Store.open(path).close()
-    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, 2: ("alter table jobs add column colour varchar", "no sql")})
-    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(
+        result_tables, "MIGRATIONS", {**result_tables.MIGRATIONS, 2: ("alter table jobs add column colour varchar", "no sql")}
+    )
+    monkeypatch.setattr(result_tables, "VERSION", 2)
     with pytest.raises(UserError):
         Store.open(path)
     monkeypatch.undo()
@@ -317,13 +317,13 @@ def test_a_migration_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatc
 
 def test_the_tables_are_those_of_the_page() -> None:
     """docs/triage.md names every table and every column."""
-    page = (Path(__file__).resolve().parent.parent / "docs" / "triage.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "triage.md").read_text(encoding="utf-8")
     with duckdb.connect() as held:
-        for statements in schema.MIGRATIONS.values():
+        for statements in result_tables.MIGRATIONS.values():
             for statement in statements:
                 held.execute(statement)
         found = held.execute("select table_name, column_name from information_schema.columns").fetchall()
-    assert {table for table, _ in found} == {*schema.TABLES, "meta"}
+    assert {table for table, _ in found} == {*result_tables.TABLES, "meta"}
     assert not [f"{table}.{column}" for table, column in found if f"`{column}`" not in page or f"`{table}`" not in page]
 
 
@@ -335,11 +335,11 @@ def test_tables_are_exported_as_parquet_and_json_lines(tmp_path: Path) -> None:
     list(triage([top], store=path, workers=1))
     store = Store.open(path)
     try:
-        written = export(store, tmp_path / "it's out")
+        written = store.export_tables(tmp_path / "it's out")
     finally:
         store.close()
     assert sorted(each.name for each in written) == sorted(
-        f"{table}.{ending}" for table in schema.TABLES for ending in ("parquet", "jsonl")
+        f"{table}.{ending}" for table in result_tables.TABLES for ending in ("parquet", "jsonl")
     )
     assert sorted(each.name for each in (tmp_path / "it's out").iterdir()) == sorted(each.name for each in written)
     with duckdb.connect() as held:
@@ -353,7 +353,7 @@ def test_tables_are_exported_as_parquet_and_json_lines(tmp_path: Path) -> None:
 
 
 def test_the_library_yields_results_as_they_come_and_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story, "BATCH", 2)
+    monkeypatch.setattr(story, "STORE_BATCH", 2)
     top, path = lay(tmp_path / "jobs", 12), tmp_path / "t.duckdb"
     found = triage([top], store=path, workers=1)
     first = [next(found) for _ in range(5)]
@@ -375,14 +375,14 @@ def test_without_a_database_nothing_is_left(tmp_path: Path, monkeypatch: pytest.
 @given(st.sets(st.text(max_size=40), max_size=200))
 def test_what_was_added_is_never_said_to_be_missing(keys: set[str]) -> None:
     """A diagnosis that is there would be made again."""
-    held = Perhaps()
+    held = BloomFilter()
     for key in keys:
         held.add(key)
     assert all(key in held for key in keys)
 
 
 def test_few_of_what_was_not_added_are_taken_for_it() -> None:
-    held = Perhaps()
+    held = BloomFilter()
     for number in range(20_000):
         held.add(f"{number:032x}")
     assert sum(f"{number:032x}" in held for number in range(20_000, 30_000)) < 10

@@ -15,10 +15,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from diagnose.cluster.find.file_stamp import modified, stamp
-from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job import Job, UnreadableJob
+from diagnose.cluster.find.job_files import last_modified, open_inputs, stamp
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.find.job_opening import materials
 from diagnose.pipeline import explain
 
 OOM = (
@@ -98,12 +97,12 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_bucket_is_read_as_google_speaks(google: None) -> None:
     found = {job.id: job for job in find(["gs://bucket/logs"]) if isinstance(job, Job)}
     assert {name: len(job.configs) for name, job in found.items()} == {"gs://bucket/logs/a": 1, "gs://bucket/logs/b.log": 0}
-    assert {modified(job) for job in found.values()} == {1767323045.0} and all(map(stamp, found.values()))
+    assert {last_modified(job) for job in found.values()} == {1767323045.0} and all(map(stamp, found.values()))
     for job in found.values():
-        logs, configs = materials(job)
+        logs, configs = open_inputs(job)
         assert explain(logs, configs=configs).verdict.status == "oom"
     (gone,) = find(["gs://bucket/nothing"])
-    assert isinstance(gone, Unfound) and gone.fault == "vanished"
+    assert isinstance(gone, UnreadableJob) and gone.fault == "vanished"
 
 
 @pytest.mark.filterwarnings("default")  # of the server's and the client's own
@@ -121,8 +120,8 @@ def test_a_bucket_is_read_as_s3_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
             store.pipe_file(f"bucket/logs/{name}", data)
         found = [job for job in find(["s3://bucket/logs"]) if isinstance(job, Job)]
         assert {job.id: len(job.configs) for job in found} == {"s3://bucket/logs/b.log.gz": 0, "s3://bucket/logs/a": 1}
-        assert all(stamp(job) and modified(job) and explain(materials(job)[0]).verdict.status == "oom" for job in found)
+        assert all(stamp(job) and last_modified(job) and explain(open_inputs(job)[0]).verdict.status == "oom" for job in found)
         (gone,) = find(["s3://bucket/nothing"])
-        assert isinstance(gone, Unfound) and gone.fault == "vanished"
+        assert isinstance(gone, UnreadableJob) and gone.fault == "vanished"
     finally:
         server.stop()

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected import for_each
 from many import QUIET, failure, lay, rows, still  # noqa: F401
-from test_cli import oomdoctor  # noqa: F401
 
 from diagnose.cluster.report import fail_conditions
 from diagnose.cluster.report.failure_groups import BY
@@ -25,8 +25,8 @@ FIGURES = {"jobs": 200.0, "failed": 30.0, "oom": 20.0, "suspected": 10.0, "looka
 # -- conditions and times
 
 
-@pytest.mark.parametrize(
-    ("text", "holds"),
+@for_each(
+    "text, holds",
     [
         ("oom>10", True),
         ("oom > 20", False),
@@ -51,8 +51,8 @@ def test_a_share_of_no_jobs_is_none() -> None:
     assert not fail_conditions.condition("oom>0%").holds(dict.fromkeys(FIGURES, 0.0))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@for_each(
+    "text, said",
     [
         ("", "FIGURE>NUMBER"),
         ("oom", "FIGURE>NUMBER"),
@@ -70,7 +70,7 @@ def test_what_is_no_condition_is_a_sentence(text: str, said: str) -> None:
     assert said in refused.value.to("en") and refused.value.to("zh") != refused.value.to("en")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("12h", 43200), ("7d", 604800), ("1.5 w", 907200), ("30s", 30)])
+@for_each("text, seconds", [("90m", 5400), ("12h", 43200), ("7d", 604800), ("1.5 w", 907200), ("30s", 30)])
 def test_durations_count_back_from_now(text: str, seconds: float) -> None:
     assert fail_conditions.since(text, 2_000_000.0) == 2_000_000.0 - seconds
 
@@ -86,7 +86,7 @@ def test_dates_are_local_unless_they_name_a_zone(monkeypatch: pytest.MonkeyPatch
         time.tzset()
 
 
-@pytest.mark.parametrize("text", ["yesterday", "7", "7y", "2026-13-01", "d", "99999-01-01"])
+@for_each("text", ["yesterday", "7", "7y", "2026-13-01", "d", "99999-01-01"])
 def test_what_is_no_time_is_a_sentence(text: str) -> None:
     with pytest.raises(UserError, match="--since takes a duration or a date"):
         fail_conditions.since(text, 0.0)
@@ -95,7 +95,7 @@ def test_what_is_no_time_is_a_sentence(text: str) -> None:
 # -- the command
 
 
-def test_the_whole_command(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_the_whole_command(tmp_path: Path, oomdoctor: Any) -> None:
     """Real diagnoses in real processes: the report, the page, the tables, the database."""
     top, path = lay(tmp_path / "jobs", 12), tmp_path / "t.duckdb"
     ended = oomdoctor("triage", top, "--store", path, "--out", tmp_path / "report.html", "--export", tmp_path / "out", "--jobs", 2)
@@ -107,7 +107,7 @@ def test_the_whole_command(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F81
     assert (again.status, again.out) == (0, ended.out) and rows(path, "select reused from runs where run = 2") == [(12,)]
 
 
-def test_every_format(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_every_format(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
     data = json.loads(oomdoctor("triage", top, "--store", path, "--format", "json", "--jobs", 1).out)
     assert data["jobs"]["oom"] == 2 and len(data["groups"]) >= 1
@@ -116,7 +116,7 @@ def test_every_format(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
     assert oomdoctor("triage", top, "--store", path, "--format", "sarif").status == 2
 
 
-def test_reports_as_json_lines(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_reports_as_json_lines(tmp_path: Path, oomdoctor: Any) -> None:
     top, out = lay(tmp_path / "jobs", 6), tmp_path / "new" / "all.jsonl"
     ended = oomdoctor("triage", top, "--export", out)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
@@ -125,7 +125,7 @@ def test_reports_as_json_lines(tmp_path: Path, oomdoctor: Any) -> None:  # noqa:
     assert sorted(line["verdict"]["status"] for line in lines) == ["none"] * 3 + ["oom"] * 3
 
 
-def test_what_is_shared_is_masked(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_what_is_shared_is_masked(tmp_path: Path, oomdoctor: Any) -> None:
     """text and JSON only where it is asked for, Markdown and the page unless it is not."""
     top, path = lay(tmp_path / "hushhush" / "jobs", 4), tmp_path / "t.duckdb"
     (top / "gone.log").symlink_to(tmp_path / "nowhere")
@@ -143,7 +143,7 @@ def test_what_is_shared_is_masked(tmp_path: Path, oomdoctor: Any) -> None:  # no
     assert shows("--format", "markdown", "--no-redact", *out) and page()
 
 
-def test_conditions_end_with_5(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_conditions_end_with_5(tmp_path: Path, oomdoctor: Any) -> None:
     """Whether something was unread or not; a nightly run over what is known has no new groups."""
     top, path = lay(tmp_path / "jobs", 6), tmp_path / "t.duckdb"
     first = oomdoctor("triage", top, "--store", path, "--fail-on", "new-groups>0", "--fail-on", "oom>100")
@@ -155,7 +155,7 @@ def test_conditions_end_with_5(tmp_path: Path, oomdoctor: Any) -> None:  # noqa:
     assert oomdoctor("triage", top, "--store", path, "--fail-on", "oom>=50%").status == 1  # 3 of 7
 
 
-def test_mistakes_are_said_before_any_work(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_mistakes_are_said_before_any_work(tmp_path: Path, oomdoctor: Any) -> None:
     top = lay(tmp_path / "jobs", 2)
     for words, said in (
         (("--fail-on", "oom"), "--fail-on takes"),
@@ -171,25 +171,25 @@ def test_mistakes_are_said_before_any_work(tmp_path: Path, oomdoctor: Any) -> No
         assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1, (words, ended.err)
 
 
-def test_no_log_under_a_path(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_no_log_under_a_path(tmp_path: Path, oomdoctor: Any) -> None:
     ended = oomdoctor("triage", tmp_path)
     assert ended.status == 2 and "no log was found" in ended.err
 
 
-def test_only_what_ended_since(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_only_what_ended_since(tmp_path: Path, oomdoctor: Any) -> None:
     top, path = lay(tmp_path / "jobs", 4), tmp_path / "t.duckdb"
     os.utime(top / "job001" / "error.log", (time.time(), time.time()))
     oomdoctor("triage", top, "--store", path, "--since", "1d")
     assert rows(path, "select count(*) from jobs") == [(1,)]
 
 
-def test_grouped_by_something_else(tmp_path: Path, oomdoctor: Any) -> None:  # noqa: F811
+def test_grouped_by_something_else(tmp_path: Path, oomdoctor: Any) -> None:
     (tmp_path / "a.log").write_text(failure(1))
     ended = oomdoctor("triage", tmp_path / "a.log", "--group-by", "phase", "--format", "json")
     assert ended.status == 0 and json.loads(ended.out)["by"] == "phase"
 
 
-def test_a_bar_only_on_a_terminal(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_bar_only_on_a_terminal(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the rate and the time that is left; a pipe gets none."""
     import sys
 
@@ -201,7 +201,7 @@ def test_a_bar_only_on_a_terminal(tmp_path: Path, oomdoctor: Any, monkeypatch: p
     assert ended.status == 0 and "diagnosing" in ended.err and "12/12" in ended.err and "/s" in ended.err
 
 
-def test_a_webhook_is_told_once(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_webhook_is_told_once(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from diagnose.cluster.report import webhooks
 
     told: list[dict[str, Any]] = []
@@ -215,7 +215,7 @@ def test_a_webhook_is_told_once(tmp_path: Path, oomdoctor: Any, monkeypatch: pyt
     assert len(told) == groups and rows(path, "select count(*) from groups where notified is null") == [(0,)]
 
 
-def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from diagnose.cluster.report import webhooks
 
     def refused(*_: Any) -> None:
@@ -228,7 +228,7 @@ def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path,
     assert rows(path, "select fault, job from errors") == [("not_told", None)]
 
 
-def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round that meets nothing new leaves no trace; Ctrl-C ends it in peace."""
     from diagnose.cluster.run import folder_watch
 

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 
-from diagnose.cluster.find.file_stamp import stamp
 from diagnose.cluster.find.job import About, Job
+from diagnose.cluster.find.job_files import stamp
 from diagnose.cluster.find.job_finder import find
 from diagnose.cluster.report import webhooks
 from diagnose.cluster.report.webhooks import MOST, News, announce, body, platform_of, post
-from diagnose.cluster.run.folder_watch import Watch, ended
+from diagnose.cluster.run.folder_watch import Watch, is_over
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-
-ROOT = Path(__file__).parent.parent
 
 
 class Clock:
@@ -66,29 +66,29 @@ def job(folder: Path) -> Job:
 def test_a_log_that_grows_waits_until_it_has_settled(tmp_path: Path, watch: Watch, clock: Clock) -> None:
     log = tmp_path / "train.log"
     log.write_text("step 1\n")
-    assert not watch.ready(job(tmp_path))
+    assert not watch.is_ready(job(tmp_path))
     clock.now += 59
-    assert not watch.ready(job(tmp_path))
+    assert not watch.is_ready(job(tmp_path))
     with log.open("a") as out:
         out.write("step 2\n")
     clock.now += 2
-    assert not watch.ready(job(tmp_path))  # it has grown: the wait begins again
+    assert not watch.is_ready(job(tmp_path))  # it has grown: the wait begins again
     clock.now += 60
-    assert watch.ready(job(tmp_path))
+    assert watch.is_ready(job(tmp_path))
 
 
 def test_a_second_log_of_a_job_makes_it_wait_again(tmp_path: Path, watch: Watch, clock: Clock) -> None:
     (tmp_path / "rank_0.log").write_text("a\n")
-    watch.ready(job(tmp_path))
+    watch.is_ready(job(tmp_path))
     clock.now += 61
     (tmp_path / "rank_1.log").write_text("a\n")
-    assert not watch.ready(job(tmp_path))
+    assert not watch.is_ready(job(tmp_path))
 
 
 def test_a_job_that_was_read_as_it_is_need_not_wait(tmp_path: Path, watch: Watch) -> None:
     """A watch that is started again over an archive does not wait for what it knows."""
     (tmp_path / "train.log").write_text("a\n")
-    assert watch.ready(job(tmp_path), known=stamp(job(tmp_path)))
+    assert watch.is_ready(job(tmp_path), last_stamp=stamp(job(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_a_job_that_was_read_as_it_is_need_not_wait(tmp_path: Path, watch: Watch
 )
 def test_a_scheduler_that_says_that_a_job_ended_is_believed(tmp_path: Path, watch: Watch, about: About, over: bool) -> None:
     (tmp_path / "train.log").write_text("a\n")
-    assert ended(about) == over
-    assert watch.ready(Job("1", job(tmp_path).logs, about=about)) == over
+    assert is_over(about) == over
+    assert watch.is_ready(Job("1", job(tmp_path).logs, about=about)) == over
 
 
 def test_a_file_dated_into_the_future_or_the_past_settles_like_any_other(tmp_path: Path, watch: Watch, clock: Clock) -> None:
@@ -112,9 +112,9 @@ def test_a_file_dated_into_the_future_or_the_past_settles_like_any_other(tmp_pat
     log.write_text("a\n")
     for when in (4e9, 1.0):
         os.utime(log, (when, when))
-        assert not watch.ready(job(tmp_path))
+        assert not watch.is_ready(job(tmp_path))
         clock.now += 61
-        assert watch.ready(job(tmp_path))
+        assert watch.is_ready(job(tmp_path))
 
 
 def test_the_clock_of_the_machine_is_never_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_the_clock_of_the_machine_is_never_asked(tmp_path: Path, monkeypatch: py
     seen: list[bool] = []
 
     def round() -> None:
-        seen.append(watch.ready(job(tmp_path)))
+        seen.append(watch.is_ready(job(tmp_path)))
         if seen[-1]:
             watch.stop()
 
@@ -169,8 +169,8 @@ print("after", flush=True)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("busy", ["0", "600"])
+@for_each("number", [signal.SIGINT, signal.SIGTERM])
+@for_each("busy", ["0", "600"])
 def test_ctrl_c_and_sigterm_end_a_watch_in_a_round_and_between_rounds(number: signal.Signals, busy: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WATCHING, busy], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
@@ -236,8 +236,8 @@ def test_each_new_group_is_one_message(hook: Hook) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("url", "platform", "key"),
+@for_each(
+    "url, platform, key",
     [
         ("https://hooks.slack.com/services/T/B/x", "slack", "text"),
         ("https://discord.com/api/webhooks/1/x", "discord", "content"),
@@ -255,7 +255,7 @@ def test_platforms_take_what_they_take(url: str, platform: str, key: str) -> Non
         assert message["allowed_mentions"] == {"parse": []}  # nobody is called by what stands in a log
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "hooks.slack.com/x", "http://", "http://[", "", "javascript:1"])
+@for_each("url", ["file:///etc/passwd", "ftp://host/x", "hooks.slack.com/x", "http://", "http://[", "", "javascript:1"])
 def test_only_http_is_spoken(url: str) -> None:
     with pytest.raises(UserError, match="http://"):
         post(url, {})
@@ -270,7 +270,7 @@ def test_more_groups_than_anyone_reads_are_one_last_message(hook: Hook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "waits"),
+    "answers, waits",
     [
         ([(503, {}, b"")], [1.0]),
         ([(429, {"Retry-After": "7"}, b""), (500, {}, b"")], [7.0, 14.0]),
@@ -286,7 +286,7 @@ def test_what_may_pass_is_tried_again_as_the_answer_says(hook: Hook, answers: li
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    "answer, says",
     [
         ((404, {}, b"no_service"), "HTTP 404"),
         ((302, {"Location": "http://127.0.0.1:1/elsewhere"}, b""), "HTTP 302"),
@@ -327,7 +327,7 @@ def test_a_group_that_was_not_told_of_stays_untold_and_so_do_those_behind_it(hoo
 
 COMMAND = """
 import sys
-from diagnose.cluster import watch
+from diagnose.cluster.run import folder_watch as watch
 watch.Watch.__init__.__defaults__ = (0.2, 0.5, watch.monotonic)
 from diagnose.surfaces.cli.entry import run
 sys.argv = ["oomdoctor", "triage", *sys.argv[1:]]

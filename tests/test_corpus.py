@@ -8,6 +8,7 @@ import re
 import pytest
 import yaml
 from cases import CORPUS, EXPECTATIONS, diagnosed, disagreements, expected, folders, references, report, settings, short_cases
+from collected import for_each
 
 from diagnose import rule_files
 
@@ -31,7 +32,7 @@ def test_case(name: str) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", short_cases())
+@for_each("name", short_cases())
 def test_both_languages(name: str) -> None:
     """Every sentence of the report exists in both languages, and no placeholder was left unfilled."""
     for lang in ("en", "zh"):
@@ -47,13 +48,13 @@ def test_both_languages(name: str) -> None:
             assert re.search(r"[\u4e00-\u9fff]", told["verdict"]["headline"])
 
 
-@pytest.mark.parametrize("name", short_cases())
+@for_each("name", short_cases())
 def test_the_report_is_json(name: str) -> None:
     told = report(name)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
-@pytest.mark.parametrize("name", short_cases())
+@for_each("name", short_cases())
 def test_the_case_is_in_order(name: str) -> None:
     """Its files exist and are used, its words are words of the vocabulary, and its figures stand in its log."""
     want = expected(name)

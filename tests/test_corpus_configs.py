@@ -7,28 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from cases import CORPUS
+from collected import for_each
+from configs import NAMES, files, wanted
 
 from diagnose import check, rule_files
-
-CONFIGS = CORPUS / "configs"
-#: FRAMEWORK/NAME, for each NAME.expected.yaml.
-NAMES = sorted(str(path.relative_to(CONFIGS))[: -len(".expected.yaml")] for path in CONFIGS.glob("*/*.expected.yaml"))
-
-
-@cache
-def wanted(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = yaml.load((CONFIGS / f"{name}.expected.yaml").read_bytes(), yaml.CSafeLoader)
-    return data
-
-
-def files(name: str) -> list[Path]:
-    """The config, then the others of the same job."""
-    folder = (CONFIGS / name).parent
-    mine = [path for path in folder.iterdir() if path.stem == Path(name).name and not path.name.endswith(".expected.yaml")]
-    assert len(mine) == 1, f"{name}: one config beside its expected.yaml, not {mine}"
-    return [*mine, *(folder / other for other in wanted(name).get("also", []))]
 
 
 @cache
@@ -67,7 +49,7 @@ def test_a_config_is_read(name: str) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_case_is_in_order(name: str) -> None:
     want = wanted(name)
     assert set(want) <= {"title", "framework", "options", "also", "knobs", "defaults", "notices", "ignored"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from cases import CORPUS
+from collected import for_each
 
 from diagnose import rule_files
 from diagnose.pipeline import explain
@@ -93,7 +94,7 @@ def test_a_format_is_read(name: str) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_evidence_is_where_it_says(name: str) -> None:
     """Every line that an event or a fact of a plain log quotes is that line."""
     lines: dict[str, list[str]] = {}
@@ -107,7 +108,7 @@ def test_evidence_is_where_it_says(name: str) -> None:
                 assert witness["text"].rstrip("\r") in lines[witness["source"]][witness["line"] - 1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_case_is_in_order(name: str) -> None:
     """It says what it shows, in words of the vocabulary."""
     want = wanted(name)

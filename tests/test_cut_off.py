@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from collected import for_each
 from wordings import FIGURES
 
 from diagnose.parse import log_reader
@@ -46,7 +46,7 @@ def printed(text: str) -> set[tuple[str, int]]:
     return {(name, size.bytes) for event in events for name in FIGURES if (size := getattr(event, name)) is not None}
 
 
-@pytest.mark.parametrize("message", MESSAGES)
+@for_each("message", MESSAGES)
 def test_no_figure_of_a_number_that_was_cut(message: str) -> None:
     """A disk that filled up, a paste of the first 2000 characters: 134217 of 13421772800 bytes is no request."""
     whole = printed(message)
@@ -55,7 +55,7 @@ def test_no_figure_of_a_number_that_was_cut(message: str) -> None:
         assert printed(message[: digit.end()]) <= whole, message[: digit.end()]
 
 
-@pytest.mark.parametrize("message", MESSAGES)
+@for_each("message", MESSAGES)
 def test_what_ends_a_line_is_whole(message: str) -> None:
     """A number at the end of a line that has an end was printed in full."""
     assert printed(message.rstrip("\n") + "\n") == printed(message + "\nbye\n")

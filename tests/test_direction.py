@@ -12,9 +12,9 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
+from checkout import ROOT
+from collected import for_each
 
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "diagnose"
 
 
@@ -55,7 +55,7 @@ def imports_of(module: str) -> Iterator[str]:
             yield from [path for path in known if path in modules() or f"{path}.__init__" in modules()][:1]
 
 
-@pytest.mark.parametrize("package", order())
+@for_each("package", order())
 def test_a_package_only_looks_back(package: str) -> None:
     """A package that needs a later one would make the story circular."""
     place = {name: number for number, name in enumerate(order())}
@@ -102,7 +102,7 @@ def test_packages_are_two_levels_deep() -> None:
 HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click", "dataclasses", "inspect", "jinja2")
 
 
-@pytest.mark.parametrize("package", ["diagnose", *(f"diagnose.{name}" for name in order() if not name.startswith("surfaces"))])
+@for_each("package", ["diagnose", *(f"diagnose.{name}" for name in order() if not name.startswith("surfaces"))])
 def test_importing_a_package_imports_nothing_heavy(package: str) -> None:
     """Start-up time is made of imports: what costs more than a package does is imported where it is used."""
     code = f"import sys, {package}; print(*[name for name in {HEAVY!r} if name in sys.modules])"

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
+from collected import for_each
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose import rule_files
 from diagnose.adapters import config_reader
@@ -180,7 +182,7 @@ def others(document: Document, but: set[str]) -> dict[str, str]:
     return {entry.key: entry.written for entry in document.entries if entry.key not in but | blocks and not entry.key.endswith("()")}
 
 
-@pytest.mark.parametrize("name, form", FORMS)
+@for_each("name, form", FORMS)
 def test_an_edit_means_what_was_wanted_and_leaves_the_rest(name: str, form: str) -> None:
     """Hypothesis builds the file around the knob: other keys, comments, spacing, quotes, line ends, variables."""
     tab, choices = framework_tables.table(name), usable(name)
@@ -190,7 +192,9 @@ def test_an_edit_means_what_was_wanted_and_leaves_the_rest(name: str, form: str)
     if form == "python":
         choices = tuple(one for one in choices if "." not in one[1] and not any(key.cli for key in tab.named(one[1])))
 
-    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+    @settings(
+        max_examples=examples(12), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    )
     @given(st.data())
     def check(data: st.DataObject) -> None:
         def draw(count: int) -> int:
@@ -261,8 +265,8 @@ SIZE = "--per_device_train_batch_size"  # @ below
 HEAD = "torchrun --nproc_per_node 2 train.py --output_dir o --model_name_or_path a/b"
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         pytest.param("BS=8\n{} @ $BS\n", "BS=2\n{} @ $BS\n", id="variable"),
         pytest.param('BS="8"  # mine\n{} @=${{BS}}\n', 'BS="2"  # mine\n{} @=${{BS}}\n', id="quoted"),

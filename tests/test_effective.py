@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose import check, rule_files
 from diagnose.adapters import config_reader
@@ -159,7 +161,7 @@ def test_every_line_of_the_table_names_what_is_declared() -> None:
 IGNORED = {"key", "without", "with", "item", "where", "since", "until", "knobs", "wants", "real", "quiet", "en", "zh"}
 
 
-@pytest.mark.parametrize("name", sorted(rule_files.table("frameworks")))
+@for_each("name", sorted(rule_files.table("frameworks")))
 def test_every_line_of_ignored_has_known_fields_and_keys(name: str) -> None:
     """A key that the framework does not have would never be met."""
     known = {key for other in framework_tables.names() for key in framework_tables.table(other).known}
@@ -247,7 +249,7 @@ def test_auto_has_a_value_only_where_something_writes_one() -> None:
     assert value(read({"run.sh": DISAGREE, "d.json": files["d.json"]}), "zero.reduce_bucket") == 3584**2
 
 
-@pytest.mark.parametrize("name", sorted(rule_files.table("frameworks")))
+@for_each("name", sorted(rule_files.table("frameworks")))
 def test_integrations_name_frameworks_and_keys_that_exist(name: str) -> None:
     tab = framework_tables.table(name)
     for way in tab.integrations:
@@ -336,8 +338,8 @@ RUN = f"python train.py {TRAINER} --per_device_train_batch_size 1\n"
 BOTH = f"export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128\nexport PYTORCH_ALLOC_CONF=expandable_segments:True\n{RUN}"
 
 
-@pytest.mark.parametrize(
-    ("text", "torch", "expandable", "split"),
+@for_each(
+    "text, torch, expandable, split",
     [
         (BOTH, "2.10.0", True, None),
         (BOTH, "2.6.0", None, "128 MiB"),
@@ -393,7 +395,7 @@ OPTIONS = [
     gap=st.sampled_from(["", " "]),
     form=st.sampled_from(["shell", "python"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_an_option_joins_the_string_that_is_there(held: list[str], quote: str, gap: str, form: str) -> None:
     """The other options, the quotes and every byte outside the string stay; what is read back is what was wanted."""
     string = f",{gap if quote or form == 'python' else ''}".join(held)
@@ -466,8 +468,8 @@ def test_settings_are_shown_with_key_place_and_whether_they_were_set(lang: Lang)
 # -- defaults belong to an engine that is in use
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
+@for_each(
+    "name, text",
     [
         ("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config: {fsdp_version: 2}\nnum_processes: 4\n"),
         ("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\n"),
@@ -504,16 +506,14 @@ def test_what_a_block_lacks_is_called_by_its_key() -> None:
     assert not any("fsdp." in text for text in notes.values())
 
 
-@pytest.mark.parametrize(
-    ("vllm", "expected"), [("0.6.4", 0.9), ("0.10.2", 0.9), ("0.19.0", 0.9), ("0.20.0", None), ("0.21.0", 0.92), ("0.33.0", 0.92)]
-)
+@for_each("vllm, expected", [("0.6.4", 0.9), ("0.10.2", 0.9), ("0.19.0", 0.9), ("0.20.0", None), ("0.21.0", 0.92), ("0.33.0", 0.92)])
 def test_the_share_of_an_engine_is_that_of_its_release(vllm: str, expected: float | None) -> None:
     told = read({"run.sh": "vllm serve a/b --max-model-len 4096\n"}, {"version.vllm": vllm})
     assert value(told, "rollout.gpu_memory_utilization") == expected
 
 
-@pytest.mark.parametrize(
-    ("settings", "sharding", "version"),
+@for_each(
+    "settings, sharding, version",
     [
         ("model_engine=veomni", "full_shard", 2),
         ("model_engine=veomni actor_rollout_ref.actor.veomni.fsdp_size=8", None, 2),

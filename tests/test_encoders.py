@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from books import book
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.budget.model.job_roles import roles
@@ -143,7 +144,7 @@ CONFIGS: tuple[tuple[dict[str, Any], int], ...] = (
 )
 
 
-@pytest.mark.parametrize(("config", "params"), [pytest.param(*pair, id=pair[0]["model_type"]) for pair in CONFIGS])
+@for_each("config, params", [pytest.param(*pair, id=pair[0]["model_type"]) for pair in CONFIGS])
 def test_a_config_adds_up_to_the_published_count(config: dict[str, Any], params: int) -> None:
     """A family whose table of positions, head or second stack is left out would have every state wrong."""
     assert model_of_config(config).params == params

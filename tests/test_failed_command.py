@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
@@ -32,8 +32,8 @@ def rows(told: Settings) -> Value:
     return FactBook(told.facts).value("train.micro_batch_size")
 
 
-@pytest.mark.parametrize(
-    ("log", "found"),
+@for_each(
+    "log, found",
     [
         (FAILED.format("/home/u/dpo.py"), 4),
         (FAILED.format("/home/u/sft.py"), 8),

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from archives import LOG, MESSAGE, tar, told, zipped
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
-from test_packed import LOG, MESSAGE, tar, told, zipped
 
 from diagnose import check
 from diagnose.adapters.formats.settings import ConfigSource
@@ -47,8 +48,8 @@ def facts(report: dict[str, Any]) -> dict[str, Any]:
 # -- what a path says
 
 
-@pytest.mark.parametrize(
-    ("place", "kind"),
+@for_each(
+    "place, kind",
     [
         ("train.log", "log"),
         ("train.log.1", "log"),
@@ -80,8 +81,8 @@ def test_what_a_file_is_stands_in_its_path(place: str, kind: str) -> None:
     assert job_folder.kind_of(place) == kind
 
 
-@pytest.mark.parametrize(
-    ("place", "label"),
+@for_each(
+    "place, label",
     [
         ("none_x1/attempt_0/3/stderr.log", Label(local_rank=3, attempt=1)),
         ("attempt_2/0/stdout.log", Label(local_rank=0, attempt=3)),
@@ -284,8 +285,8 @@ def test_an_archive_in_a_folder_is_opened(tmp_path: Path) -> None:
 # -- wandb
 
 
-@pytest.mark.parametrize(
-    ("total", "size"),
+@for_each(
+    "total, size",
     [('"270083534848"', 270083534848), ("503.5", int(503.5 * 2**30)), ("null", None), ('"many"', None), ("-3.0", None), ("1e300", None)],
 )
 def test_the_hosts_memory_is_bytes_or_gibibytes(total: str, size: int | None) -> None:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 CASE = ROOT / "corpus" / "llamafactory-6800"
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 
 import diagnose
 from diagnose import rule_files
@@ -79,7 +81,7 @@ ASKED = re.compile(r"framework|\b(tab|table)\.name\b|\bkind\b|\bhint\b|\btrainer
 CONDITIONS = {"form", "launcher", "model.family", "model.vision", "run.distributed", "torch.expandable"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_line_has_known_fields_and_a_declared_knob(name: str) -> None:
     raw = rule_files.table("frameworks")[name]
     for knob, entries in raw.items():
@@ -91,7 +93,7 @@ def test_every_line_has_known_fields_and_a_declared_knob(name: str) -> None:
         assert all(set(line) <= FIELDS for line in entries), knob
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_word_of_a_table_is_one_that_the_knob_has(name: str) -> None:
     """A value that maps to nothing real would be a fact that no rule can meet."""
     for key in framework_tables.table(name).keys:
@@ -102,7 +104,7 @@ def test_every_word_of_a_table_is_one_that_the_knob_has(name: str) -> None:
                 meaning(key, Leaf(key.key, next(n for n, w in (key.values or {}).items() if w == word), "", 0, 0, 1, 1))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_condition_and_version_is_a_fact(name: str) -> None:
     for key in framework_tables.table(name).keys:
         assert declared(key.version) is not None, key
@@ -110,7 +112,7 @@ def test_every_condition_and_version_is_a_fact(name: str) -> None:
             assert condition in CONDITIONS or declared(condition) is not None, (key, condition)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_companion_of_a_key_is_a_key_of_the_framework(name: str) -> None:
     tab = framework_tables.table(name)
     known = tab.known | {key.key for key in tab.keys}
@@ -119,7 +121,7 @@ def test_every_companion_of_a_key_is_a_key_of_the_framework(name: str) -> None:
             assert need.key in known or need.key.partition(".")[0] in known, (key.key, need.key)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_stock_file_sets_knobs_of_deepspeed(name: str) -> None:
     deepspeed = set(framework_tables.table("deepspeed").knobs)
     assert all(set(held) <= deepspeed for held in framework_tables.table(name).stock.values())
@@ -175,8 +177,8 @@ def test_the_particular_framework_is_asked_before_the_general_one() -> None:
         assert base is None or order.index(name) < order.index(base)
 
 
-@pytest.mark.parametrize(
-    ("present", "low", "high"),
+@for_each(
+    "present, low, high",
     [
         (["ds.zero_stage"], "0.10.2", None),
         (["generate_max_len"], None, "0.9.7"),
@@ -192,8 +194,8 @@ def test_spellings_tell_the_release(present: list[str], low: str | None, high: s
 
 def test_the_worked_example_of_the_guide_is_the_table() -> None:
     """CONTRIBUTING shows how torchtune was added: every line of it stands in the table."""
-    guide = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8").partition("## A framework")[2].partition("\n## ")[0]
-    table = {line.strip() for line in (Path(__file__).parents[1] / "rules/frameworks/torchtune.yaml").read_text("utf-8").splitlines()}
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## A framework")[2].partition("\n## ")[0]
+    table = {line.strip() for line in (ROOT / "rules/frameworks/torchtune.yaml").read_text("utf-8").splitlines()}
     shown = [line.strip() for block in guide.split("```yaml")[1:-1] for line in block.partition("```")[0].splitlines() if line.strip()]
     assert len(shown) > 15
     assert [line for line in shown if line not in table] == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cases
 import pytest
+from collected import for_each
 
 from diagnose.phrases import Lang
 from diagnose.pipeline import explain
@@ -38,8 +39,8 @@ def torch(gpu: int = 1, free: str = "0.10", middle: str = PLAIN) -> str:
 RANKS = "".join(f"[rank{rank}]: torch.OutOfMemoryError: {torch(rank)}" for rank in range(3))
 
 
-@pytest.mark.parametrize(
-    ("text", "english", "chinese"),
+@for_each(
+    "text, english, chinese",
     [
         (f"torch.OutOfMemoryError: {torch()}", "GPU 1 ran out of memory: 1.00 GiB requested, 102.40 MiB free.", "GPU 1 显存不足"),
         (WARNED + torch(), "free, and the run went on after it.", "但任务并未因此终止"),

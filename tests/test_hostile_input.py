@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import CORPUS
+from collected import for_each
 
 from diagnose import disk_cache
 from diagnose.adapters.formats.settings import ConfigSource
@@ -58,12 +59,12 @@ def read(data: bytes) -> Diagnosis:
     return found
 
 
-@pytest.mark.parametrize("data", [*SHELL.values(), *PYTHON.values(), *YAML.values()], ids=[*SHELL, *PYTHON, *YAML])
+@for_each("data", [*SHELL.values(), *PYTHON.values(), *YAML.values()])
 def test_a_config_that_unfolds_to_more_than_any_config_is_refused(data: bytes) -> None:
     assert any(notice.code == "config.too_large" for notice in read(data).notices)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         pytest.param(TRL + b"a=SFTConfig(max_length=0x" + b"f" * 100_000 + b")\n", id="a number of more digits than Python prints"),
@@ -89,15 +90,15 @@ def test_an_echoed_command_that_unfolds_is_passed_over() -> None:
     assert explain(line * 30 + LOG).verdict.status == "oom"
 
 
-@pytest.mark.parametrize("text", ["1e400", "nan", "inf", "1e30", "-1", "9" * 400])
-@pytest.mark.parametrize("name", ["train.max_seq_len", "rollout.gpu_memory_utilization"])
+@for_each("text", ["1e400", "nan", "inf", "1e30", "-1", "9" * 400])
+@for_each("name", ["train.max_seq_len", "rollout.gpu_memory_utilization"])
 def test_a_number_that_nothing_can_have_is_a_complaint(name: str, text: str) -> None:
     with pytest.raises(UserError):
         explain(LOG, set={name: text})
 
 
-@pytest.mark.parametrize("name", ["train.max_seq_len", "train.micro_batch_size", "parallel.world", "lora.rank", "parallel.tensor"])
-@pytest.mark.parametrize("text", ["0", "1e9", "1e15"])
+@for_each("name", ["train.max_seq_len", "train.micro_batch_size", "parallel.world", "lora.rank", "parallel.tensor"])
+@for_each("text", ["0", "1e9", "1e15"])
 def test_an_absurd_number_is_answered_in_bounded_time(name: str, text: str) -> None:
     start = time.process_time()
     found = explain(LOG, configs=[CONFIG], set={name: text})
@@ -106,7 +107,7 @@ def test_an_absurd_number_is_answered_in_bounded_time(name: str, text: str) -> N
     assert time.process_time() - start < 5
 
 
-@pytest.mark.parametrize("figure", ["1 TiB", "1024 TiB", "900 GiB", "0 GiB", "0.00 GiB", "4.6400000000000000000001 GiB", "9" * 40 + " GiB"])
+@for_each("figure", ["1 TiB", "1024 TiB", "900 GiB", "0 GiB", "0.00 GiB", "4.6400000000000000000001 GiB", "9" * 40 + " GiB"])
 def test_an_odd_figure_in_a_message(figure: str) -> None:
     start = time.process_time()
     explain(LOG.replace(b"4.64 GiB", figure.encode()), configs=[CONFIG])
@@ -160,7 +161,7 @@ def test_a_full_disk_is_one_sentence(words: str) -> None:
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-", "2> /dev/full"])
+@for_each("closed", [">&-", ">&- 2>&-", "<&-", "2> /dev/full"])
 def test_closed_streams_raise_nothing(closed: str) -> None:
     done = command(f"explain {CONFIG.parent / 'error.log'} gone.log {closed}")
     assert done.returncode == 0 and "Traceback" not in done.stderr + done.stdout

@@ -20,6 +20,7 @@ import httpx
 import pytest
 from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
 from chatting import always, as_json, faked
+from collected import for_each
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import TextContent
 from serving import ENTRY, Server, post, reply, serving
@@ -180,7 +181,7 @@ def memory_of(server: Server) -> int:
     return 1024 * int(re.findall(r"VmHWM:\s+(\d+)", state.read_text())[0]) if state.exists() else 0
 
 
-@pytest.mark.parametrize(("command", "path"), [("serve", "/"), ("serve", "/api/check"), ("mcp", "/mcp"), ("bot feishu", "/feishu/events")])
+@for_each("command, path", [("serve", "/"), ("serve", "/api/check"), ("mcp", "/mcp"), ("bot feishu", "/feishu/events")])
 def test_a_hundred_megabytes_over_http_are_refused_and_not_held(command: str, path: str) -> None:
     """By the length that is announced, before a byte has come; where none is, as soon as more has come than may: what comes after
     the answer is thrown away. The next one is answered."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.formats.hydra_overrides import overridden
+from diagnose.adapters.formats.hydra_overrides import parse_override
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.job.interpolation import interpolated, refers_to
 from diagnose.adapters.schema import framework_tables
@@ -57,8 +58,8 @@ def leaf_of(key: str, text: str, start: int = 0) -> Leaf:
 # -- references
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
+@for_each(
+    "written, meant",
     [
         ("${policy.rows}", 8),
         ("${.rows}", 8),
@@ -153,8 +154,8 @@ def test_a_whole_reference_is_told_from_more() -> None:
 # -- overrides
 
 
-@pytest.mark.parametrize(
-    ("written", "shape", "items"),
+@for_each(
+    "written, shape, items",
     [
         ("[q_proj,v_proj]", "list", ("q_proj", "v_proj")),
         ('["a b", c]', "list", ("a b", "c")),
@@ -166,13 +167,13 @@ def test_a_whole_reference_is_told_from_more() -> None:
     ],
 )
 def test_an_override_is_read_as_hydra_reads_it(written: str, shape: str, items: tuple[str, ...]) -> None:
-    first = overridden(leaf_of("k", written))[0]
+    first = parse_override(leaf_of("k", written))[0]
     assert (first.shape, first.items) == (shape, items)
 
 
 def test_a_mapping_is_its_keys_each_in_its_place() -> None:
     text = "{a: 1, b: {c: 'x y', d: null}}"
-    found = {leaf.key: leaf for leaf in overridden(leaf_of("k", text, 10))}
+    found = {leaf.key: leaf for leaf in parse_override(leaf_of("k", text, 10))}
     assert {key: leaf.text for key, leaf in found.items()} == {"k": None, "k.a": "1", "k.b": None, "k.b.c": "x y", "k.b.d": None}
     assert all(text[leaf.start - 10 : leaf.end - 10] == leaf.written for leaf in found.values())
 
@@ -180,7 +181,7 @@ def test_a_mapping_is_its_keys_each_in_its_place() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text("[]{}:,'\"\\$ ab1()", max_size=60))
 def test_any_text_is_an_override(text: str) -> None:
-    for leaf in overridden(leaf_of("k", text)):
+    for leaf in parse_override(leaf_of("k", text)):
         assert text[leaf.start : leaf.end] == leaf.written
 
 
@@ -258,8 +259,8 @@ def test_a_global_micro_batch_is_shared_out() -> None:
     assert (fact.value, fact.witness.text) == (8, "64 * 2 / 8 / 2")
 
 
-@pytest.mark.parametrize(
-    ("lines", "meant"),
+@for_each(
+    "lines, meant",
     [
         (("actor_rollout_ref.actor.use_kl_loss=False", "actor_rollout_ref.ref.fsdp_config.param_offload=True"), "none"),
         (("actor_rollout_ref.actor.use_kl_loss=True",), "offload"),
@@ -331,7 +332,7 @@ def test_an_edit_of_a_shared_reference_stays_where_it_is() -> None:
     assert patched("a.yaml", own, {"rollout.logprob_batch": 2}) == own.replace("${policy.train_micro_batch_size}", "2")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "override",
     [
         "data.max_response_length=512",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases import diagnosed
+from collected import for_each
 
 from diagnose import judge as room
 from diagnose.decide import competition, rule_loader
@@ -158,7 +159,7 @@ def test_states_that_fill_the_card_come_before_the_tensor_that_failed() -> None:
     assert str(found.causes[0].accounts_for) == "61.00 GiB"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "case, first, aside",
     [
         ("rows-of-nine-thousand-tokens-under-a-cap-of-two", "rows-longer-than-the-limit", "longest-sample"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import parse
@@ -127,8 +129,8 @@ def test_printed_ranges_that_overlap_decide_nothing() -> None:
     assert holds(parse("log.requested != 5 GiB"), known.value) is True
 
 
-@pytest.mark.parametrize(
-    ("line", "truth"),
+@for_each(
+    "line, truth",
     [
         ("version.trl < 0.7.1", True),
         ("version.trl >= 0.7.0.post1", True),
@@ -206,7 +208,7 @@ READ = sorted(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_one_more_fact_never_overturns_a_firm_verdict(data: st.DataObject) -> None:
     """Unknown may become anything, likely may become firm; fires stays fires and quiet stays quiet."""

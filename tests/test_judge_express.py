@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose.decide import comparison as compare
 from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share, Sum, comparison_of, names, parse, to_data
 from diagnose.errors import UserError
+from diagnose.ternary import any_of
+from diagnose.units import Version
 
 FACTS = st.sampled_from(["log.requested", "log.free", "train.max_seq_len", "alloc.expandable_segments", "version.trl"])
 FIGURES = st.one_of(
@@ -50,8 +53,8 @@ def test_a_compiled_tree_survives_json(comparison: Comparison) -> None:
     assert comparison_of(json.loads(json.dumps(to_data(comparison)))) == comparison
 
 
-@pytest.mark.parametrize(
-    ("line", "printed"),
+@for_each(
+    "line, printed",
     [
         ("log.requested>log.free", "log.requested > log.free"),
         ("10% of log.capacity <= log.free", "10% of log.capacity <= log.free"),
@@ -74,7 +77,7 @@ def test_decimal_units_are_refused_with_the_binary_one() -> None:
     assert "GiB" in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line", ["", "log.free", "log.free > ", "a.b > b.c > c.d", "log.free > 1 GiB and x.y > 2", "log.free > 'x'", "(" * 400, "x" * 9000]
 )
 def test_what_is_no_comparison_is_one_sentence(line: str) -> None:
@@ -86,7 +89,7 @@ def test_names_come_in_reading_order() -> None:
     assert list(names(parse("log.requested <= log.free + 10% of log.capacity"))) == ["log.requested", "log.free", "log.capacity"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "log.free > 3",
@@ -116,3 +119,45 @@ def test_a_word_that_a_fact_can_never_be_is_refused() -> None:
     with pytest.raises(UserError):
         compare.check_words(parse("alloc.expandable_segments == on"))
     compare.check_words(parse("alloc.expandable_segments == enabled"))
+
+
+def test_one_of_several_is_read_printed_and_kept() -> None:
+    """`in` takes words, numbers and releases."""
+    for line in ("log.phase in (forward, loss)", "zero.stage in (1, 2)", "version.torch in (2.1, 2.5.1)"):
+        comparison = parse(line)
+        assert str(comparison) == line
+        assert comparison_of(json.loads(json.dumps(to_data(comparison)))) == comparison
+        assert list(names(comparison)) == [line.partition(" ")[0]]
+
+
+@pytest.mark.parametrize(
+    "line", ["log.phase in forward", "log.phase in (forward)", "log.phase in ()", "1 in (1, 2)", "log.free in (1 GiB, 2 GiB)"]
+)
+def test_in_asks_whether_a_fact_is_one_of_at_least_two_values(line: str) -> None:
+    """One value is `==`, and a printed size is a range that is no list's member."""
+    with pytest.raises(UserError):
+        parse(line)
+
+
+@pytest.mark.parametrize("phase", ["forward", "loss", "init", "unknown", None])
+def test_one_of_several_is_as_true_as_any_of_their_comparisons(phase: str | None) -> None:
+    """Unknown where the fact is: neither one of them nor none."""
+    lines = [parse("log.phase == forward"), parse("log.phase == loss")]
+    together = compare.holds(parse("log.phase in (forward, loss)"), lambda _: phase)
+    assert together is any_of(compare.holds(line, lambda _: phase) for line in lines)
+    assert (together is None) is (phase in (None, "unknown"))
+
+
+def test_a_number_and_a_release_may_be_one_of_several() -> None:
+    """They compare as numbers and releases do, not as text."""
+    assert compare.holds(parse("zero.stage in (2, 3)"), lambda _: 3) is True
+    assert compare.holds(parse("version.torch in (2.1, 2.5.1)"), lambda _: Version("2.1.0")) is True
+    assert compare.holds(parse("version.torch in (2.1, 2.5.1)"), lambda _: Version("2.2")) is False
+
+
+def test_a_word_among_several_that_a_fact_can_never_be_is_refused() -> None:
+    """So are values of different kinds."""
+    with pytest.raises(UserError):
+        compare.check_words(parse("log.phase in (forward, forwards)"))
+    with pytest.raises(UserError):
+        compare.kind_of(parse("zero.stage in (2, forward)"))

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from cases import diagnosed, folders
+from collected import for_each
 
 from diagnose.decide import rule_loader
 from diagnose.decide.judging import judge
@@ -22,15 +23,17 @@ def told(judgement: Judgement, names: dict[str, str]) -> tuple[list[object], set
     return list(causes), {(names.get(verdict.rule, verdict.rule), verdict.outcome) for verdict in judgement.all}
 
 
-@pytest.mark.parametrize("name", folders())
+@for_each("name", folders())
 def test_neither_order_nor_file_names_change_a_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of every case shuffled, then renamed so that their names sort the other way round."""
     book, (ours, faults) = FactBook(diagnosed(name).facts), rule_loader.rules()
     plain = told(judge(book), {})
     shuffled = random.Random(name).sample(list(ours), len(ours))
-    monkeypatch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
-    assert told(judge(book), {}) == plain
+    with monkeypatch.context() as patch:
+        patch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
+        assert told(judge(book), {}) == plain
     new = {rule.id: f"{999 - place:03d}" for place, rule in enumerate(sorted(ours, key=lambda rule: rule.id))}
     renamed = [replace(rule, id=new[rule.id], yields_to=tuple(new.get(other, other) for other in rule.yields_to)) for rule in ours]
-    monkeypatch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (renamed, list(faults)))
-    assert told(judge(book), {name: rule for rule, name in new.items()}) == plain
+    with monkeypatch.context() as patch:
+        patch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (renamed, list(faults)))
+        assert told(judge(book), {name: rule for rule, name in new.items()}) == plain

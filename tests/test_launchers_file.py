@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from test_adapters_read import read, value
+from collected import for_each
+from settings_read import read, value
 
 from diagnose import explain
 
@@ -14,8 +14,8 @@ COMMAND = (
 OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory."
 
 
-@pytest.mark.parametrize(
-    ("file", "sharding", "stage"),
+@for_each(
+    "file, sharding, stage",
     [
         ("examples/accelerate/fsdp_config.yaml", "full_shard", None),
         ("accelerate_configs/deepspeed_zero3.yaml", None, 3),
@@ -29,8 +29,8 @@ def test_the_name_of_the_file_says_how_the_model_is_sharded(file: str, sharding:
     assert value(told, "config.launcher_missing") is True
 
 
-@pytest.mark.parametrize(
-    ("file", "stage"),
+@for_each(
+    "file, stage",
     [("configs/zero2.json", 2), ("stage3.json", 3), ("ds_config.json", None), ("examples/deepspeed/ds_z0_config.json", 0)],
 )
 def test_the_name_of_deepspeeds_own_file_says_the_stage(file: str, stage: int | None) -> None:

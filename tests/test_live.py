@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from collected import for_each
 
 from diagnose import install_excepthook, watch
 from diagnose.diagnosis import Diagnosis
 from diagnose.live import callbacks, figures, watching
 from diagnose.live.noted_settings import NOTED
 
-ROOT = Path(__file__).resolve().parent.parent
 OOM = (
     "CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which 1.41 GiB is free. "
     "Process 4242 has 77.80 GiB memory in use. Of the allocated memory 70.51 GiB is allocated by PyTorch, and 5.51 GiB is "
@@ -52,7 +53,7 @@ def raised(error: BaseException, **options: Any) -> list[Diagnosis]:
     return found
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         OutOfMemoryError(OOM),
@@ -61,7 +62,6 @@ def raised(error: BaseException, **options: Any) -> list[Diagnosis]:
         XlaRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."),
         MemoryError(),
     ],
-    ids=lambda error: f"{type(error).__name__}",
 )
 def test_exceptions_of_memory_are_explained(error: Exception) -> None:
     """By class or by text; the same exception goes on."""
@@ -241,7 +241,7 @@ def test_nothing_heavy_is_imported() -> None:
     code = (
         "import sys\nfrom diagnose import watch, install_excepthook\nfrom diagnose.live import callbacks\n"
         "install_excepthook()\nwith watch(): callbacks.trainer_callback(); callbacks.lightning_callback()\n"
-        "print(*[name for name in ('torch', 'transformers', 'lightning', 'diagnose.explain', 'yaml') if name in sys.modules])"
+        "print(*[name for name in ('torch', 'transformers', 'lightning', 'diagnose.pipeline', 'yaml') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "\n"
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wordings import Wording, check, figures, only, reading
@@ -140,8 +141,8 @@ def test_each_is_named_with_its_reason(wording: Wording, data: st.DataObject) ->
     check(wording, data.draw(figures(wording)))
 
 
-@pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-@pytest.mark.parametrize("first", [True, False])
+@for_each("wording", WORDINGS)
+@for_each("first", [True, False])
 def test_none_hides_a_true_failure(wording: Wording, first: bool) -> None:
     """Beside torch's own message the verdict is an OOM, whichever came first."""
     text = wording.printed(dict.fromkeys([name for name, _ in wording.slots], 1 << 20))
@@ -149,12 +150,10 @@ def test_none_hides_a_true_failure(wording: Wording, first: bool) -> None:
     assert (event.family, event.status, str(event.requested)) == ("torch_cuda", "oom", "2.00 GiB")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fault", [ASSERT, "RuntimeError: CUDA error: device-side assert triggered", "CUDA error: an illegal memory access was encountered"]
 )
-@pytest.mark.parametrize(
-    "after", [CUBLAS, "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR", "NCCL WARN Cuda failure 'out of memory'"]
-)
+@for_each("after", [CUBLAS, "RuntimeError: cuDNN error: CUDNN_STATUS_INTERNAL_ERROR", "NCCL WARN Cuda failure 'out of memory'"])
 def test_what_a_library_says_after_a_fault_is_no_shortage(fault: str, after: str) -> None:
     """Once an assertion failed on the device, no handle can be made: ids out of range, not memory."""
     told = explain(f"{fault}\n{fault}\nTraceback (most recent call last):\n{after}\n")
@@ -172,8 +171,8 @@ def test_a_library_before_a_fault_is_a_shortage() -> None:
 def test_every_reason_has_its_sentence() -> None:
     """Every reason that code or grammar gives can be said in both languages."""
     sentences = rule_files.table("phrases")["reason"]
-    parse = Path(lookalike.__file__).parent
-    given = {reason for path in parse.glob("*.py") for reason in re.findall(r'reason="(\w+)"', path.read_text(encoding="utf-8"))}
+    parse = Path(lookalike.__file__).parents[1]
+    given = {reason for path in parse.rglob("*.py") for reason in re.findall(r'reason="(\w+)"', path.read_text(encoding="utf-8"))}
     given |= set(re.findall(r"^(\w+): ", (rule_files.home() / "grammars" / "lookalike.lark").read_text(encoding="utf-8"), re.MULTILINE)) - {
         "start"
     }
@@ -182,8 +181,8 @@ def test_every_reason_has_its_sentence() -> None:
     assert all(entry["en"] and entry["zh"] for entry in sentences.values())
 
 
-@pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@for_each("wording", WORDINGS)
+@for_each("lang", ["en", "zh"])
 def test_the_headline_says_why(wording: Wording, lang: Lang) -> None:
     """A person reads the reason, not only that it is none."""
     text = wording.printed(dict.fromkeys([name for name, _ in wording.slots], 1 << 20))

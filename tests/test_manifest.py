@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
@@ -54,8 +55,8 @@ def test_the_limits_are_those_of_the_container_that_trains() -> None:
     assert book.value("alloc.expandable_segments") is True
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
+@for_each(
+    "written, expected",
     [("64G", 64 * 10**9), ("1.5Ti", 3 * 2**39), ("1000000", 10**6), ("lots", None), ("0", None), ("-1Gi", None), ("[1]", None)],
 )
 def test_a_quantity_is_read_as_kubernetes_reads_it(written: str, expected: int | None) -> None:

@@ -7,7 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from checkout import ROOT
+from collected import for_each
 
 from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
@@ -17,8 +18,6 @@ from diagnose.manual.readers_words import condition
 from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Seat, shelf
 from diagnose.plan.rules import remedy_rules as remedies
 from diagnose.surfaces.term.manual_text import printed
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
@@ -113,7 +112,7 @@ def test_the_matrix_has_a_column_for_each_framework_with_keys() -> None:
     assert "`sequence_len`" in row and "`max_seq_length` ≤ 0.19.9" in row
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line, english, chinese",
     [
         ("log.requested > log.free", "*the request that failed* is more than *free on the card*", "“失败的申请大小”大于“显存空闲量”"),
@@ -188,8 +187,8 @@ def test_a_terminal_shows_the_same_words_without_their_marks() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("room", sorted(WORD))
+@for_each("lang", LANGS)
+@for_each("room", sorted(WORD))
 def test_no_line_of_an_article_is_wider_than_the_terminal(room: str, lang: str) -> None:
     from diagnose.render.parts.layout import cells
 

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from cases import CORPUS
+from collected import for_each
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
@@ -141,8 +142,8 @@ def test_show_rule_and_resources(crew: Crew) -> None:
     assert {"name", "kind", "meaning"} <= set(json.loads(knobs.contents[0].text)[0])
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
+@for_each(
+    "tool, arguments, told",
     [
         ("explain_oom", {"text": LOG, "gpu": "abacus"}, "abacus"),
         ("explain_oom", {"text": LOG, "model": "/etc/passwd"}, "no model"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from memory import score, tally
@@ -107,8 +108,8 @@ def test_a_method_that_the_row_calls_an_adapter(framework: str, adapter: str, kn
     assert book.word(knob) == word
 
 
-@pytest.mark.parametrize(
-    ("entry", "reason"),
+@for_each(
+    "entry, reason",
     [
         (row(fact_adapter="ia3"), "ia3"),
         (row(train__optimizer="never_heard_of"), "never_heard_of"),
@@ -204,7 +205,7 @@ OPERATORS: list[tuple[dict[str, Any], dict[str, Any], float]] = [
 ]
 
 
-@pytest.mark.parametrize(("dims", "facts", "wanted"), OPERATORS, ids=lambda one: one.get("op", "") if isinstance(one, dict) else "")
+@for_each("dims, facts, wanted", OPERATORS)
 def test_operators_by_hand(dims: dict[str, Any], facts: dict[str, Any], wanted: float) -> None:
     """Tensors counted one by one, and nothing else."""
     entry = row(kind="op", model_id=None, model_dims=dims) | {"facts": facts, "gpu": "NVIDIA A100-SXM4-80GB"}
@@ -220,8 +221,8 @@ def test_the_rows_of_a_reduction_are_staged_by_the_card() -> None:
         assert predict(entry).bytes == 10 * 2048 * width + staged
 
 
-@pytest.mark.parametrize(
-    ("dims", "kernel", "reason"),
+@for_each(
+    "dims, kernel, reason",
     [
         ({"op": "rms_norm", "rows": 8, "hidden_size": 64, "dtype": "fp32"}, "eager", "elements of 2 bytes"),
         ({"op": "rms_norm", "rows": 8, "hidden_size": 64, "dtype": "bf16"}, "liger", "not given: m"),
@@ -345,7 +346,7 @@ def test_reading_raises_only_refusals() -> None:
         read({"model_id": "nobody/knows-this"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"kind": "op", "model_dims": {"op": "cross_entropy", "batch": [1], "seq_len": "x", "vocab_size": 3}},

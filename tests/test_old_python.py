@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_wheel import copied
+from building import copied
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKEND = ROOT / "build_backend.py"

@@ -20,6 +20,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from archives import LOG, MESSAGE, tar, told, zipped
+from checkout import ROOT
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,13 +33,6 @@ from diagnose.packed import streams, unpack_limits
 from diagnose.pipeline import explain
 from diagnose.surfaces.term import path_arguments
 
-MESSAGE = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.23 GiB"
-    " is free. Including non-PyTorch memory, this process has 77.91 GiB memory in use. Of the allocated memory 75.10 GiB is allocated"
-    " by PyTorch, and 1.52 GiB is reserved by PyTorch but unallocated.\n"
-)
-LOG = b"".join(b"step %d loss 1.%03d\n" % (i, i) for i in range(2000)) + MESSAGE.encode()
-
 
 def zstd(data: bytes) -> bytes:
     module = pytest.importorskip("zstandard")
@@ -45,28 +41,6 @@ def zstd(data: bytes) -> bytes:
 
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
-
-
-def tar(members: dict[str, bytes], mode: str = "w:", **header: Any) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode, **header) as archive:  # type: ignore[call-overload]
-        for name, data in members.items():
-            about = tarfile.TarInfo(name)
-            about.size = len(data)
-            archive.addfile(about, io.BytesIO(data))
-    return out.getvalue()
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
-def told(*logs: Any, **options: Any) -> dict[str, Any]:
-    return explain(list(logs), **options).to_dict("en")
 
 
 def read(report: dict[str, Any]) -> list[tuple[str, int, int]]:
@@ -101,7 +75,7 @@ def test_a_plain_log_with_the_wrong_name_is_read(tmp_path: Path) -> None:
     assert read(told(tmp_path / "job.log.gz"))[0][1:] == (len(LOG), 2001)
 
 
-@pytest.mark.parametrize("form", PACKERS)
+@for_each("form", PACKERS)
 def test_streams_one_after_the_other_are_one_text(form: str) -> None:
     """`cat a.gz b.gz`, pigz, and rotated logs that were appended; padding of zeros between them is none of the text."""
     pack = PACKERS[form]
@@ -289,8 +263,8 @@ def test_encrypted_members_are_one_sentence() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("data", "says"),
+@for_each(
+    "data, says",
     [
         (tar({"a.log": LOG, "b.log": LOG})[: 512 + 20_000], "damaged or cut off"),
         (tar({"a.log": LOG, "b.log": LOG})[: 512 + len(LOG) + (-len(LOG) % 512) + 300], "the archive is damaged or cut off"),
@@ -340,7 +314,7 @@ def test_bytes_that_were_changed_never_raise(data: st.DataObject) -> None:
 # -- where it comes from
 
 
-@pytest.mark.parametrize("data", [gzip.compress(LOG), tar({"a.log": LOG}, "w:gz"), zipped({"a.log": LOG}), LOG])
+@for_each("data", [gzip.compress(LOG), tar({"a.log": LOG}, "w:gz"), zipped({"a.log": LOG}), LOG])
 def test_standard_input_may_be_packed_too(data: bytes) -> None:
     """Through a real pipe, which cannot be rewound."""
     done = subprocess.run(
@@ -348,7 +322,7 @@ def test_standard_input_may_be_packed_too(data: bytes) -> None:
         input=data,
         capture_output=True,
         check=False,
-        cwd=Path(__file__).parent.parent,
+        cwd=ROOT,
     )
     import json
 

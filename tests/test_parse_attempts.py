@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from test_parse_events import LOSS, message, read
+from collected import for_each
+from logs_of_torch import LOSS, message, read
 
 from diagnose.parse.model.reading import Reading
 
@@ -39,7 +40,7 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize(("between", "root"), STARTS, ids=[lines[0][:24] for lines, _ in STARTS])
+@for_each("between, root", STARTS)
 def test_a_job_that_was_started_again(between: list[str], root: int) -> None:
     """A launcher's restart runs the same job, whose first failure tells why; a run that a person appended is the one asked about."""
     reading = read("\n".join([BANNER, *fails(0), *between, bar(1), *fails(1, "2.32 GiB")]))
@@ -97,7 +98,7 @@ def test_progress_counts_only_within_the_attempt() -> None:
     assert reading.events[0].fatal
 
 
-@pytest.mark.parametrize(
+@for_each(
     "says",
     [
         "| WARNING: ran out of memory, retrying batch",

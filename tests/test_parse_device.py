@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 from wordings import Wording, check, figures, reading
 
 from diagnose.parse import log_reader
@@ -129,7 +131,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_what_a_release_prints_is_read_back(release: Release, data: st.DataObject) -> None:
     """Every figure comes back as printed, its true value inside the interval; what a release does not print stays unknown."""
@@ -161,7 +163,7 @@ def test_a_message_cut_anywhere_keeps_what_stands_before_the_cut(release: Releas
         assert size.text == printed[name], text
 
 
-@pytest.mark.parametrize("index", range(32))
+@for_each("index", range(32))
 def test_the_raw_device_index_of_torch_2_3(index: int) -> None:
     """GPU 0 is a NUL, 10 a line end, 13 a carriage return, 27 the start of a colour."""
     head, tail = (
@@ -214,7 +216,7 @@ def test_in_a_container_the_own_process_is_found_by_its_figure() -> None:
     assert [(other.pid, other.own) for other in event.other_processes] == [(1402133, False), (1403377, False), (1404550, True)]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@for_each("width", [40, 60, 80, 100])
 def test_a_message_that_a_terminal_wrapped(width: int) -> None:
     """rich breaks the sentence at blanks; the next log line is not swallowed."""
     import textwrap
@@ -226,7 +228,7 @@ def test_a_message_that_a_terminal_wrapped(width: int) -> None:
         assert str(getattr(event, name)) == printed[name]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "To avoid CUDA out of memory errors set a smaller batch of 2 GiB.",
@@ -249,8 +251,8 @@ def test_a_message_that_is_not_understood_is_kept_and_said() -> None:
     assert [(notice.code, notice.witness and notice.witness.line) for notice in reading.notices] == [("message_not_understood", 1)]
 
 
-@pytest.mark.parametrize(
-    ("text", "exception"),
+@for_each(
+    "text, exception",
     [
         ("torch.cuda.OutOfMemoryError: ", "torch.cuda.OutOfMemoryError"),
         ("torch._inductor.exc.InductorError: OutOfMemoryError: ", "OutOfMemoryError"),
@@ -432,14 +434,14 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(data=st.data())
 def test_what_other_devices_and_wrappers_print_is_read_back(wording: Wording, data: st.DataObject) -> None:
     """One event of the right family; every printed figure inside its interval, nothing that was not printed."""
     check(wording, data.draw(figures(wording)))
 
 
-@pytest.mark.parametrize("index", range(32))
+@for_each("index", range(32))
 def test_the_raw_device_index_of_the_asynchronous_allocator(index: int) -> None:
     """torch 2.3 to 2.6 stream it as one byte here as well."""
     printed = dict.fromkeys(NAMES, "1.25 GiB")
@@ -456,8 +458,8 @@ def told(text: str) -> dict[str, object]:
 FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {0}. GPU 0 has a total capacity of {1} of which 1.00 GiB is free. {2}"
 
 
-@pytest.mark.parametrize(
-    ("text", "overflows"),
+@for_each(
+    "text, overflows",
     [
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.", True),
         (FULL.format("17179869184.00 GiB", "79.15 GiB", ""), True),
@@ -534,7 +536,7 @@ WARNED = [
 ]
 
 
-@pytest.mark.parametrize("text", WARNED)
+@for_each("text", WARNED)
 def test_a_failure_that_its_own_line_says_is_survived(text: str) -> None:
     """A warning while saving, a batch that is left out, a kernel that is not chosen: events, but not the death."""
     event = only(text.format(FULL.format("2.00 GiB", "79.15 GiB", "").partition(": ")[2]) + "\n")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose import rule_files
 from diagnose.adapters import config_reader
-from diagnose.adapters.formats.printed_settings import Reader, overrides
+from diagnose.adapters.formats.printed_settings import Reader, parse_overrides
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook
@@ -155,8 +155,8 @@ ACCELERATE = """\
 - something else: 1"""
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "value", "line"),
+@for_each(
+    "text, name, value, line",
     [
         (ARGUMENTS, "train.micro_batch_size", 2, 14),
         (ARGUMENTS, "train.gradient_accumulation", 8, 8),
@@ -272,7 +272,7 @@ def test_a_trainer_that_extends_transformers_reads_its_own_keys() -> None:
     assert book.word("train.framework") == "llamafactory"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         'raise ValueError("TrainingArguments(bf16=True)")',
@@ -315,7 +315,7 @@ def test_what_is_printed_is_what_is_read(tree: dict[str, object], form: str) -> 
         text = repr(tree)
     else:
         text = f"Namespace({', '.join(f'{name}={value!r}' for name, value in tree.items())})"
-    read = {leaf.key: leaf.text for leaf in Reader(text).values() if leaf.shape == "scalar"}
+    read = {leaf.key: leaf.text for leaf in Reader(text).bracket_leaves() if leaf.shape == "scalar"}
     wanted = {
         key: value if isinstance(value, str) else json.dumps(value) if form == "json" else repr(value) for key, value in flat(tree).items()
     }
@@ -330,14 +330,14 @@ def test_any_text_is_read_without_harm(text: str) -> None:
     """Whatever stands in a log, reading it raises nothing but what the caller expects."""
     from diagnose.adapters.formats.config_value import Unreadable
 
-    for read in (Reader(f"X({text}").values, Reader(text).rows, lambda: overrides(text)):
+    for read in (Reader(f"X({text}").bracket_leaves, Reader(text).row_leaves, lambda: parse_overrides(text)):
         try:
             read()
         except Unreadable:
             pass
 
 
-@pytest.mark.parametrize("piece", ["Namespace(", "{'a':", "[(", "a=<b.", "x ..... {", '"', "config:\n{", " arguments ----\n  a ... b"])
+@for_each("piece", ["Namespace(", "{'a':", "[(", "a=<b.", "x ..... {", '"', "config:\n{", " arguments ----\n  a ... b"])
 def test_hostile_dumps_take_bounded_time(piece: str) -> None:
     """A quarter of a megabyte of beginnings without an end is given up soon."""
     begun = time.process_time()

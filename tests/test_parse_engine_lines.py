@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.facts import FactBook, Value
 from diagnose.parse import log_reader
@@ -45,8 +45,8 @@ SGLANG = (
 )
 
 
-@pytest.mark.parametrize(
-    ("line", "known"),
+@for_each(
+    "line, known",
     [
         (f"{INFO}Model loading took 14.99 GiB memory and 5.104 seconds", {"rollout.engine_weights": "14.99 GiB"}),
         (f"{INFO}Available KV cache memory: 11.37 GiB", {"rollout.cache_memory": "11.37 GiB"}),

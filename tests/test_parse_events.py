@@ -6,43 +6,13 @@ import random
 import time
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from logs_of_torch import LOSS, message, read, traceback
 
-from diagnose.parse import log_reader
 from diagnose.parse.model.event import Event
 from diagnose.parse.model.reading import Reading
-from diagnose.scan import log_scan
-from diagnose.scan.source import Source
-
-SITE = "/opt/env/lib/python3.11/site-packages/"
-
-
-def read(*texts: str | bytes) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text(text, f"{number}.log")) for number, text in enumerate(texts)])
-
-
-def message(gpu: int = 0, requested: str = "4.64 GiB", free: str = "1.41 GiB", allocated: str = "23.51 GiB") -> str:
-    return (
-        f"CUDA out of memory. Tried to allocate {requested}. GPU {gpu} has a total capacity of 31.74 GiB of which {free} is free. "
-        f"Including non-PyTorch memory, this process has 30.26 GiB memory in use. "
-        f"Of the allocated memory {allocated} is allocated by PyTorch, "
-        "and 5.51 GiB is reserved by PyTorch but unallocated."
-    )
-
-
-def traceback(*frames: tuple[str, str, str]) -> list[str]:
-    lines = ["Traceback (most recent call last):"]
-    for place, function, statement in frames:
-        lines += [f'  File "{SITE}{place}", line 12, in {function}', f"    {statement}"]
-    return lines
-
-
-LOSS = traceback(
-    ("transformers/trainer.py", "training_step", "loss = self.compute_loss(model, inputs)"),
-    ("torch/nn/modules/module.py", "_call_impl", "return forward_call(*args, **kwargs)"),
-    ("torch/nn/functional.py", "cross_entropy", "return torch._C._nn.cross_entropy_loss("),
-)
 
 
 def of_rank(rank: int, lines: list[str]) -> list[str]:
@@ -191,7 +161,7 @@ def test_the_place_of_a_message_is_true(above: list[str], before: str) -> None:
     assert len(witness.text) <= 500
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrap",
     [
         "> {}",
@@ -236,8 +206,8 @@ def test_a_box_of_rich_is_a_traceback() -> None:
 # -- phases
 
 
-@pytest.mark.parametrize(
-    ("frames", "phase"),
+@for_each(
+    "frames, phase",
     [
         ([("transformers/modeling_utils.py", "from_pretrained", ") = cls._load_pretrained_model(")], "model_load"),
         ([("deepspeed/runtime/engine.py", "_configure_zero_optimizer", "optimizer = DeepSpeedZeroOptimizer_Stage3(")], "init"),
@@ -307,8 +277,8 @@ def test_the_phase_of_a_traceback(frames: list[tuple[str, str, str]], phase: str
     assert only(read("\n".join([*traceback(start, *frames), f"RuntimeError: {message()}"]))).phase == phase
 
 
-@pytest.mark.parametrize(
-    ("frame", "role"),
+@for_each(
+    "frame, role",
     [
         (("verl/workers/actor/dp_actor.py", "update_policy", "loss.backward()"), "actor"),
         (("verl/workers/actor/dp_actor.py", "compute_log_prob", "x"), None),  # the reference runs it as well
@@ -324,8 +294,8 @@ def test_the_role_of_a_process_that_nobody_names(frame: tuple[str, str, str], ro
     assert only(read("\n".join([*traceback(frame, *inner), f"RuntimeError: {message()}"]))).role == role
 
 
-@pytest.mark.parametrize(
-    ("above", "phase"),
+@for_each(
+    "above, phase",
     [
         (["Loading checkpoint shards:  75%|###   | 6/8 [00:08<00:02, 1.40s/it]"], "model_load"),
         (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]"], "unknown"),
@@ -384,7 +354,7 @@ FAMILIES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "family", "status"), FAMILIES)
+@for_each("line, family, status", FAMILIES)
 def test_families(line: str, family: str, status: str) -> None:
     """Each kind of shortage has its own word, and a kill without a witness is suspected only."""
     event = only(read(f"step 1\n{line}\nbye\n"))
@@ -461,13 +431,13 @@ def test_nothing_that_a_log_contains_raises(data: st.DataObject) -> None:
         assert raw[:2] in (b"\xff\xfe", b"\xfe\xff") or witness.text in lines[witness.line - 1]
 
 
-@pytest.mark.parametrize("raw", [b"", b"\0" * 100_000, bytes(range(256)) * 400, b"x" * 5_000_000, b"\n" * 100_000])
+@for_each("raw", [b"", b"\0" * 100_000, bytes(range(256)) * 400, b"x" * 5_000_000, b"\n" * 100_000])
 def test_garbage_is_no_failure(raw: bytes) -> None:
     """Empty, NUL-filled and binary files, a line of 5 MB: read in no time, nothing found."""
     assert read(raw).events == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         *(b"x," + blank * 100_000 + b"torch 2.5.1" for blank in (b" ", b"- ", b"\t")),
@@ -514,8 +484,8 @@ def test_a_notebook_points_at_the_line_that_failed(place: str) -> None:
     assert found.frames[1].function.startswith("ForCausalLMLoss")
 
 
-@pytest.mark.parametrize(
-    ("above", "loading"),
+@for_each(
+    "above, loading",
     [
         (["Loading checkpoint shards: 100%|######| 8/8 [00:08<00:00, 1.40s/it]"], True),
         (["Loading checkpoint shards:  75%|####  | 6/8 [00:08<00:02, 1.40s/it]"], True),

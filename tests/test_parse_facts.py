@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from books_of_logs import book, plain, read
+from collected import for_each
 
 from diagnose import rule_files
-from diagnose.facts import Fact, FactBook, Value, Witness, declared
+from diagnose.facts import Fact, FactBook, Witness, declared
 from diagnose.parse import log_reader
-from diagnose.parse.model.reading import Reading
 from diagnose.scan import log_scan
 from diagnose.scan.source import Source
 
 FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
-
-
-def read(*lines: str) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text("\n".join(lines), "job.log"))])
-
-
-def book(*lines: str) -> FactBook:
-    return FactBook(read(*lines).facts)
-
-
-def plain(value: Value) -> object:
-    return value if isinstance(value, (int, float, str, bool)) or value is None else str(value)
 
 
 def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
@@ -35,8 +23,8 @@ def test_every_row_of_the_table_speaks_of_declared_facts() -> None:
             assert not name or declared(name) is not None, row
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "value"),
+@for_each(
+    "line, name, value",
     [
         ("torch==2.5.1+cu124", "version.torch", "2.5.1"),
         ("- PyTorch version: 2.5.1+cu124 (GPU)", "version.torch", "2.5.1"),
@@ -174,8 +162,8 @@ def test_a_line_that_carries_a_fact(line: str, name: str, value: object) -> None
     assert plain(book(line, FAILURE).value(name)) == value
 
 
-@pytest.mark.parametrize(
-    ("line", "world"),
+@for_each(
+    "line, world",
     [
         ("+ torchrun --nproc_per_node 8 src/train.py a.yaml", 8),
         ("+ torchrun --nnodes=2 --nproc-per-node=4 train.py", 8),
@@ -224,8 +212,8 @@ def test_the_allocator_setting_of_a_launch() -> None:
 BAR = "{0}: {1:3d}%|##        | {2}/{3} [00:05<01:00,  2.00it/s]"
 
 
-@pytest.mark.parametrize(
-    ("lines", "name", "value"),
+@for_each(
+    "lines, name, value",
     [
         (["  1%|#   | 7/1173 [00:05<01:00, 2.0s/it]"], "log.step", 7),
         (["  0%|    | 0/267 [00:00<?, ?it/s]"], "log.step", 0),
@@ -386,7 +374,7 @@ def test_the_failure_is_a_set_of_facts() -> None:
     assert (fact.origin, fact.witness.line) == ("log", 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "file, stage",
     [
         ("/env/site-packages/trl/trainer/dpo_trainer.py", "dpo"),

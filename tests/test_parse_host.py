@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 from wordings import FIGURES, Wording, check, only, reading
 
 from diagnose.facts import Value
@@ -217,7 +219,7 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(data=st.data())
 def test_what_is_printed_is_read_back(wording: Wording, data: st.DataObject) -> None:
     """One event of the right family and no more proof than there is; every printed figure inside its interval."""
@@ -237,8 +239,8 @@ WRAPPERS = {
 }
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS, ids=str)
-@pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
+@for_each("wrapper", WRAPPERS)
+@for_each("wording", WORDINGS)
 def test_noise_changes_nothing(wording: Wording, wrapper: str) -> None:
     """Whatever stands before or round each line, the message is the same."""
     text = wording.printed({name: 77 << 30 for name, _ in wording.slots})
@@ -411,8 +413,8 @@ POD = """  State:          Waiting
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
+@for_each(
+    "text, size",
     [
         ("64Gi", 64 << 30),
         ("65536Mi", 64 << 30),
@@ -433,7 +435,7 @@ def test_quantities_of_kubernetes(text: str, size: int) -> None:
     assert [witness.line for witness in only(read).evidence[:2]] == [4, 10]
 
 
-@pytest.mark.parametrize("text", ["", "Gi", "64Qi", "9999999Pi", "-1Gi", "1e400"])
+@for_each("text", ["", "Gi", "64Qi", "9999999Pi", "-1Gi", "1e400"])
 def test_what_is_no_quantity_is_unknown(text: str) -> None:
     """Neither nonsense nor more than any memory has."""
     assert kubernetes_quantity.of(text) is None
@@ -572,8 +574,8 @@ def test_the_oldest_torch_cut_the_size(line: str) -> None:
 # -- what is no death by memory
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
+@for_each(
+    "line, reason",
     [
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***", "time_limit"),
         ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***", "time_limit"),
@@ -585,9 +587,7 @@ def test_the_oldest_torch_cut_the_size(line: str) -> None:
         ("TERM_OWNER: job killed by owner.", "cancelled"),
     ],
 )
-@pytest.mark.parametrize(
-    "after", ["", "Killed\n", "srun: error: n1: tasks 0-7: Killed\n", "failed (exitcode: -9) local_rank: 0 (pid: 7)\n"]
-)
+@for_each("after", ["", "Killed\n", "srun: error: n1: tasks 0-7: Killed\n", "failed (exitcode: -9) local_rank: 0 (pid: 7)\n"])
 def test_a_job_that_was_stopped(line: str, reason: str, after: str) -> None:
     """The scheduler says why; the kills round it are its own."""
     event = only(reading(f"{line}\n{after}"))
@@ -619,7 +619,7 @@ def test_what_ray_guesses_is_no_failure_beside_one() -> None:
     assert (event.family, event.status) == ("python_memory", "oom")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "opening",
     [
         "2026-06-25T13:22:40.509571+08:00 gpu7 kernel: [182.57] ",
@@ -629,7 +629,7 @@ def test_what_ray_guesses_is_no_failure_beside_one() -> None:
         "",
     ],
 )
-@pytest.mark.parametrize(("comm", "role"), [("VLLM::EngineCor", "engine"), ("ray::WorkerDict", None), ("(sd-pam)", None), ("a: b", None)])
+@for_each("comm, role", [("VLLM::EngineCor", "engine"), ("ray::WorkerDict", None), ("(sd-pam)", None), ("a: b", None)])
 def test_however_the_kernel_is_quoted(opening: str, comm: str, role: str | None) -> None:
     """Every way in which its lines reach a log, and names with colons, blanks and brackets."""
     line = f"Out of memory: Killed process 871263 ({comm}) total-vm:99kB, anon-rss:66871236kB, file-rss:1kB, shmem-rss:0kB, UID:0"
@@ -656,7 +656,7 @@ def test_the_number_of_a_shells_job_is_no_rank() -> None:
     assert only(reading("[1] RuntimeError: CUDA error: out of memory\n")).rank == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "[2026-03-02 04:11:12,004] [INFO] [launch.py:335:sigkill_handler] Killing subprocess 21877",
@@ -683,8 +683,8 @@ def test_harmless_lines(line: str) -> None:
     assert reading(f"{line}\n").events == ()
 
 
-@pytest.mark.parametrize(
-    ("line", "rank", "local_rank", "pid", "host"),
+@for_each(
+    "line, rank, local_rank, pid, host",
     [
         ("mpirun noticed that process rank 3 with PID 2187 on node n1 exited on signal 9 (Killed).", 3, None, 2187, "n1"),
         ("prterun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed).", 0, None, None, "n1"),
@@ -707,7 +707,7 @@ def test_who_was_found_dead(line: str, rank: int | None, local_rank: int | None,
     assert (event.status, event.rank, event.local_rank, event.pid, event.host) == ("suspected", rank, local_rank, pid, host)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_broken_reports_give_no_impossible_figure(data: st.DataObject) -> None:
     """Reports cut, doubled and with digits changed: nothing raises, and no size is negative or more than any memory has."""

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from collected import for_each
 
 from diagnose import rule_files
 from diagnose.parse import log_reader
@@ -35,8 +36,8 @@ def message(gpu: int = 0, requested: str = "2.32 GiB", free: str = "1.02 GiB") -
 # -- who wrote it
 
 
-@pytest.mark.parametrize(
-    ("line", "rank", "local_rank", "pid", "actor", "host"),
+@for_each(
+    "line, rank, local_rank, pid, actor, host",
     [
         ("[rank3]: x", 3, None, None, "", ""),
         ("[Rank 3] x", 3, None, None, "", ""),
@@ -64,7 +65,7 @@ def test_who_wrote_a_line(line: str, rank: int | None, local_rank: int | None, p
     assert (prefix.rank, prefix.local_rank, prefix.pid, prefix.actor, prefix.host, text) == (rank, local_rank, pid, actor, host, "x")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "  3%|3         | 12/400 [00:31<16:20,  2.53s/it]",
@@ -88,8 +89,8 @@ def test_what_is_no_prefix_stays(line: str) -> None:
     assert clean(line)[1].strip() == line.strip()
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
+@for_each(
+    "first, second",
     [
         ("[rank1]: step 7", "[rank9]: step 4"),  # who wrote it
         ("node-1:57300:57307 [6] NCCL INFO x", "node-8:41900:57123 [1] NCCL INFO x"),
@@ -131,8 +132,8 @@ def test_a_viewers_numbers_are_no_ranks() -> None:
 # -- numbers
 
 
-@pytest.mark.parametrize(
-    ("written", "bytes_"),
+@for_each(
+    "written, bytes_",
     [
         ("1,50 GiB", 1610612736),
         ("24,576 MiB", 24576 << 20),
@@ -151,7 +152,7 @@ def test_numbers_of_other_languages(written: str, bytes_: int | None) -> None:
 # -- cut messages
 
 
-@pytest.mark.parametrize("at", range(len("torch.OutOfMemoryError: CUDA out of memory. T"), len(message()) + 24, 3))
+@for_each("at", range(len("torch.OutOfMemoryError: CUDA out of memory. T"), len(message()) + 24, 3))
 def test_a_message_cut_anywhere_has_right_figures_or_none(at: int) -> None:
     """What is left of a truncated message is read as it stands, and a number that was cut is none."""
     whole = f"torch.OutOfMemoryError: {message()}"
@@ -189,7 +190,7 @@ def test_classes_glued_are_one_class() -> None:
     assert events[0].exception == "torch.OutOfMemoryError"
 
 
-@pytest.mark.parametrize("at", range(26, len(A), 7))
+@for_each("at", range(26, len(A), 7))
 def test_a_message_inside_another_is_taken_out(at: int) -> None:
     """One rank's whole sentence in the middle of another's: both are read, or the torn one is dropped, but no figure is another's."""
     seen = told(read(f"{A[:at]}{B}\n{A[at:]}\n"))
@@ -199,7 +200,7 @@ def test_a_message_inside_another_is_taken_out(at: int) -> None:
         assert all(shown in ("None", expected) for shown, expected in zip(one, WHOLE[0], strict=True)), seen
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_sentences_mixed_in_pieces_give_no_wrong_figure(seed: int) -> None:
     """Pieces of two messages alternate: a figure is right, or it is not there."""
     import random
@@ -288,7 +289,7 @@ torch.OutOfMemoryError: {message()}
 """
 
 
-@pytest.mark.parametrize("text", [RICH, IPYTHON, GROUP, LOGURU], ids=["rich", "IPython", "exception group", "loguru"])
+@for_each("text", [RICH, IPYTHON, GROUP, LOGURU])
 def test_frames_out_of_boxes(text: str) -> None:
     """The last frame and its statement, and the message below with its figures."""
     event = read(text)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.parse import log_reader
 from diagnose.scan.log_scan import scan
@@ -16,8 +16,8 @@ def commands(log: str) -> list[str]:
     return [command.text for command in log_reader.read([scan(Source.text(log, "error.log"))]).commands]
 
 
-@pytest.mark.parametrize(
-    ("log", "told"),
+@for_each(
+    "log, told",
     [
         (  # its last process is of the highest local rank
             ENDED.format("['/usr/bin/python3', '-u', 'src/train.py', '--local_rank=3', '--bf16', '--output_dir', 'my out']"),
@@ -52,6 +52,6 @@ def test_what_the_launcher_echoed_itself_comes_first() -> None:
     assert commands("+ deepspeed --num_gpus 8 train.py --lr 1e-5\n" + listed) == ["deepspeed --num_gpus 8 train.py --lr 1e-5"]
 
 
-@pytest.mark.parametrize("words", ["[]", "['python']", "['python', '-u']", "['python', '-u', '--local_rank=0']"])
+@for_each("words", ["[]", "['python']", "['python', '-u']", "['python', '-u', '--local_rank=0']"])
 def test_a_list_without_a_program_is_no_command(words: str) -> None:
     assert commands(ENDED.format(words)) == []

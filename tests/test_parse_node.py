@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 
 from diagnose.facts import FactBook
 from diagnose.parse import log_reader
@@ -19,8 +20,8 @@ def ram(text: str) -> Size | None:
     return FactBook(log_reader.read([scan(Source.text(log, "error.log"))]).facts).size("host.ram")
 
 
-@pytest.mark.parametrize(
-    ("row", "gib"),
+@for_each(
+    "row, gib",
     [
         ("Mem:      2113431252    29112384  1426862688      555420   632218352  2047340052\nSwap:              0\n", 2015.53),
         ("Mem:            257598       12011      201877           2       43709      243100\n", 251.56),  # free -m

@@ -6,9 +6,10 @@ import json
 import textwrap
 from collections.abc import Callable
 
-import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.parse import log_reader
 from diagnose.parse.model.event import Event
@@ -269,8 +270,8 @@ def head_line(lines: list[str], device: str) -> int:
     return owners[squeezed.index(f"{device}outofmemory")]
 
 
-@pytest.mark.parametrize("kind", MESSAGES)
-@pytest.mark.parametrize("name", LINE)
+@for_each("kind", MESSAGES)
+@for_each("name", LINE)
 def test_noise_leaves_the_figures(name: str, kind: str) -> None:
     """Every wrapper by itself: same figures, same card, same family, frames where the wrapper keeps lines, true place."""
     message = MESSAGES[kind]
@@ -308,8 +309,8 @@ STACKS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["torch 2.6", "torch 1.13"])
-@pytest.mark.parametrize("names", STACKS, ids=" in ".join)
+@for_each("kind", ["torch 2.6", "torch 1.13"])
+@for_each("names", STACKS)
 def test_noise_in_noise(names: tuple[str, str], kind: str) -> None:
     lines = [*FRAMES, MESSAGES[kind]]
     for name in names:
@@ -345,7 +346,7 @@ PREFIXES = sorted(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from(PREFIXES),
     st.sampled_from(PREFIXES),
@@ -359,7 +360,7 @@ def test_any_two_prefixes(inner: str, outer: str, kind: str, container: str | No
     assert [figures(event) for event in events] == [expected(MESSAGES[kind])]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.sampled_from(sorted(MESSAGES)), st.integers(34, 160), st.sampled_from(["", "[rank2]: ", "> "]), st.booleans())
 def test_any_width(kind: str, width: int, prefix: str, blanks: bool) -> None:
     """A console of any width, which cuts in mid-word or mid-number, or a terminal that breaks at blanks."""
@@ -376,7 +377,7 @@ def test_arbitrary_bytes_round_a_message_never_raise(before_it: bytes, behind: b
     read(MESSAGES[kind].encode()[: len(before_it)] + before_it + b"Tried to allocate" + behind)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit",
     [
         b'{"',

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from test_parse_facts import book, plain
+from books_of_logs import book, plain
+from collected import for_each
 
 KILL = (
     "Memory on the node (IP: 10.1.2.3, ID: ab12) where the task (actor ID: 65, name={name}, pid=5315, memory used={used}GB) was running "
@@ -63,8 +64,8 @@ def test_the_kernels_table_names_its_processes() -> None:
     assert [plain(known.value(f"log.{name}")) for name in ("largest_name", "alike")] == ["python", 2]
 
 
-@pytest.mark.parametrize(
-    ("label", "step"),
+@for_each(
+    "label, step",
     [("Compute log probs", None), ("Train mini-batches", None), ("Update policy", None), ("Running step", 244)],
 )
 def test_a_bar_within_a_step_counts_no_steps(label: str, step: int | None) -> None:
@@ -77,8 +78,8 @@ FRAME = 'Traceback (most recent call last):\n  File "{file}", line 10, in {funct
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
 
 
-@pytest.mark.parametrize(
-    ("file", "framework"),
+@for_each(
+    "file, framework",
     [
         ("/verl/verl/workers/fsdp_workers.py", "verl"),
         ("/code/slime/slime/backends/megatron_utils/actor.py", "slime"),
@@ -93,8 +94,8 @@ def test_the_framework_whose_code_fails(file: str, framework: str | None) -> Non
     assert book(FRAME.format(file=file, function="f", statement="g()") + OOM).value("train.framework") == framework
 
 
-@pytest.mark.parametrize(
-    ("file", "function", "statement", "name", "value"),
+@for_each(
+    "file, function, statement, name, value",
     [
         ("megatron/core/transformer/module.py", "float_conversion", "val = val.float()", "phase", "loss"),
         ("torch/optim/adamw.py", "_multi_tensor_adamw", "root = torch._foreach_sqrt(squares)", "doing", "update_in_lists"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from test_parse_events import LOSS, message, read, traceback
+from collected import for_each
+from logs_of_torch import LOSS, message, read, traceback
 
 from diagnose.parse.events import interleaved_tracebacks, order
 from diagnose.parse.events.folding import MEMBERS
@@ -23,8 +24,8 @@ def told(reading: Reading) -> list[tuple[str, int | None]]:
 # -- who failed
 
 
-@pytest.mark.parametrize(
-    ("label", "same_card"),
+@for_each(
+    "label, same_card",
     [
         ("[rank{0}]: ", False),
         ("{0}: ", False),
@@ -117,8 +118,8 @@ def stamped(second: str, rank: int) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "root"),
+@for_each(
+    "seconds, root",
     [
         (("12,500", "12,100"), 5),  # printed later, happened earlier
         (("12,100", "12,500"), 0),
@@ -134,8 +135,8 @@ def test_time_stamps_say_who_was_first(seconds: tuple[str, str], root: int) -> N
     assert reading.events[reading.root].gpu == root
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "seconds"),
+@for_each(
+    "line, kind, seconds",
     [
         ("[2026-03-02 10:11:12,345] [ERROR] x", "date", 36672.345),
         ("E0302 10:11:12.131000 41 api.py:869] x", "glog", 36672.131),
@@ -192,7 +193,7 @@ FOLLOWING = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "line", "family"), FOLLOWING, ids=[row[0] for row in FOLLOWING])
+@for_each("kind, line, family", FOLLOWING)
 def test_what_a_dead_process_brings_about(kind: str, line: str, family: str) -> None:
     """One event per kind, linked to the failure, with how often it was read; without a failure before it, it is no event."""
     reading = read("\n".join([OOM, *[line] * 3, "bye"]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 from wordings import Wording, check, figures, only, reading
 
 from diagnose.parse.messages import runtime_oom
@@ -133,14 +135,14 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.name)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(data=st.data())
 def test_what_is_printed_is_read_back(wording: Wording, data: st.DataObject) -> None:
     """One event of the right family; every printed figure inside its interval, nothing that was not printed."""
     check(wording, data.draw(figures(wording)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         '        if "CUDA error: out of memory" in str(e):',
@@ -186,7 +188,7 @@ def test_what_ascend_prints_after_its_message_is_the_same_failure() -> None:
     assert (event.family, event.gpu, str(event.requested)) == ("torch_npu", 3, "386.00 MiB")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(max_size=300), st.sampled_from(WORDINGS), st.integers(0, 400))
 def test_no_text_makes_the_reader_fail(text: str, wording: Wording, cut: int) -> None:
     """A cut message among any characters is read or left, never raises."""

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,8 +137,8 @@ def test_a_traceback_that_says_what_it_ends_in_is_another_failure() -> None:
     assert only("\n".join([message(), *CUT, "KeyError: 'text'"])).frames == ()
 
 
-@pytest.mark.parametrize(
-    ("line", "phase"),
+@for_each(
+    "line, phase",
     [
         ("denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)", "optimizer_step"),
         ("`denom = (exp_avg_sq.sqrt() / bias_correction2_sqrt).add_(eps)", "optimizer_step"),
@@ -243,7 +244,7 @@ def test_the_processes_that_the_launcher_starts() -> None:
     assert launched(coded) == {"parallel.world": 6, "parallel.nodes": 2}
 
 
-@pytest.mark.parametrize("said", [b"[" * 30000, b"[1, 2]", b'{"a": 3}', b"\xff\xfe\x00\x01\x02\x03"])
+@for_each("said", [b"[" * 30000, b"[1, 2]", b'{"a": 3}', b"\xff\xfe\x00\x01\x02\x03"])
 def test_what_is_no_list_of_cards_says_nothing(said: bytes) -> None:
     assert launched(b64encode(said)) == {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +69,7 @@ def test_every_row_is_in_order() -> None:
         assert row["of"] in ("allocated", "reserved")
 
 
-@pytest.mark.parametrize("name", LINES)
+@for_each("name", LINES)
 def test_each_program_prints_in_its_own_unit(name: str) -> None:
     """GiB called GB, MiB called MB and true decimal gigabytes are told apart; the rounding is kept."""
     form, unit, measure = LINES[name]
@@ -101,8 +101,8 @@ def test_a_jump_has_a_place_and_a_height() -> None:
     assert known.switch("log.memory_grows") is False
 
 
-@pytest.mark.parametrize(
-    ("values", "word"),
+@for_each(
+    "values, word",
     [
         ([40.0] * 20, "flat"),
         ([12.0, 39.0, *[40.0] * 30], "flat"),  # states come into being

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose import rule_files
 from diagnose.facts import FactBook, Value
@@ -226,7 +228,7 @@ def wrongly_read(check: Check, text: str, amounts: dict[str, int], shown: dict[s
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(style=st.sampled_from(STYLES), seed=st.integers(0, 10**9))
 def test_what_an_engine_prints_is_what_is_read(name: str, style: Callable[[float], str], seed: int) -> None:
     """Every check with any figures, printed as some release does: the same figures, the same sign, one event."""
@@ -244,7 +246,7 @@ PREFIXES = (
 )
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
+@for_each("prefix", PREFIXES)
 def test_the_prefix_of_an_engine_changes_nothing(prefix: str) -> None:
     """Behind the prefix of any of its processes a check reads the same, those over several lines included."""
     for name, check in CHECKS.items():
@@ -252,7 +254,7 @@ def test_the_prefix_of_an_engine_changes_nothing(prefix: str) -> None:
         assert wrongly_read(check, "\n".join(prefix + line for line in text.split("\n")), amounts, shown) == [], name
 
 
-@pytest.mark.parametrize("width", range(60, 160, 7))
+@for_each("width", range(60, 160, 7))
 def test_a_wrapped_check_is_read_whole(width: int) -> None:
     """Pasted through a narrow terminal, the figures in the next lines belong to the check, wherever the words that find it are whole."""
     literals = rule_files.table("messages")["messages"]["serving_oom"]
@@ -351,7 +353,7 @@ def test_source_code_in_a_traceback_is_no_message() -> None:
     assert (event.exception, event.evidence[0].line) == ("ValueError", 2)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,8 +96,8 @@ NPU = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "facts"),
+@for_each(
+    "text, facts",
     [
         (NEW, {"log.cards_used": "0: 80914 MiB, 1: 3 MiB", "log.card_used": "3 MiB", "hardware.nominal": "81920 MiB", "hardware.count": "2",
                "log.processes_on_card": "2", "log.strays": "1", "hardware.gpu": "NVIDIA A100-SXM4-80GB"}),
@@ -215,9 +216,7 @@ def test_towers_have_layers_of_their_own() -> None:
     assert book(tree.replace("AudioEncoderLayer", "VisionEncoderLayer")).count("model.layers") == 28
 
 
-@pytest.mark.parametrize(
-    "piece", ["|   0  N", "| 0 910B3 | OK |\n", "memory.used, ", "GPU: 0\n", "(0-1): 2 x L", "Model(\n  (model): ", "| 0 1 C x"]
-)
+@for_each("piece", ["|   0  N", "| 0 910B3 | OK |\n", "memory.used, ", "GPU: 0\n", "(0-1): 2 x L", "Model(\n  (model): ", "| 0 1 C x"])
 def test_hostile_tables_take_bounded_time(piece: str) -> None:
     """Half a megabyte of beginnings of rows is passed over soon."""
     begun = time.process_time()

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from archives import MESSAGE
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
-from test_packed import MESSAGE
 
 from diagnose.inputs import pasted_configs
 from diagnose.pipeline import explain
@@ -85,9 +86,9 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("config", [YAML, JSON, COMMAND], ids=["yaml", "json", "command"])
-@pytest.mark.parametrize("mark", ["", "> ", ">> "], ids=["plain", "quoted", "quoted-twice"])
+@for_each("form", FORMS)
+@for_each("config", [YAML, JSON, COMMAND])
+@for_each("mark", ["", "> ", ">> "])
 def test_a_config_in_a_page_is_used_with_its_line(form: str, config: str, mark: str) -> None:
     """However it is set apart, its value is a fact and the witness is the line of the page."""
     page = (
@@ -107,7 +108,7 @@ def test_a_python_fence_is_used() -> None:
     assert found(f"My script:\n\n```python\n{PYTHON}```\n\n```\n{TRACE}```\n") == [("paste.txt#block-1", PYTHON)]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_each("form", FORMS)
 def test_toml_in_a_page_is_used(form: str) -> None:
     """Whatever framework it is of."""
     page = f"It fails with my settings:\n{FORMS[form](TOML)}\nThe error is this one:\n\n```\n{TRACE}```\n\nThanks!\n"
@@ -193,15 +194,15 @@ LOG_LINES = [
 ]
 
 
-@pytest.mark.parametrize("lines", LOG_LINES)
-@pytest.mark.parametrize("before", ["2025-06-12 09:15:30 INFO starting\n", "W0612 09:15:30.118 torch/run.py:793] \n", "[rank0]: hello\n\n"])
+@for_each("lines", LOG_LINES)
+@for_each("before", ["2025-06-12 09:15:30 INFO starting\n", "W0612 09:15:30.118 torch/run.py:793] \n", "[rank0]: hello\n\n"])
 def test_the_lines_of_a_log_are_no_config(lines: str, before: str) -> None:
     """What a program prints is read as the log's, or not at all, even where a person added a word at the end."""
     assert found(f"{before}{lines}{TRACE}") == []
     assert found(f"{before}{lines}{TRACE}\n\nThanks for any help, I have no idea.\n") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "block",
     [
         f"```diff\n-{YAML}```\n",
@@ -212,7 +213,6 @@ def test_the_lines_of_a_log_are_no_config(lines: str, before: str) -> None:
         "```\n```\n",
         "```yaml\n" + YAML * 2000 + "```\n",
     ],
-    ids=["diff", "unknown", "list", "not-yaml", "pip", "empty", "too-large"],
 )
 def test_other_blocks_are_left_alone(block: str) -> None:
     """Neither a config nor a complaint about one."""

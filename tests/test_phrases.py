@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.phrases import Text, same
 
 
-@pytest.mark.parametrize(
-    ("template", "values", "said"),
+@for_each(
+    "template, values, said",
     [
         ("{who} {phase}显存不足", {"who": "GPU 0", "phase": "在前向时"}, "GPU 0 在前向时显存不足"),
         ("{who} {phase}显存不足", {"who": "该任务", "phase": "在前向时"}, "该任务在前向时显存不足"),
@@ -24,8 +24,8 @@ def test_chinese_has_no_blank_beside_chinese(template: str, values: dict[str, st
     assert Text("", template).fill(**{name: same(value) for name, value in values.items()}).zh == said
 
 
-@pytest.mark.parametrize(
-    ("count", "said"),
+@for_each(
+    "count, said",
     [
         (1, "1 job has a log"),
         ("1", "1 job has a log"),

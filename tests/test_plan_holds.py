@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_plan_search import AXOLOTL, FACTORY, SWIFT, TUNE
+from jobs import AXOLOTL, FACTORY, SWIFT, TUNE
+from sweep import examples
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import check, explain
@@ -90,7 +91,7 @@ FAILURES = st.tuples(
 
 
 @given(FAILURES)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_edit_is_heeded_and_every_step_takes_something_off(made: tuple[str, int, int, str, str]) -> None:
     found = failed(*made)
     plan, steps = found.outcome.plan, stepped(found)
@@ -124,7 +125,7 @@ def heeded(found: Diagnosis, remedy: Remedy) -> None:
 
 
 @given(FAILURES)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_surely_fits_leaves_its_margin_at_every_moment(made: tuple[str, int, int, str, str]) -> None:
     found = failed(*made)
     job_ = job_of(FactBook(found.facts), found.ledgers, found.judgement, found.documents)

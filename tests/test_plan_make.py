@@ -6,6 +6,7 @@ import random
 from functools import partial
 
 import pytest
+from collected import for_each
 from workshop import GIB, TRAIN_YAML, book, cause, edit, job, judged, reprice
 
 from diagnose.budget.model.ledger import Ledger
@@ -135,7 +136,7 @@ def test_old_cards_are_never_told_bf16_or_flash_attention(word: str) -> None:
     assert all(remedy.knobs != (("model.attention", "flash_attention_2"),) for remedy in found.remedies)
 
 
-@pytest.mark.parametrize("word", ["zero_offload_optimizer", "zero_offload_param", "fsdp_offload", "activation_offload", "load_on_cpu"])
+@for_each("word", ["zero_offload_optimizer", "zero_offload_param", "fsdp_offload", "activation_offload", "load_on_cpu"])
 def test_offload_is_never_advised_where_the_host_ran_out(word: str) -> None:
     causes = cause("host_ram", "disable_offload", "more_host_ram", word)
     found = outcome(job(log__on_card="disabled", log__family="host_oom_killer", fsdp__sharding="full_shard"), causes)

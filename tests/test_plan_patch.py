@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,7 +136,7 @@ def untouched(old: str, new: str, edits: tuple[Edit, ...]) -> bool:
     return gone <= changed + neighbours
 
 
-@pytest.mark.parametrize("name", FILES)
+@for_each("name", FILES)
 def test_every_knob_that_a_table_can_write_is_read_back(name: str) -> None:
     """For every framework, form, knob and value: the patched file means what was asked, and keeps everything else."""
     text = FILES[name]
@@ -293,7 +294,7 @@ def launched(command: str, knob: str, value: Value) -> str | None:
     return patching.texts(documents, edits)["run.sh"] if edits else None
 
 
-@pytest.mark.parametrize("knob", ["parallel.tensor", "parallel.context", "parallel.pipeline", "parallel.expert"])
+@for_each("knob", ["parallel.tensor", "parallel.context", "parallel.pipeline", "parallel.expert"])
 def test_accelerate_is_not_told_a_size_without_its_switch(knob: str) -> None:
     """Sizes of Megatron and of the parallelism config mean nothing alone, and must multiply to the processes."""
     assert (

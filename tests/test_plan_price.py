@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from workshop import GIB, job, reprice, term
@@ -31,7 +32,7 @@ def bench(facts: FactBook) -> Bench:
 # -- fits
 
 
-@pytest.mark.parametrize(
+@for_each(
     "low, middle, high, verdict",
     [(8, 9, 9.39, "yes"), (8, 9, 9.5, "likely"), (9, 9.5, 9.9, "unlikely"), (9.9, 10.2, 10.5, "unlikely"), (10.1, 10.5, 11, "no")],
 )
@@ -142,7 +143,7 @@ def test_room_that_a_change_makes_is_saved_like_bytes() -> None:
 # -- values
 
 
-@pytest.mark.parametrize(
+@for_each(
     "now, choice, tried",
     [
         (4096, Choice("largest", step=512, least=512, most="50%"), [2048, 1536, 1024, 512]),

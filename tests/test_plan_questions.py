@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from cases import CORPUS, diagnosed, folders, run, settings
+from collected import for_each
+from sweep import sample
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
@@ -53,7 +55,7 @@ def askers(fact: str) -> list[str]:
     return [name for name in folders() if any(question.fact == fact for question in diagnosed(name).outcome.questions)][:3]
 
 
-@pytest.mark.parametrize("name", folders())
+@pytest.mark.parametrize("name", sample(folders(), 60))
 def test_answering_a_question_settles_it_and_changes_the_report(name: str) -> None:
     asked = diagnosed(name)
     assert len(asked.outcome.questions) <= 3
@@ -116,7 +118,7 @@ def test_a_job_on_one_card_is_not_asked_how_it_shards(devices: int, asked: str, 
     assert found.outcome.questions[0].fact == asked
 
 
-@pytest.mark.parametrize("name", folders())
+@for_each("name", folders())
 def test_what_could_not_be_judged_is_short_and_says_what_would_settle_it(name: str) -> None:
     """Not every rule that lacks something: one for each cause that is open, each one fact away, with a way to learn it."""
     found = diagnosed(name)

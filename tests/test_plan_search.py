@@ -8,6 +8,8 @@ import pytest
 from cases import CORPUS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jobs import AXOLOTL, FACTORY, SWIFT, TUNE
+from sweep import examples
 from workshop import GIB, TRAIN_YAML, cause, edit, job, judged, reprice
 
 from diagnose import check, explain
@@ -22,22 +24,6 @@ from diagnose.plan.patch import patching
 from diagnose.plan.rules.remedy import Outcome, Plan
 from diagnose.units import Size
 
-FACTORY = (
-    "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: {tuned}\nper_device_train_batch_size: {rows}\n"
-    "gradient_accumulation_steps: 2\ncutoff_len: {length}\nbf16: true\nflash_attn: fa2\noutput_dir: o\ndataset: x\n"
-)
-AXOLOTL = (
-    "base_model: Qwen/Qwen2.5-7B\nadapter: {tuned}\nsequence_len: {length}\nmicro_batch_size: {rows}\ngradient_accumulation_steps: 2\n"
-    "flash_attention: true\nbf16: true\ndatasets: [{{path: x, type: alpaca}}]\noutput_dir: o\n"
-)
-TUNE = (
-    "model:\n  _component_: torchtune.models.qwen2_5.{tuned}qwen2_5_7b_base\nbatch_size: {rows}\ngradient_accumulation_steps: 2\n"
-    "tokenizer:\n  max_seq_len: {length}\noptimizer:\n  _component_: torch.optim.AdamW\ndtype: bf16\n"
-)
-SWIFT = (
-    "swift sft --model Qwen/Qwen2.5-7B --train_type {tuned} --per_device_train_batch_size {rows} --gradient_accumulation_steps 2 "
-    "--max_length {length} --torch_dtype bfloat16 --dataset x\n"
-)
 #: A config, its name, and how it says full training and adapters.
 FRAMEWORKS = {
     "llamafactory": ("c.yaml", FACTORY, "full", "lora"),
@@ -73,7 +59,7 @@ JOBS = st.tuples(
 
 
 @given(JOBS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_plan_that_fits_still_fits_once_its_edits_are_read_again(made: tuple[str, int, int, bool, str, int]) -> None:
     """The files are patched and checked anew: every step has its edit, no step raises the peak, and what was promised holds."""
     framework, rows, length, tuned, gpu, gpus = made
@@ -169,7 +155,7 @@ def test_steps_that_are_enough_together_lead_and_say_what_each_adds() -> None:
 
 
 @given(st.floats(6, 40), st.sampled_from(["1", "4", "8"]), st.sampled_from(["disabled", "enabled"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_ladder_never_leaves_the_card_and_keeps_the_rows_of_a_step(room: float, rows: str, checkpointing: str) -> None:
     facts = job(train__micro_batch_size=rows, train__gradient_checkpointing=checkpointing)
     plan = outcome(facts, cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len"), room=room).plan

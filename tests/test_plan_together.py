@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from collected import for_each
 
 from diagnose import check, explain
 from diagnose.adapters import config_reader
@@ -63,8 +64,8 @@ def test_where_nobody_says_how_many_ranks_the_rows_to_be_said_are_named() -> Non
     assert remedy.price.results == "may_change" and "train.gradient_accumulation" not in dict(remedy.knobs)
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "other"),
+@for_each(
+    "text, key, other",
     [
         (TUNE, "gradient_accumulation_steps", "optimizer_in_bwd"),
         (FACTORY, "gradient_accumulation_steps", "galore_layerwise"),
@@ -101,8 +102,8 @@ def test_two_steps_that_accumulate_more_do_so_together() -> None:
 SWIFT = "swift sft --model a/b --train_type full --deepspeed {} --per_device_train_batch_size 2\n"
 
 
-@pytest.mark.parametrize(
-    ("before", "changes", "after"),
+@for_each(
+    "before, changes, after",
     [
         ("zero2", {"zero.stage": 3}, "zero3"),
         ("zero2", {"zero.offload_optimizer": "cpu"}, "zero2_offload"),
@@ -129,8 +130,8 @@ RUN = "torchrun --nproc_per_node 2 train.py --output_dir o{} --model_name_or_pat
 OTHER = RUN.format(2, 8).replace("train.py", "other.py")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         pytest.param(RUN.format(1, 8) + RUN.format(2, 8), RUN.format(1, 2) + RUN.format(2, 2), id="alike"),
         pytest.param(RUN.format(1, 8) + RUN.format(2, 4), RUN.format(1, 2) + RUN.format(2, 4), id="another value"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
@@ -43,8 +45,8 @@ def edited(text: str, torch: str | None = None, name: str = "r.sh") -> str:
     return new
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         pytest.param(None, '{"env_vars": {"@": "+"}}', id="absent"),
         pytest.param('{"working_dir": "."}', '{"env_vars": {"@": "+"}, "working_dir": "."}', id="no variables"),
@@ -126,7 +128,7 @@ def test_no_script_is_too_odd(pieces: list[str]) -> None:
 NAMES = st.from_regex(r"[A-Z][A-Z_]{0,6}", fullmatch=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(NAMES, st.from_regex(r"[\w:/., -]{1,9}", fullmatch=True), max_size=4),
     st.dictionaries(st.sampled_from(["working_dir", "pip", "excludes"]), st.sampled_from(["/a", ["b"], {"c": 1}]), max_size=3),
@@ -151,8 +153,8 @@ def test_whatever_json_stands_there_keeps_all_it_says(
     }
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         pytest.param("set -e\nsrun ", "export @=+\nset -e\nsrun ", id="srun hands all on"),
         pytest.param("set -e\nsrun --export=ALL,A=1 ", "export @=+\nset -e\nsrun --export=ALL,A=1 ", id="all"),
@@ -206,8 +208,8 @@ def test_of_two_names_the_one_that_counts_is_edited(torch: str | None, changed: 
 HF = "python train_sft.py --output_dir o --model_name_or_path a/b --per_device_train_batch_size 2"
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@for_each(
+    "text, line",
     [
         (f"@echo off\nset A=1\n{HF}\n", f"set {CUDA}=expandable_segments:True\n"),
         (f"@echo off\r\n{HF.replace(' --m', ' ^' + chr(13) + chr(10) + ' --m')}\r\n", f"set {CUDA}=expandable_segments:True\r\n"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import diagnosed
+from collected import for_each
 from workshop import book
 
 from diagnose.decide.verdict import Judgement
@@ -50,8 +51,8 @@ def test_a_server_is_priced_in_answers_and_throughput() -> None:
     assert "results" not in text[0] and "训练结果" not in text[1]
 
 
-@pytest.mark.parametrize(
-    ("facts", "serves"),
+@for_each(
+    "facts, serves",
     [
         ({"log__role": "engine"}, True),
         ({"log__family": "vllm_kv", "train__framework": "vllm"}, True),
@@ -79,8 +80,8 @@ def test_a_list_gets_a_word_more_once() -> None:
     assert value_for("fsdp.wrap", "+Embedding", book()) is None
 
 
-@pytest.mark.parametrize(
-    ("case", "english", "chinese"),
+@for_each(
+    "case, english, chinese",
     [
         ("a-variable-set-once-cuda-is-in-use", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
         ("a-limit-of-metal-that-was-switched-off", "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_HIGH_WATERMARK_RATIO"),

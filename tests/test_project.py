@@ -9,11 +9,11 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import pytest
+from checkout import ROOT
+from collected import for_each
 
 from diagnose import __version__, rule_files
 
-ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {
     ".git",
     ".venv",
@@ -45,7 +45,7 @@ def text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", errors="replace")
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.yaml")), ids=lambda path: path.relative_to(ROOT).as_posix())
+@for_each("path", sorted((ROOT / "rules").rglob("*.yaml")))
 def test_every_rule_file_loads_and_can_be_compiled(path: Path) -> None:
     """Compiled rules are JSON: a date, say, could not be kept. (A key `true` is the text "true" there.)"""
     room = path.relative_to(ROOT / "rules").parts[0].removesuffix(".yaml")
@@ -70,7 +70,7 @@ def pages() -> list[Path]:
     return [path for path in files() if path.suffix == ".md" and not {"corpus", "generated"} & set(path.parts)]
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+@for_each("page", pages())
 def test_paths_named_in_the_docs_exist(page: Path) -> None:
     """A page that names a file that is gone sends its reader astray. x stands for any name."""
     named = re.findall(r"`((?:diagnose|rules|grammars|corpus|tests|benchmarks|docs)/[\w./-]*)`", text(page))
@@ -78,7 +78,7 @@ def test_paths_named_in_the_docs_exist(page: Path) -> None:
     assert not gone
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+@for_each("page", pages())
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,8 +46,8 @@ def script(lines: str, versions: Mapping[str, str] | None = None) -> Settings:
 # -- what names stand for
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
+@for_each(
+    "lines, expected",
     [
         ("B = 4\na = SFTConfig(per_device_train_batch_size=B)", 4),
         ("B = 4\nB += 1\na = SFTConfig(per_device_train_batch_size=B)", None),
@@ -72,8 +73,8 @@ def test_a_value_is_what_the_names_surely_stand_for(lines: str, expected: int | 
     assert expected is not None or origin(told, "train.micro_batch_size") is None
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
+@for_each(
+    "lines, expected",
     [
         ("ds.map(lambda row: tok(row['text'], truncation=True, max_length=LIMIT))", 512),
         ("ds.map(lambda row: tok(row['text'], truncation='only_first', max_length=LIMIT, padding='max_length'))", 512),
@@ -97,8 +98,8 @@ def test_trls_trainers_cut_by_themselves() -> None:
     assert value(script("a = SFTConfig(max_length=1024)\ntok(b, truncation=True, max_length=64)"), "train.max_seq_len") == 1024
 
 
-@pytest.mark.parametrize(
-    ("lines", "stage", "head"),
+@for_each(
+    "lines, stage, head",
     [
         ("m = AutoModelForCausalLM.from_pretrained('m')", "sft", None),
         ("m = AutoModelForCausalLM.from_pretrained('m')\nclass Mine(Trainer):\n    def compute_loss(self): pass", None, None),
@@ -116,8 +117,8 @@ def test_the_class_of_the_model_says_what_its_loss_works_on(lines: str, stage: s
 LOOP = "m = LlamaForCausalLM.from_pretrained('meta-llama/Llama-2-7b-hf')\nd = DataLoader(rows, batch_size=4)\n"
 
 
-@pytest.mark.parametrize(
-    ("lines", "name", "expected"),
+@for_each(
+    "lines, name, expected",
     [
         ("o = torch.optim.AdamW(m.parameters(), lr=1e-5)", "train.optimizer", "adamw"),
         ("o = bnb.optim.AdamW8bit(m.parameters())", "train.optimizer", "adamw_8bit"),
@@ -169,8 +170,8 @@ if a.ckpt:
 """
 
 
-@pytest.mark.parametrize(
-    ("command", "tuning", "checkpointing"),
+@for_each(
+    "command, tuning, checkpointing",
     [
         ("python t.py", "full", "enabled"),
         ("python t.py --lora", "lora", "enabled"),
@@ -302,8 +303,8 @@ def test_peft_switches_checkpointing_on_unless_told_otherwise(call: str, expecte
 # -- defaults by release
 
 
-@pytest.mark.parametrize(
-    ("call", "versions", "name", "expected"),
+@for_each(
+    "call, versions, name, expected",
     [
         ("SFTConfig()", {"trl": "0.21.0"}, "train.gradient_checkpointing", "disabled"),
         ("SFTConfig()", {"trl": "0.22.0"}, "train.gradient_checkpointing", "enabled"),
@@ -364,8 +365,8 @@ def test_what_nobody_sets_is_what_the_release_says(call: str, versions: Mapping[
     assert value(script(f"{blocks}a = {call}", versions), name) == expected
 
 
-@pytest.mark.parametrize(
-    ("lines", "versions", "expected"),
+@for_each(
+    "lines, versions, expected",
     [
         ("t = SFTTrainer(model='a/b', args=SFTConfig())", {"trl": "0.27.0", "transformers": "5.0.0"}, "fp32"),
         (
@@ -398,8 +399,8 @@ def test_the_precision_of_loading_is_that_of_whoever_loads(lines: str, versions:
 # -- keys without effect
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
+@for_each(
+    "lines, expected",
     [
         (
             "q = BitsAndBytesConfig(load_in_8bit=True, bnb_4bit_quant_type='nf4')\na = SFTConfig()",
@@ -431,8 +432,8 @@ def accelerate(lines: str) -> Settings:
     return read({"a.yaml": BASE + lines})
 
 
-@pytest.mark.parametrize(
-    ("block", "sharding"),
+@for_each(
+    "block, sharding",
     [
         ("  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n", "shard_grad_op"),
         ("  fsdp_version: 2\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n", "full_shard"),
@@ -467,8 +468,8 @@ def test_checkpointing_by_fsdp_holds_whatever_the_trainer_says() -> None:
     assert value(read(files), "train.gradient_checkpointing") == "enabled"
 
 
-@pytest.mark.parametrize(
-    ("block", "changes", "expected"),
+@for_each(
+    "block, changes, expected",
     [
         ("  fsdp_version: 2  # new\n  fsdp_reshard_after_forward: false\n", "full_shard", "fsdp_reshard_after_forward: true"),
         ("  fsdp_sharding_strategy: SHARD_GRAD_OP  # old\n", "full_shard", "fsdp_sharding_strategy: FULL_SHARD"),

@@ -13,8 +13,8 @@ from pathlib import Path
 import accuracy
 import pytest
 from cases import expected, folders, report
+from checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 #: Pages with transcripts or pictures.
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]

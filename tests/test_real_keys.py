@@ -6,8 +6,10 @@ import string
 
 import pytest
 import yaml
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose import rule_files
 from diagnose.adapters.config_reader import read
@@ -36,7 +38,7 @@ def notices(name: str, written: dict[str, str]) -> list[str]:
     return [one.message.en for one in told.notices if one.code == "config.unknown_key"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_key_of_a_table_is_a_real_one_or_says_where_it_was_read(name: str) -> None:
     """A table is written by hand: each key that it turns stands in the list drawn from the framework's own source, or carries `source`."""
     real = listed(name)
@@ -50,7 +52,7 @@ def test_every_key_of_a_table_is_a_real_one_or_says_where_it_was_read(name: str)
     assert made_up == set()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_list_says_where_it_was_read_and_names_a_key_once(name: str) -> None:
     blocks = rule_files.table(f"keys/{name}")
     assert all(len(block["source"]) > 10 and set(block) == {"source", "names"} for block in blocks)
@@ -60,7 +62,7 @@ def test_every_list_says_where_it_was_read_and_names_a_key_once(name: str) -> No
     assert not set(words) & (listed(base) if base else set())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_no_real_key_is_called_unknown(name: str) -> None:
     """All of a framework's keys in one file, and not a word about any of them."""
     real = sorted(framework_tables.table(name).known)
@@ -74,7 +76,7 @@ def _slips(key: str, at: int, letter: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_a_real_key_with_one_letter_changed_is_named_with_the_real_one(name: str, data: st.DataObject) -> None:
     known = framework_tables.table(name).known
@@ -98,8 +100,8 @@ def test_a_slip_is_one_letter(key: str, at: int, letter: str) -> None:
     assert not one_slip(key, f"{key}xy")
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
+@for_each(
+    "written, meant",
     [
         ("lora_rnak", "lora_rank"),
         ("loraRank", "lora_rank"),

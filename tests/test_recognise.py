@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 
 from diagnose.facts import Fact, FactBook, Origin, Value, Witness
 from diagnose.recognition import recognise
@@ -63,8 +64,8 @@ def test_an_unknown_model_stays_unknown() -> None:
     assert book(("model.path", "/data/our-own-sft-v3", "config")).fact("model.shape") is None
 
 
-@pytest.mark.parametrize(
-    ("path", "word"),
+@for_each(
+    "path, word",
     [
         ("unsloth/mistral-7b-bnb-4bit", "nf4"),
         ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", "gptq"),
@@ -122,8 +123,8 @@ def test_a_capacity_seen_in_logs_counts_for_more_than_one_from_memory() -> None:
     assert known.switch("hardware.bf16") is False and known.switch("hardware.fa2") is False
 
 
-@pytest.mark.parametrize(
-    ("family", "digits", "gpu"),
+@for_each(
+    "family, digits, gpu",
     [
         ("torch_cuda", "47.43", "RTX6000Ada-48GB"),
         ("torch_mlu", "47.43", None),

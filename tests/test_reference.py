@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from cases import CORPUS, GIB, diagnosed, expected, gib, references, report, run
+from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.facts import declared
@@ -136,13 +137,13 @@ def is_read(witness: dict[str, Any]) -> bool:
 # -- the verdict
 
 
-@pytest.mark.parametrize("name", references())
-@pytest.mark.parametrize("key", ["status", "family", "phase"])
+@for_each("name", references())
+@for_each("key", ["status", "family", "phase"])
 def test_verdict(name: str, key: str) -> None:
     assert report(name)["verdict"][key] == expected(name)["verdict"][key]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, mention",
     [pytest.param(n, m, id=f"{n}-{m}") for n in references() for m in expected(n)["verdict"]["headline_must_mention"]],
 )
@@ -177,7 +178,7 @@ def event_at(name: str, line: int) -> dict[str, Any]:
     return at[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, line, key, value",
     [
         pytest.param(n, e["line"], key, e[key], id=f"{n}-{e['line']}-{key}")
@@ -192,8 +193,8 @@ def test_printed_figures(name: str, line: int, key: str, value: str) -> None:
     assert size is not None and size["text"] == value
 
 
-@pytest.mark.parametrize("name, event", items("events"))
-@pytest.mark.parametrize("key", ["family", "exception", "rank", "gpu", "phase"])
+@for_each("name, event", items("events"))
+@for_each("key", ["family", "exception", "rank", "gpu", "phase"])
 def test_event(name: str, event: dict[str, Any], key: str) -> None:
     found = event_at(name, event["line"])
     if key == "rank" and found["rank"] is None and "[rank" not in found["evidence"][0]["text"]:
@@ -202,7 +203,7 @@ def test_event(name: str, event: dict[str, Any], key: str) -> None:
         assert found[key] == event[key]
 
 
-@pytest.mark.parametrize("name, event", items("events"))
+@for_each("name, event", items("events"))
 def test_root(name: str, event: dict[str, Any]) -> None:
     """The first failure is the root; the other ranks are folded into it or stand behind it."""
     root = report(name)["events"][report(name)["verdict"]["event"]]
@@ -212,7 +213,7 @@ def test_root(name: str, event: dict[str, Any]) -> None:
         assert event["rank"] in root["ranks"] and root["count"] == len(root["members"]) + 1
 
 
-@pytest.mark.parametrize("name, event", items("events"))
+@for_each("name, event", items("events"))
 def test_innermost_frame(name: str, event: dict[str, Any]) -> None:
     if "innermost_frame" in event:
         path, _, function = event["innermost_frame"].rpartition(":")
@@ -220,15 +221,15 @@ def test_innermost_frame(name: str, event: dict[str, Any]) -> None:
         assert frame["file"].endswith(path) and frame["function"] == function
 
 
-@pytest.mark.parametrize("name, event", items("events"))
+@for_each("name, event", items("events"))
 def test_other_processes(name: str, event: dict[str, Any]) -> None:
     found = {process["pid"]: process["in_use"]["text"] for process in event_at(name, event["line"])["other_processes"]}
     for process in event.get("other_processes", []):
         assert found.get(process["pid"]) == process["in_use"]
 
 
-@pytest.mark.parametrize("fact, key", [("log.usable", "usable_by_torch"), ("log.not_torch", "not_torch"), ("log.foreign", "driver_rest")])
-@pytest.mark.parametrize("name", references())
+@for_each("fact, key", [("log.usable", "usable_by_torch"), ("log.not_torch", "not_torch"), ("log.foreign", "driver_rest")])
+@for_each("name", references())
 def test_derived_figure(name: str, fact: str, key: str) -> None:
     """What the printed figures add up to."""
     root = next(event for event in expected(name)["events"] if event["root"])
@@ -237,7 +238,7 @@ def test_derived_figure(name: str, fact: str, key: str) -> None:
         assert values and values[0] is not None and abs(values[0] - root[key]["gib"]) < 0.02
 
 
-@pytest.mark.parametrize("name, echo", items("consequences"))
+@for_each("name, echo", items("consequences"))
 def test_consequence_is_no_root(name: str, echo: dict[str, Any]) -> None:
     """What other ranks and launchers say afterwards is never taken for a failure of its own."""
     root = report(name)["verdict"]["event"]
@@ -249,7 +250,7 @@ def test_consequence_is_no_root(name: str, echo: dict[str, Any]) -> None:
 # -- the facts
 
 
-@pytest.mark.parametrize("name, fact", items("facts"))
+@for_each("name, fact", items("facts"))
 def test_fact(name: str, fact: dict[str, Any]) -> None:
     """Read with its value from the right line of the right file."""
     if fact["name"] in UNSPELLED:
@@ -266,7 +267,7 @@ def test_fact(name: str, fact: dict[str, Any]) -> None:
     assert any(source.endswith(fact["file"]) and line == fact["line"] for source, line in places), places
 
 
-@pytest.mark.parametrize("name, fact", items("default_facts"))
+@for_each("name, fact", items("default_facts"))
 def test_default_fact(name: str, fact: dict[str, Any]) -> None:
     """What nobody wrote is known from the framework's default, and said to be."""
     if fact["name"] in UNSPELLED:
@@ -280,7 +281,7 @@ def test_default_fact(name: str, fact: dict[str, Any]) -> None:
         assert any(held["witness"]["source"] == "default" for held in right), [held["witness"] for held in right]
 
 
-@pytest.mark.parametrize("name, fact", items("absent_facts"))
+@for_each("name, fact", items("absent_facts"))
 def test_absent_fact(name: str, fact: str) -> None:
     """What stands in no file is not read out of one."""
     assert not [held for held in facts_named(name, fact) if is_read(held["witness"]) and held["value"] is not None]
@@ -313,7 +314,7 @@ def group_of(term: str) -> str:
     return next((group for words, group in GROUPS.items() if words in term), "activations")
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_ledger_sum(name: str) -> None:
     """The sum at the failing moment, term for term of expected.yaml, within half a GiB (or 3 %)."""
     want = expected(name)["ledger"]["sum_gib"]
@@ -322,7 +323,7 @@ def test_ledger_sum(name: str) -> None:
     assert moment.total.bytes / GIB == pytest.approx(want, abs=max(0.5, 0.03 * want)), terms
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, group",
     [
         pytest.param(n, group, id=f"{n}-{group}")
@@ -340,7 +341,7 @@ def test_ledger_group(name: str, group: str) -> None:
     assert found == pytest.approx(wanted, abs=max(0.05, 0.03 * want["sum_gib"])), terms
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_observed(name: str) -> None:
     """What the message says was allocated stands beside the sum, and the difference is said."""
     want, ledger = expected(name)["ledger"], ledger_of(name)
@@ -359,7 +360,7 @@ def test_contradiction_is_said(name: str) -> None:
     assert f"{expected(name)['ledger']['observed']['gib']:.2f} GiB" in explained, explained
 
 
-@pytest.mark.parametrize("name", [n for n in references() if "usable_gib" in expected(n)["ledger"]])
+@for_each("name", [n for n in references() if "usable_gib" in expected(n)["ledger"]])
 def test_usable(name: str) -> None:
     usable = ledger_of(name).usable
     assert usable is not None and usable.bytes / GIB == pytest.approx(expected(name)["ledger"]["usable_gib"], abs=0.02)
@@ -376,7 +377,7 @@ LATER: list[tuple[str, str, float]] = [
 ]
 
 
-@pytest.mark.parametrize("name, moment, wanted", LATER)
+@for_each("name, moment, wanted", LATER)
 def test_other_moments(name: str, moment: str, wanted: float) -> None:
     """What would have come next: a fix that only moves the crash is no fix."""
     ledger = ledger_of(name)
@@ -385,7 +386,7 @@ def test_other_moments(name: str, moment: str, wanted: float) -> None:
     assert found is not None and found.total.bytes / GIB == pytest.approx(wanted, abs=max(0.5, 0.03 * wanted)), listed
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, role",
     [pytest.param(n, r, id=f"{n}-{r['role'].split()[0]}") for n in references() for r in expected(n)["ledger"].get("roles", [])],
 )
@@ -408,7 +409,7 @@ def test_role(name: str, role: dict[str, Any]) -> None:
 PRICED = {"as_run": None, "gradient_checkpointing": "gradient_checkpointing", "liger_kernel": "liger_kernel"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, length, what, wanted",
     [
         pytest.param(n, row["sequence_len"], what, row[what]["gib"], id=f"{n}-{row['sequence_len']}-{what}")
@@ -432,8 +433,8 @@ def test_by_length(name: str, length: int, what: str, wanted: float) -> None:
 # -- the attribution
 
 
-@pytest.mark.parametrize("name", [n for n in references() if expected(n)["attributions"]])
-@pytest.mark.parametrize("key", ["bytes", "exact", "agrees", "block"])
+@for_each("name", [n for n in references() if expected(n)["attributions"]])
+@for_each("key", ["bytes", "exact", "agrees", "block"])
 def test_best_attribution(name: str, key: str) -> None:
     """The tensor that the request was, before and after rounding."""
     want = expected(name)["attributions"][0]
@@ -450,7 +451,7 @@ def test_best_attribution(name: str, key: str) -> None:
         assert best["block_bytes"] == want["block_mib"] * 2**20, listed
 
 
-@pytest.mark.parametrize("name, entry", items("attributions"))
+@for_each("name, entry", items("attributions"))
 def test_attribution_is_listed(name: str, entry: dict[str, Any]) -> None:
     """Each tensor that prints alike is named, with whether frame and phase agree."""
     found = [a for a in report(name)["attributions"] if a["bytes"] == entry["bytes"]]
@@ -468,7 +469,7 @@ def test_nothing_is_attributed(name: str) -> None:
 # -- the causes
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_causes_in_order(name: str) -> None:
     """The causes, best first (as listed, or what is certain before what is likely: docs/rules.md); no stranger among those that lead."""
     causes = expected(name)["causes"]
@@ -483,8 +484,8 @@ def test_causes_in_order(name: str) -> None:
     assert not strangers, found
 
 
-@pytest.mark.parametrize("name, cause", items("causes"))
-@pytest.mark.parametrize("key", ["certainty", "also_true", "accounts_for"])
+@for_each("name, cause", items("causes"))
+@for_each("key", ["certainty", "also_true", "accounts_for"])
 def test_cause(name: str, cause: dict[str, Any], key: str) -> None:
     found = next((each for each in report(name)["causes"] if each["id"] == cause["id"]), None)
     assert found is not None, [each["id"] for each in report(name)["causes"]]
@@ -496,8 +497,8 @@ def test_cause(name: str, cause: dict[str, Any], key: str) -> None:
         assert gib(found["accounts_for"]) == pytest.approx(cause["accounts_for"]["gib"], rel=0.1)
 
 
-@pytest.mark.parametrize("name", references())
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@for_each("name", references())
+@for_each("lang", ["en", "zh"])
 def test_causes_are_explained(name: str, lang: str) -> None:
     for cause in report(name, lang)["causes"]:
         assert cause["title"] and cause["explanation"] and cause["evidence"]
@@ -515,17 +516,17 @@ def remedy_of(name: str, remedy: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_first_remedy(name: str) -> None:
     assert [each["id"] for each in report(name)["remedies"]][:1] == [expected(name)["remedies"][0]["id"]]
 
 
-@pytest.mark.parametrize("name, remedy", items("remedies"))
+@for_each("name, remedy", items("remedies"))
 def test_remedy_is_proposed(name: str, remedy: dict[str, Any]) -> None:
     assert remedy_of(name, remedy["id"])["title"]
 
 
-@pytest.mark.parametrize("name, remedy", items("remedies"))
+@for_each("name, remedy", items("remedies"))
 def test_remedy_fits(name: str, remedy: dict[str, Any]) -> None:
     """The word of expected.yaml; where it gives no peak, the word that its peak less its saving has in the vocabulary will do too."""
     words = {remedy["fits"]}
@@ -536,7 +537,7 @@ def test_remedy_fits(name: str, remedy: dict[str, Any]) -> None:
     assert remedy_of(name, remedy["id"])["fits"] in words
 
 
-@pytest.mark.parametrize("name, remedy", items("remedies"))
+@for_each("name, remedy", items("remedies"))
 def test_remedy_saves(name: str, remedy: dict[str, Any]) -> None:
     """The difference of two ledgers (or the bound that the message sets), within 0.3 GiB or 5 %."""
     if "saves" not in remedy:
@@ -551,14 +552,14 @@ def test_remedy_saves(name: str, remedy: dict[str, Any]) -> None:
         assert saves is not None and any(gib(saves) == pytest.approx(figure, abs=max(0.3, 0.05 * figure)) for figure in wanted)
 
 
-@pytest.mark.parametrize("name, remedy", items("remedies"))
-@pytest.mark.parametrize("key", ["results", "speed"])
+@for_each("name, remedy", items("remedies"))
+@for_each("key", ["results", "speed"])
 def test_remedy_price(name: str, remedy: dict[str, Any], key: str) -> None:
     if key in remedy.get("price", {}):
         assert remedy_of(name, remedy["id"])["price"][key] == remedy["price"][key]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, remedy, edit",
     [
         pytest.param(n, remedy["id"], edit, id=f"{n}-{remedy['id']}-{edit.get('key') or edit.get('flag')}")
@@ -598,7 +599,7 @@ def assert_edit(found: list[dict[str, Any]], wanted: dict[str, Any]) -> None:
         assert plain(edit["to"]) == plain(target)
 
 
-@pytest.mark.parametrize("name, entry", items("rejected"))
+@for_each("name, entry", items("rejected"))
 def test_rejected(name: str, entry: dict[str, Any]) -> None:
     """Advice that people give and that does not help here is named with its reason, in both languages."""
     for lang in ("en", "zh"):
@@ -610,7 +611,7 @@ def test_rejected(name: str, entry: dict[str, Any]) -> None:
             assert re.search(r"[\u4e00-\u9fff]", found[0]["reason"])
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_nothing_is_both_proposed_and_rejected(name: str) -> None:
     proposed = {each["id"] for each in report(name)["remedies"]}
     assert not proposed & {each["id"] for each in report(name)["rejected"]}
@@ -619,7 +620,7 @@ def test_nothing_is_both_proposed_and_rejected(name: str) -> None:
 # -- questions and plan
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_questions(name: str) -> None:
     """At most three, most useful first, with the option that answers each."""
     wanted = [entry["fact"] for entry in expected(name)["questions"] if entry["fact"] not in UNSPELLED]
@@ -632,19 +633,19 @@ def test_questions(name: str) -> None:
         assert question["why"] and question["how"] and question["set"]
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_plan_first_step(name: str) -> None:
     plan = report(name)["plan"]
     assert plan is not None and plan["steps"][:1] == expected(name)["plan"]["steps"][:1]
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_plan_fits(name: str) -> None:
     plan = report(name)["plan"]
     assert plan is not None and plan["fits"] == expected(name)["plan"]["fits"]
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_plan_peak(name: str) -> None:
     plan, want = report(name)["plan"], expected(name)["plan"].get("predicted_peak")
     assert plan is not None
@@ -654,7 +655,7 @@ def test_plan_peak(name: str) -> None:
         assert plan["predicted_peak"] is not None and gib(plan["predicted_peak"]) == pytest.approx(want["gib"], abs=0.5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name, edit",
     [
         pytest.param(n, edit, id=f"{n}-{edit.get('key') or edit.get('flag')}")
@@ -675,7 +676,7 @@ def test_plan_env(name: str) -> None:
     assert plan is not None and expected(name)["plan"]["env"] == plan["env"]
 
 
-@pytest.mark.parametrize("name", references())
+@for_each("name", references())
 def test_the_inputs_are_whole(name: str) -> None:
     """Every fact and figure of expected.yaml stands in the files as it says (a damaged copy would make the tests above lie)."""
     for fact in expected(name)["facts"]:

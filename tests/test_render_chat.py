@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
@@ -52,9 +53,9 @@ def saying(text: str) -> Diagnosis:
     )
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("platform", PLATFORMS)
+@for_each("name", SAMPLES)
 def test_a_message_is_within_the_limit_and_says_the_verdict(name: str, platform: Platform, lang: Lang) -> None:
     message = chat(SAMPLES[name](), platform, lang)
     way = dialect(platform)
@@ -79,8 +80,8 @@ def outside_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize("platform", PLATFORMS)
+@for_each("hostile", HOSTILE)
+@for_each("platform", PLATFORMS)
 def test_nobody_is_called_and_nothing_is_linked(platform: Platform, hostile: str) -> None:
     text = chat(saying(hostile), platform, "en", redact=False).text
     assert "://" not in text and not re.search(r"@(?=\w)", text)

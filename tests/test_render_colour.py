@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.render.parts.layout import STYLES
 from diagnose.render.text.bar import PAINT
@@ -35,8 +35,8 @@ def colours(code: str, palette: list[str]) -> tuple[str | None, str | None]:
     return front, back
 
 
-@pytest.mark.parametrize("terminal", PALETTES)
-@pytest.mark.parametrize("name", [*STYLES, *PAINT])
+@for_each("terminal", PALETTES)
+@for_each("name", [*STYLES, *PAINT])
 def test_letters_can_be_read(name: str, terminal: str) -> None:
     palette = PALETTES[terminal].split()
     front, back = colours({**STYLES, **PAINT}[name], palette)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from attacks import ATTACKS, FRAMES, MESSAGE, config, log
+from collected import for_each
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
@@ -34,7 +35,7 @@ def calm() -> Diagnosis:
     return job("nothing of note")
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@for_each("name", ATTACKS)
 def test_nothing_in_a_job_changes_what_is_advised(name: str, calm: Diagnosis) -> None:
     """Orders to a reader, or to a model that reads along, are neither a cause nor a remedy."""
     hostile = job(ATTACKS[name])
@@ -43,8 +44,8 @@ def test_nothing_in_a_job_changes_what_is_advised(name: str, calm: Diagnosis) ->
     assert prescribed(hostile) == prescribed(calm)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-@pytest.mark.parametrize("form", RENDERERS)
+@for_each("name", ATTACKS)
+@for_each("form", RENDERERS)
 def test_no_form_of_the_answer_can_steer_its_reader(form: str, name: str) -> None:
     """No escape sequence, no turned or hidden text in any form; no element, picture or link of the attacker's."""
     text = RENDERERS[form](job(ATTACKS[name]), "en", View(verbose=True, rules=True))
@@ -56,14 +57,14 @@ def test_no_form_of_the_answer_can_steer_its_reader(form: str, name: str) -> Non
         assert not re.search(r"(?<!\\)<(?:script|img)|!\[x\]\(|(?<!\\)\[y\]\(|@(?=everyone)", outside)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
-@pytest.mark.parametrize("platform", PLATFORMS)
+@for_each("name", ATTACKS)
+@for_each("platform", PLATFORMS)
 def test_no_message_can_steer_its_channel(platform: Platform, name: str) -> None:
     text = chat(job(ATTACKS[name]), platform, "en").text
     assert not HARMFUL.search(text.replace("@\u200b", "@")) and "@everyone" not in text
 
 
-@pytest.mark.parametrize("bomb", ["\x1b[31m", "\x1b]8;;http://evil.example\x07", "\x1b[", "\u202e", "a\u0300\u0300\u0300"])
+@for_each("bomb", ["\x1b[31m", "\x1b]8;;http://evil.example\x07", "\x1b[", "\u202e", "a\u0300\u0300\u0300"])
 def test_megabytes_of_escapes_cost_little_and_hide_nothing(bomb: str, calm: Diagnosis) -> None:
     """A terminal's bomb before the message, on its own line and in the traceback."""
     many = bomb * (2_000_000 // len(bomb))

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from samples import SAMPLES
+from sweep import examples
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
@@ -87,8 +89,8 @@ def infected(text: str) -> Diagnosis:
     )
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("name", SAMPLES)
 def test_it_is_one_well_formed_file_that_runs_and_loads_nothing(name: str, lang: Lang) -> None:
     page = Page(RENDERERS["html"](SAMPLES[name](), lang, View()))
     assert not page.open
@@ -98,7 +100,7 @@ def test_it_is_one_well_formed_file_that_runs_and_loads_nothing(name: str, lang:
     assert page.tags["h1"] == page.tags["main"] == page.tags["header"] == 1
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_every_link_within_leads_somewhere_and_every_other_is_plain_https(name: str) -> None:
     page = Page(RENDERERS["html"](SAMPLES[name](), "en", View()))
     targets = [value for tag, attribute, value in page.attributes if tag == "a" and attribute == "href"]
@@ -112,7 +114,7 @@ def test_the_evidence_is_linked_to_the_lines_that_it_names() -> None:
     assert "in1-L84" in page.ids and ("a", "href", "#in1-L84") in page.attributes
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@for_each("attack", ATTACKS)
 def test_what_a_stranger_wrote_stays_text(attack: str) -> None:
     """In the headline, a cause, a remedy, a file's name, a line of the log, an address."""
     harmless, hostile = (Page(RENDERERS["html"](infected(text), "en", View())) for text in ("quite harmless words", attack))
@@ -125,7 +127,7 @@ def test_what_a_stranger_wrote_stays_text(attack: str) -> None:
             assert value.startswith(("#", "https://", "http://"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_makes_a_well_formed_page(text: str) -> None:
     assert not Page(RENDERERS["html"](infected(text), "en", View())).open

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ from diagnose.render.parts.layout import NEVER_FIRST, Page, cells, clip, pad, wr
 MIXED = st.text(alphabet="abc xyz_-/，。（）显存不足碎片 0123456789", max_size=200)
 
 
-@pytest.mark.parametrize(("text", "width"), [("GPU 3", 5), ("显存", 4), ("e\u0301", 1), ("", 0), ("（显）", 6)])
+@for_each("text, width", [("GPU 3", 5), ("显存", 4), ("e\u0301", 1), ("", 0), ("（显）", 6)])
 def test_a_wide_character_takes_two_columns(text: str, width: int) -> None:
     assert cells(text) == width
 
@@ -35,8 +35,8 @@ def test_chinese_breaks_between_characters_but_not_before_punctuation() -> None:
     assert not any(line[0] in NEVER_FIRST for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
+@for_each(
+    "text, lines",
     [
         ("不影响结果，速度变慢", ["不影响结果，速度", "变慢"]),
         ("不影响结果，速度变慢。", ["不影响结果，速度", "变慢。"]),

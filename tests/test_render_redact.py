@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
@@ -21,17 +21,17 @@ MASKS = [(entry["name"], example) for entry in ENTRIES for example in entry["mas
 KEEPS = [(entry["name"], example) for entry in ENTRIES for example in entry.get("keeps", ())]
 
 
-@pytest.mark.parametrize(("name", "example"), MASKS)
+@for_each("name, example", MASKS)
 def test_an_example_of_a_secret_is_masked(name: str, example: str) -> None:
     assert Masker()(f"x {example} y") != f"x {example} y"
 
 
-@pytest.mark.parametrize(("name", "example"), KEEPS)
+@for_each("name, example", KEEPS)
 def test_an_example_that_is_no_secret_survives(name: str, example: str) -> None:
     assert Masker()(f"x {example} y") == f"x {example} y"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which 1.41 GiB is free.",
@@ -68,7 +68,7 @@ def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
     assert masked.events[0].exception == "worker <host-1> died"
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("name", SAMPLES)
 def test_redaction_changes_no_conclusion(name: str) -> None:
     before: Any = SAMPLES[name]().to_dict()
     after: Any = redaction.diagnosis(SAMPLES[name]()).to_dict()

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
@@ -22,24 +23,24 @@ from diagnose.render.parts.view import View
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("width", [40, 60, 80, 110])
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("width", [40, 60, 80, 110])
+@for_each("name", SAMPLES)
 def test_every_line_fits_the_terminal(name: str, width: int, lang: Lang) -> None:
     """At any width from 40 on; a closing mark may hang over by one character."""
     text = RENDERERS["text"](SAMPLES[name](), lang, View(width, verbose=True, budget=True, rules=True))
     assert max(map(cells, text.splitlines())) <= width + 2
 
 
-@pytest.mark.parametrize("form", ["text", "markdown"])
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("form", ["text", "markdown"])
+@for_each("name", SAMPLES)
 def test_no_control_character_gets_out(name: str, form: str) -> None:
     text = RENDERERS[form](SAMPLES[name](), "en", View(verbose=True, rules=True))
     assert not HARMFUL.search(text.replace("@\u200b", "@"))
 
 
-@pytest.mark.parametrize(
-    ("raw", "shown"),
+@for_each(
+    "raw, shown",
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;title\x07x", "x"),
@@ -59,9 +60,7 @@ def test_nothing_harmful_survives(text: str) -> None:
     assert not HARMFUL.search(harmless(text))
 
 
-@pytest.mark.parametrize(
-    "hostile", ["<img src=x>", "[a](http://b)", "**bold**", "# title", "| a | b |", "~~x~~", "![i](u)", "_em_", "&lt;b&gt;"]
-)
+@for_each("hostile", ["<img src=x>", "[a](http://b)", "**bold**", "# title", "| a | b |", "~~x~~", "![i](u)", "_em_", "&lt;b&gt;"])
 def test_markdown_shows_it_and_does_not_act_on_it(hostile: str) -> None:
     shown = escape(hostile)
     assert shown != hostile

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import SAMPLES
@@ -126,8 +126,8 @@ def sarif(of: Diagnosis, lang: Lang = "en") -> Any:
     return log["runs"][0]
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("name", SAMPLES)
 def test_it_is_what_readers_of_sarif_expect(name: str, lang: Lang) -> None:
     run = sarif(SAMPLES[name](), lang)
     assert run["tool"]["driver"]["name"] == "oomdoctor"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import cases
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SAMPLES
+from sweep import sample
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
@@ -28,8 +30,8 @@ LANGS: tuple[Lang, Lang] = ("en", "zh")
 PAINTED = re.compile(r"\x1b\[[\d;]*m")
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("name", SAMPLES)
 def test_the_answer_fits_one_screen(name: str, lang: Lang) -> None:
     """About 24 lines at 80 columns, the hardest sample included; the rest is for --verbose."""
     text = RENDERERS["text"](SAMPLES[name](), lang, View())
@@ -37,7 +39,7 @@ def test_the_answer_fits_one_screen(name: str, lang: Lang) -> None:
     assert len(text.splitlines()) < len(RENDERERS["text"](SAMPLES[name](), lang, View(verbose=True)).splitlines())
 
 
-@pytest.mark.parametrize("name", cases.folders())
+@pytest.mark.parametrize("name", sample(cases.folders(), 70))
 def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked as its reader would ask, in its folder: at most 25 lines, with verdict, bar, what the first three remedies save and
     cost, the edits of the plan's steps and the hint; what a full screen does without stands under --verbose."""
@@ -94,9 +96,9 @@ def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
         assert squeezed(advice_text.worth(remedy, "en", alone=remedy.id not in steps)) in text
 
 
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("width", [60, 80, 160])
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", LANGS)
+@for_each("width", [60, 80, 160])
+@for_each("name", SAMPLES)
 def test_colour_adds_nothing_but_colour(name: str, width: int, lang: Lang) -> None:
     """Who sees no colour, or pipes the answer, reads the same characters."""
     plain, painted = (RENDERERS["text"](SAMPLES[name](), lang, View(width, colour)) for colour in (False, True))
@@ -195,7 +197,7 @@ def test_the_larger_part_never_has_the_smaller_share_of_the_bar() -> None:
     assert counts == sorted(counts, reverse=True)
 
 
-@pytest.mark.parametrize("hostile", ["\x1b]0;x\x07\x1b[2J", "\u202etxet\u2066", "\x9b31m", "a\rb", "\x08\x08"])
+@for_each("hostile", ["\x1b]0;x\x07\x1b[2J", "\u202etxet\u2066", "\x9b31m", "a\rb", "\x08\x08"])
 def test_nothing_in_a_file_steers_the_terminal(hostile: str) -> None:
     """Names, lines and values come from strangers; also where a faulty line is shown with its caret."""
     sample = SAMPLES["dpo_logits"]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from collected import for_each
 from samples import SAMPLES
 
 from diagnose.adapters.formats.settings import Document
@@ -27,8 +28,8 @@ def job(script: str = "", frame: str = "", encoding: str = "utf-8") -> Diagnosis
     return replace(sample, events=events, documents=documents, inputs=(Input("error.log", "log", 9, 1, encoding),))
 
 
-@pytest.mark.parametrize(
-    ("told", "shell"),
+@for_each(
+    "told, shell",
     [
         (job(), "bash"),
         (job(frame="/job/train.py"), "bash"),
@@ -75,8 +76,8 @@ def test_a_variable_that_is_added_is_spelt_as_its_place_spells_it(target: str, s
     assert words.setting("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512", target) == shown
 
 
-@pytest.mark.parametrize(
-    ("key", "target", "shown"),
+@for_each(
+    "key, target, shown",
     [
         ("tokenizer.max_seq_len", "train.sh", "tokenizer.max_seq_len=2048"),
         ("tokenizer.max_seq_len", "8B_full.yaml", "tokenizer.max_seq_len: 2048"),

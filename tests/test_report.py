@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from collected import for_each
 from samples import SAMPLES, dpo_logits
 
 from diagnose.budget.model.ledger import Ledger, Moment, Term
@@ -42,7 +43,7 @@ CONTRACT = {
 }
 
 
-@pytest.mark.parametrize("part", CONTRACT)
+@for_each("part", CONTRACT)
 def test_the_keys_are_the_contracts_in_its_order(part: str) -> None:
     """Scripts read these names; a new key may only stand behind them."""
     report: Any = dpo_logits().to_dict()
@@ -100,8 +101,8 @@ def test_values_are_what_json_can_hold() -> None:
     assert values["data.longest_sample"] is None
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("name", SAMPLES)
+@for_each("lang", ["en", "zh"])
+@for_each("name", SAMPLES)
 def test_the_typed_report_equals_the_dictionary_and_the_schema_admits_it(name: str, lang: Lang) -> None:
     """The model and the schema are made of the declaration that the dictionary is made of; none of the three may drift."""
     report = SAMPLES[name]().to_dict(lang)
@@ -123,12 +124,12 @@ def test_the_schema_refuses_what_is_no_report() -> None:
         jsonschema.Draft202012Validator(json.loads(schema())).validate(report)
 
 
-@pytest.mark.parametrize(("name", "status"), [("dpo_logits", 0), ("host_kill", 0), ("lookalike", 1), ("before_a_run", 0)])
+@for_each("name, status", [("dpo_logits", 0), ("host_kill", 0), ("lookalike", 1), ("before_a_run", 0)])
 def test_the_exit_status_is_the_contracts(name: str, status: int) -> None:
     assert SAMPLES[name]().exit_status == status
 
 
-@pytest.mark.parametrize(("need", "complete", "status"), [(10, True, 0), (23, True, 1), (99, True, 1), (10, False, 4), (99, False, 1)])
+@for_each("need, complete, status", [(10, True, 0), (23, True, 1), (99, True, 1), (10, False, 4), (99, False, 1)])
 def test_check_says_whether_the_job_fits(need: int, complete: bool, status: int) -> None:
     """0 fits, 1 does not, 4 cannot tell: what is missing from a ledger can only add to it."""
     term = Term("weights", same("weights"), "weights", Size.exactly(need * 2**30), "x", "y")

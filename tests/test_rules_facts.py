@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 from books import GIB, fact
+from collected import for_each
 
 from diagnose import catalogue
 from diagnose.adapters.python.python_file import Reader
 from diagnose.adapters.schema.framework_tables import table
-from diagnose.adapters.schema.spellings import Span
 from diagnose.adapters.translate.framework_defaults import Setting, open_defaults, unsaid_attention
 from diagnose.budget.derived.derived_facts import facts
 from diagnose.budget.derived.setting_doubts import of_settings
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.decide.verdict_wording import fill
 from diagnose.facts import FactBook, Value
+from diagnose.release_spans import ReleaseSpan
 from diagnose.units import Size, Version
 
 
@@ -39,8 +40,8 @@ def fsdp(**more: Value) -> FactBook:
     return FactBook(fact(name, value) for name, value in (known | {name.replace("__", "."): value for name, value in more.items()}).items())
 
 
-@pytest.mark.parametrize(
-    ("framework", "release", "eager"),
+@for_each(
+    "framework, release, eager",
     [
         ("openrlhf", None, True),
         ("openrlhf", "0.5.4", True),
@@ -53,7 +54,7 @@ def fsdp(**more: Value) -> FactBook:
 )
 def test_attention_that_nobody_chose_may_be_eager_in_old_releases(framework: str, release: str | None, eager: bool) -> None:
     """A default that changed between releases is known only with the release; without one both are possible."""
-    span = Span(Version(release), Version(release)) if release else Span()
+    span = ReleaseSpan(Version(release), Version(release)) if release else ReleaseSpan()
     setting = Setting(FactBook(), {f"version.{framework}": span})
     told = [each.value for each in unsaid_attention(table(framework), setting)]
     assert told in ([eager], [] if not eager else [eager])

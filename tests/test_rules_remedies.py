@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from collected import for_each
 
 from diagnose import rule_files
 from diagnose.adapters.config_reader import read
@@ -60,7 +61,7 @@ def test_price_and_texts(rule: Rule) -> None:
     assert rule.turns is not None or rule.do is not None
 
 
-@pytest.mark.parametrize("rule", [rule for rule in EVERY if rule.turns], ids=lambda rule: rule.id)
+@for_each("rule", [rule for rule in EVERY if rule.turns])
 def test_knob_and_values(rule: Rule) -> None:
     """The knob is declared and every fixed value is one of its values."""
     assert rule.turns is not None
@@ -76,7 +77,7 @@ def test_knob_and_values(rule: Rule) -> None:
     assert rule.to.values or rule.to.aim != "list"
 
 
-@pytest.mark.parametrize("rule, unless", each("not_when"))
+@for_each("rule, unless", each("not_when"))
 def test_a_reason_names_only_what_its_condition_knows(rule: Rule, unless: Any) -> None:
     """A figure in a reason is known whenever the reason is given; a card may be named by its capability's fact."""
     known = {name for comparison in unless.all for name in names(comparison)}
@@ -104,7 +105,7 @@ def tried(name: str, lines: Sequence[Comparison]) -> list[Value]:
     return [typed(name, text) for text in dict.fromkeys(texts)]
 
 
-@pytest.mark.parametrize("rule, unless", each("not_when"))
+@for_each("rule, unless", each("not_when"))
 def test_each_contraindication_can_hold_and_is_what_is_said_then(rule: Rule, unless: Any) -> None:
     """None asks for what cannot be, and none stands where an earlier one always comes first."""
     facts = list(dict.fromkeys(name for comparison in unless.all for name in names(comparison)))
@@ -119,7 +120,7 @@ def test_each_contraindication_can_hold_and_is_what_is_said_then(rule: Rule, unl
     pytest.fail(f"{rule.id}: {' and '.join(map(str, unless.all))}")
 
 
-@pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.id)
+@for_each("rule", EVERY)
 def test_both_languages_name_the_same_figures(rule: Rule) -> None:
     texts = [rule.title, rule.do, rule.alone, *(unless.reason for unless in rule.not_when), *(why for _, why in rule.asks)]
     for text in texts:
@@ -127,7 +128,7 @@ def test_both_languages_name_the_same_figures(rule: Rule) -> None:
             assert set(re.findall(r"\{([\w.]+)\}", text.en)) == set(re.findall(r"\{([\w.]+)\}", text.zh))
 
 
-@pytest.mark.parametrize("rule, asked", each("asks"))
+@for_each("rule, asked", each("asks"))
 def test_what_is_asked_can_be_answered(rule: Rule, asked: Any) -> None:
     fact, why = asked
     assert declared(fact) is not None
@@ -165,7 +166,7 @@ def document(framework: str, before: str) -> tuple[Document, FactBook]:
     return next((one for one in settings.documents if one.name == name), Document(name, framework, "shell", f"{before}\n", ())), book
 
 
-@pytest.mark.parametrize("rule, example", examples())
+@for_each("rule, example", examples())
 def test_the_patcher_writes_what_the_example_promises(rule: Rule, example: dict[str, str]) -> None:
     """`before`, the knob and the value give `after`: comments, order and all else as they were."""
     assert rule.turns is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from checkout import ROOT
+
 from diagnose import check, explain
 
 LOG = (
@@ -53,7 +55,7 @@ def test_a_users_remedy_is_offered_where_a_cause_calls_for_it(tmp_path: Path) ->
 
 def test_a_users_remedy_replaces_ours_by_id(tmp_path: Path) -> None:
     """Whoever must not change the length can say so once, for every job."""
-    shipped = Path(__file__).parent.parent / "rules" / "remedies" / "shorter-sequences.yaml"
+    shipped = ROOT / "rules" / "remedies" / "shorter-sequences.yaml"
     text = shipped.read_text(encoding="utf-8").replace("status: stable", "status: retired")
     (tmp_path / "shorter-sequences.yaml").write_text(text, encoding="utf-8")
     assert "lower_seq_len" in [remedy.id for remedy in check([CONFIG], gpu="A100-80GB").outcome.remedies]
@@ -76,7 +78,7 @@ def test_a_broken_remedy_is_a_note_and_takes_nothing_with_it(tmp_path: Path) -> 
 
 def test_a_rule_about_a_fact_that_nobody_makes_is_a_note_and_ours_stays(tmp_path: Path) -> None:
     """A misspelt fact would be unknown for ever: the override would silence our rule without a word."""
-    shipped = Path(__file__).parent.parent / "rules" / "causes" / "fragmented-reserve.yaml"
+    shipped = ROOT / "rules" / "causes" / "fragmented-reserve.yaml"
     text = shipped.read_text(encoding="utf-8").replace("log.requested > log.free", "log.reqested > log.free", 1)
     (tmp_path / "fragmented-reserve.yaml").write_text(text, encoding="utf-8")
     found = explain(LOG, rules=[tmp_path])

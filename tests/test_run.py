@@ -11,26 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from terminals import OOM, RUN, environment
 
 from diagnose.surfaces.run import run_log
-
-OOM = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which "
-    "1.41 GiB is free. Process 4242 has 77.80 GiB memory in use. Of the allocated memory 70.51 GiB is allocated by PyTorch, and "
-    "5.51 GiB is reserved by PyTorch but unallocated."
-)
-RUN = [sys.executable, "-m", "diagnose", "run"]
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def environment(**more: str) -> dict[str, str]:
-    """This environment without launchers, in English, with what a test adds."""
-    left = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("SLURM", "RANK", "WORLD", "OMPI", "PMI", "LC_", "COLUMNS"))
-    }
-    return {**left, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", **more}
 
 
 def run(
@@ -145,7 +128,7 @@ def test_the_snapshot_that_the_command_leaves_is_read(tmp_path: Path) -> None:
     """Named before it is there; the failed request is then known to 512 bytes. One from an earlier run is of another failure."""
     import pickle
 
-    from test_snapshot import LOGITS, MESSAGE, made
+    from snapshots_made import LOGITS, MESSAGE, made
 
     (tmp_path / "made.pickle").write_bytes(pickle.dumps(made(LOGITS)))
     dying = python(f"import shutil; shutil.copyfile('made.pickle', 'oom.pickle'); raise SystemExit({MESSAGE!r})")

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_run import OOM, RUN, environment
+from terminals import OOM, RUN, environment
 
 LAUNCHER = """
 import os, signal, subprocess, sys, time

@@ -4,47 +4,14 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import signal
 import sys
 import termios
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from test_run import OOM, RUN, environment
-
-
-class Terminal:
-    """A pseudo-terminal with `oomdoctor run` at its other end, as a user's shell would have started it."""
-
-    def __init__(self, master: int, pid: int) -> None:
-        self.master, self.pid, self.seen = master, pid, b""
-
-    def until(self, wanted: bytes, seconds: float = 20) -> bytes:
-        """All that was printed, as soon as it holds what is waited for."""
-        end = time.monotonic() + seconds
-        while wanted not in self.seen:
-            assert time.monotonic() < end, (wanted, self.seen)
-            self._read(0.1)
-        return self.seen
-
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self.master], [], [], seconds)[0]:
-            return True
-        try:
-            data = os.read(self.master, 65536)
-        except OSError:
-            return False
-        self.seen += data
-        return bool(data)
-
-    def end(self) -> int:
-        """Read to the end; the exit status."""
-        while self._read(20):
-            pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+from terminals import OOM, RUN, Terminal, environment
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from diagnose.scan.source import BUFFER, Source
 MESSAGE = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
 
-@pytest.mark.parametrize("lines_before", [0, 1, 4000, 120_000])
+@for_each("lines_before", [0, 1, 4000, 120_000])
 def test_places_are_true_however_long_the_log(lines_before: int) -> None:
     """Hits and excerpts carry the line that an editor shows, in the first buffer and in later ones."""
     raw = b"".join(b"step %d loss 1.0\n" % i for i in range(lines_before)) + MESSAGE + b"bye"
@@ -59,8 +60,8 @@ def test_a_line_of_five_megabytes_is_cut_round_its_message() -> None:
     assert any(excerpt.into == excerpt.offset for excerpt in scanned.excerpts if excerpt.offset)
 
 
-@pytest.mark.parametrize(
-    ("raw", "note", "encoding"),
+@for_each(
+    "raw, note, encoding",
     [
         (b"", "empty", "utf-8"),
         (b"\0" * 200_000, "nul-filled", "utf-8"),

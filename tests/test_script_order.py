@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from collected import for_each
 
 from diagnose.adapters.python.python_file import Reader
 from diagnose.adapters.python.script_values import Script
@@ -15,8 +15,8 @@ def read(text: str) -> Script:
     return Reader("from transformers import *\n" + text).read(CLASSES)
 
 
-@pytest.mark.parametrize(
-    ("text", "moved", "by", "after"),
+@for_each(
+    "text, moved, by, after",
     [
         (f"model = {LOAD}('a/b')\nmodel = model.to('cuda')\nargs = TrainingArguments('o')\nTrainer(model, args)\n", True, "to", True),
         (f"args = TrainingArguments('o')\nmodel = {LOAD}('a/b')\nmodel.cuda()\nTrainer(model=model, args=args)\n", True, "cuda", False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def test_every_literal_holds_an_anchor_and_every_anchor_is_needed() -> None:
     assert len(texts) == len(set(texts))
 
 
-@pytest.mark.parametrize(("text", "grammar"), LITERALS, ids=str)
+@for_each("text, grammar", LITERALS)
 def test_every_literal_is_found_through_its_anchors(text: bytes, grammar: str) -> None:
     """The neighbourhood of an anchor is wide enough for the literals that hold it."""
     view = memoryview(b"a line\n[rank0]: " + text + b" and more\n")

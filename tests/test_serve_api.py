@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import jsonschema
-import pytest
+from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, PROBLEM, Server, is_problem, post, reply
@@ -110,7 +110,7 @@ def test_the_description_is_openapi_and_holds(client: httpx.Client) -> None:
 # -- what is refused
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b"",
@@ -141,7 +141,6 @@ def test_the_description_is_openapi_and_holds(client: httpx.Client) -> None:
         b'{"text": "x", "options": ' + b'{"set":' * 100_000,
         b'{"text": "x", "options": {"set": {"a": ' + b"9" * 50_000 + b"}}}",
     ],
-    ids=lambda body: body[:50].decode("latin-1"),
 )
 def test_a_body_that_is_not_understood_is_422(client: httpx.Client, body: bytes) -> None:
     """One sentence that says where, and nothing of what was sent."""

@@ -11,7 +11,7 @@ import pytest
 from browser import Browser, chromium
 from serving import CASE, LOG, Server
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")
+pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from collected import for_each
 from serving import LOG, SHORT, Server, command, is_problem, post, reply, serving
 
 # -- limits of time and number
@@ -139,7 +140,7 @@ def test_a_port_that_is_taken_is_one_sentence_and_2(server: Server) -> None:
     assert command("serve", "--host", "no.such.host.invalid", "--port", "0").returncode == 2
 
 
-@pytest.mark.parametrize("module", ["fastapi", "uvicorn", "python_multipart"])
+@for_each("module", ["fastapi", "uvicorn", "python_multipart"])
 def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
     left = command("serve", "--port", "0", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openapi import conforms, invalid, valid
+from sweep import examples
 
-OFTEN = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 OPERATIONS = [("post", "/api/explain"), ("post", "/api/check"), ("get", "/api/rules"), ("get", "/api/rules/{id}"), ("get", "/healthz")]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from collected import for_each
 from serving import CONFIGS, LOG, Server, is_problem, serving
 
 # -- the page
@@ -91,8 +92,8 @@ def test_what_is_wrong_stands_above_the_form(client: httpx.Client) -> None:
         assert answer.status_code == 422 and said in answer.text and "<form" in answer.text
 
 
-@pytest.mark.parametrize(
-    ("kind", "body"),
+@for_each(
+    "kind, body",
     [
         ("multipart/form-data", b"x"),
         ("multipart/form-data; boundary=", b"x"),
@@ -107,16 +108,13 @@ def test_what_is_wrong_stands_above_the_form(client: httpx.Client) -> None:
         ("multipart/form-data; boundary=a; charset=nonsense", b'--a\r\nContent-Disposition: form-data; name="log"\r\n\r\nx\r\n--a--\r\n'),
         ("multipart/form-data; boundary=a", b'--a\r\nContent-Disposition: form-data; name="x"\r\n\r\n\r\n' * 500 + b"--a--\r\n"),
     ],
-    ids=range(12),
 )
 def test_a_form_that_is_none_is_no_crash(client: httpx.Client, kind: str, body: bytes) -> None:
     answer = client.post("/", content=body, headers={b"content-type": kind.encode("latin-1")})
     assert answer.status_code in (200, 422) and "text/html" in answer.headers["content-type"]
 
 
-@pytest.mark.parametrize(
-    "evil", ["<script>alert(1)</script>", "</pre><img src=x onerror=alert(1)>", "</textarea><b>", "{{ 7*7 }}<i>", "\u202e\x1b[2J"]
-)
+@for_each("evil", ["<script>alert(1)</script>", "</pre><img src=x onerror=alert(1)>", "</textarea><b>", "{{ 7*7 }}<i>", "\u202e\x1b[2J"])
 def test_what_is_pasted_is_shown_as_text(client: httpx.Client, evil: str) -> None:
     """In the log, in a config and its keys, in a name: never markup, never a template."""
     log = LOG.replace("CUDA out of memory", f"CUDA out of memory {evil}", 1) + f"\n{evil}\n"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from serving import LOG
@@ -65,8 +66,8 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 LIMITS = Limits(size=100, held=150, most=2, of_one=1, arrival=0.2)
 
 
-@pytest.mark.parametrize(
-    ("headers", "parts", "status"),
+@for_each(
+    "headers, parts, status",
     [
         ({"content-length": "6"}, [b"abc", 0.01, b"def"], 200),
         ({}, [b""], 200),
@@ -89,8 +90,8 @@ def test_the_gate(headers: dict[str, str], parts: list[bytes | float | None], st
     assert (gate.waiting, gate.bytes, dict(gate.of)) == (0, 0, {})
 
 
-@pytest.mark.parametrize(
-    ("held", "length", "status"),
+@for_each(
+    "held, length, status",
     [((2, 0, "9.9.9.9"), 1, 503), ((1, 100, "9.9.9.9"), 60, 503), ((1, 0, "1.2.3.4"), 1, 429), ((1, 0, "9.9.9.9"), 1, 200)],
 )
 def test_the_gate_counts(held: tuple[int, int, str], length: int, status: int) -> None:
@@ -281,7 +282,7 @@ def test_any_name_becomes_a_label(name: str) -> None:
     assert 0 < len(shown) <= 128 and "/" not in shown and "\\" not in shown and shown == one_line(shown)
 
 
-@pytest.mark.parametrize(("value", "text"), [(True, "true"), (None, "unknown"), (8, "8"), (0.9, "0.9"), ("2.5.1", "2.5.1")])
+@for_each("value, text", [(True, "true"), (None, "unknown"), (8, "8"), (0.9, "0.9"), ("2.5.1", "2.5.1")])
 def test_values_are_written_as_on_the_command_line(value: Any, text: str) -> None:
     assert text_of(value) == text
 

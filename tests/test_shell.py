@@ -6,14 +6,16 @@ import time
 from contextlib import suppress
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Settings
-from diagnose.adapters.launch.launch_command import Flag, Launch, launches, script
-from diagnose.adapters.shell.shell_arithmetic import cut, total
+from diagnose.adapters.launch.flags import Flag
+from diagnose.adapters.launch.launch_command import Launch, launches, read_script
+from diagnose.adapters.shell.shell_arithmetic import evaluate, strip_affix
 from diagnose.facts import FactBook
 from diagnose.parse.model.reading import Reading
 from diagnose.units import Size
@@ -35,8 +37,8 @@ def read(text: str) -> Settings:
 # -- what words become
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("python t.py --x ${X:-4}", "4"),
         ("X=8\npython t.py --x ${X:-4}", "8"),
@@ -76,10 +78,15 @@ def test_what_a_word_becomes(text: str, found: str | None) -> None:
 
 def test_sums_and_patterns() -> None:
     held = {"A": "6"}
-    assert total("(A + 2) * -3 / 5", held.get) == -4
-    assert total("2 ** 10 % 1000", held.get) == 24
-    assert [total(text, held.get) for text in ("1/0", "B", "((", "9" * 30, "2**99", "A B")] == [None] * 6
-    assert (cut("a/b/c", "##", "*/"), cut("a/b/c", "#", "*/"), cut("a.b.c", "%", ".*"), cut("a.b.c", "%%", ".*")) == (
+    assert evaluate("(A + 2) * -3 / 5", held.get) == -4
+    assert evaluate("2 ** 10 % 1000", held.get) == 24
+    assert [evaluate(text, held.get) for text in ("1/0", "B", "((", "9" * 30, "2**99", "A B")] == [None] * 6
+    assert (
+        strip_affix("a/b/c", "##", "*/"),
+        strip_affix("a/b/c", "#", "*/"),
+        strip_affix("a.b.c", "%", ".*"),
+        strip_affix("a.b.c", "%%", ".*"),
+    ) == (
         "c",
         "b/c",
         "a.b",
@@ -90,8 +97,8 @@ def test_sums_and_patterns() -> None:
 # -- branches, loops, functions
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("if [ $D = 1 ]; then X=1; else X=2; fi\npython t.py --x $X", "?"),
         ("if [ $D = 1 ]; then X=2; else X=2; fi\npython t.py --x $X", "2"),
@@ -207,7 +214,7 @@ def test_containers_of_a_manifest_are_launches() -> None:
     assert fact is not None and fact.witness.line == 11
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '["python", "run_clm.py", "--output_dir", "o", "--per_device_train_batch_size", "4"]',
@@ -235,17 +242,17 @@ def test_no_script_raises(text: str) -> None:
     for prefix in ("", "X=1\npython t.py ", "if [ $A ]; then ", "cat <<EOF > a.json\n"):
         whole = prefix + text
         try:
-            found, files = script(whole)
+            found, files = read_script(whole)
         except Unreadable:
             continue
         for launch in found:
             for flag in launch.flags:
                 assert 0 <= flag.start <= flag.end <= len(whole)
         for file in files:
-            assert len(file.chars.at) == len(file.chars.to) == len(file.chars.text)
+            assert len(file.chars.starts) == len(file.chars.ends) == len(file.chars.text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "".join(f"f{i}() {{ f{i + 1}; f{i + 1}; f{i + 1}; }}\n" for i in range(40)) + "f40() { python t.py --x 1; }\nf0\n",

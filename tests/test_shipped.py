@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from diagnose import disk_cache, rule_files
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture

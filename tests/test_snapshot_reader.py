@@ -13,8 +13,10 @@ import time
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.errors import UserError
 from diagnose.scan.source import Source
@@ -102,7 +104,7 @@ REACHING = {
 }
 
 
-@pytest.mark.parametrize("what", REACHING)
+@for_each("what", REACHING)
 def test_what_reaches_outside_the_file_is_refused_with_its_intent(what: str) -> None:
     """A pickle is a program: nothing that one could do may happen, and the sentence says what it wanted."""
     for data in REACHING[what]:
@@ -148,7 +150,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each("name", HOSTILE)
 def test_what_is_hostile_ends_in_one_sentence(name: str) -> None:
     """At once, and without taking the memory that it announces."""
     data, key = HOSTILE[name]
@@ -159,7 +161,7 @@ def test_what_is_hostile_ends_in_one_sentence(name: str) -> None:
     assert time.perf_counter() - start < 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body", [b"]" * (9 << 20), b"})" * (5 << 20), b"}\x94" * (5 << 20), b"]\x94(" + b"h\x00" * (20 << 20), b"(" + b"K\x01" * (40 << 20)]
 )
 def test_bombs_end_at_a_limit(body: bytes) -> None:
@@ -250,7 +252,7 @@ def test_texts_of_a_shape_can_be_referred_to_later() -> None:
     assert read(Source.text(pickle.dumps(shared, 4))).history is not None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_damage_never_crashes(data: st.DataObject) -> None:
     """Bits turned, pieces cut out, repeated or cut off: a snapshot or one sentence, whatever comes of it."""
@@ -279,7 +281,7 @@ def test_anything_is_read_or_refused(body: bytes) -> None:
     assert "\n" not in sentence(b"\x80\x04" + body)
 
 
-@pytest.mark.parametrize("end", [1, 10, 500, len(SMALL) - 1])
+@for_each("end", [1, 10, 500, len(SMALL) - 1])
 def test_a_snapshot_cut_off_says_so(end: int) -> None:
     """The commonest fault: the job was killed while it wrote."""
     with pytest.raises(UserError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from diagnose.scan import substring_index
 
@@ -29,7 +30,7 @@ def naive(text: bytes, word: bytes) -> list[int]:
     return [at for at in range(len(text)) if text.startswith(word, at)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(TEXTS, st.sampled_from(WORDS), st.integers(-2, 60), st.integers(-2, 80))
 def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end: int) -> None:
     found = substring_index.Spots(text)

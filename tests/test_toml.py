@@ -7,6 +7,7 @@ import tomllib
 from typing import Any
 
 import pytest
+from collected import for_each
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -210,8 +211,8 @@ def test_an_array_keeps_its_items() -> None:
 # -- what is TOML
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "kind"),
+@for_each(
+    "text, form, kind",
     [
         (CONFIG, "toml", "torchtitan"),
         (CONFIG.replace("\n", "\r\n"), "toml", "torchtitan"),
@@ -230,8 +231,8 @@ def test_the_form_is_told_from_the_text(text: str, form: str, kind: str) -> None
     assert (found.form, found.kind) == (form, kind)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@for_each(
+    "text, line",
     [("[training]\nseq_len = = 4\n", 2), ('[a]\nx = "open\n', 2), ("[a]\nx = 1\nx = 2\n", 3), ("[a]\nx = 1\n[a]\ny = 2\n", 3)],
 )
 def test_broken_toml_is_refused_with_its_place(text: str, line: int) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from time import perf_counter
 
-import pytest
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,8 +41,8 @@ def ignored(told: Settings) -> set[Value]:
 # -- which of them it is
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@for_each(
+    "text, kind",
     [
         ("llamafactory-cli train --stage sft --template x", "llamafactory"),
         ("USE_V1=0 llamafactory-cli train --stage sft --template x", "llamafactory"),
@@ -63,8 +63,8 @@ def test_a_command_starts_the_right_engine(text: str, kind: str) -> None:
     assert value(read({"run.sh": text + "\n"}), "train.framework") == kind
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@for_each(
+    "text, kind",
     [
         (V1, "llamafactory_v1"),
         ("dist_config:\n  name: fsdp2\n", "llamafactory_v1"),
@@ -83,8 +83,8 @@ def test_a_file_is_told_by_its_keys(text: str, kind: str) -> None:
     assert value(read({"c.yaml": text}), "train.framework") == kind
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@for_each(
+    "text, kind",
     [
         (LOADED.format(""), "unsloth"),
         ("from transformers import Trainer, TrainingArguments\nt = Trainer('a/b', TrainingArguments('o'))\n", "transformers"),
@@ -119,8 +119,8 @@ def test_no_single_key_that_others_share_speaks_for_an_engine(key: str) -> None:
         assert kind not in ("llamafactory_v1", "unsloth")
 
 
-@pytest.mark.parametrize(
-    ("command", "text", "kind"),
+@for_each(
+    "command, text, kind",
     [
         ("USE_V1=1 llamafactory-cli train c.yaml", "cutoff_len: 2048\nbf16: true\n", "llamafactory_v1"),
         ("llamafactory-cli train c.yaml", "output_dir: o\nper_device_train_batch_size: 2\n", "llamafactory"),
@@ -152,7 +152,7 @@ def test_one_key_is_never_taken_for_another_frameworks(key: str) -> None:
         assert others == []
 
 
-@pytest.mark.parametrize("key", ["bf16: true", "micro_batch_size: 2", "gradient_accumulation_steps: 8", "num_processes: 8"])
+@for_each("key", ["bf16: true", "micro_batch_size: 2", "gradient_accumulation_steps: 8", "num_processes: 8"])
 def test_one_key_of_many_frameworks_is_nobodys_until_the_job_tells(key: str) -> None:
     """`bf16: true` alone names no framework; beside a command or a log of Axolotl it is Axolotl's."""
     alone = read({"c.yaml": f"{key}\n"})
@@ -173,8 +173,8 @@ def test_the_launcher_of_either_engine_takes_every_visible_card() -> None:
         assert value(read({"r.sh": f"CUDA_VISIBLE_DEVICES=0,1 {command} c.yaml\n"}), "parallel.world") == 2
 
 
-@pytest.mark.parametrize(
-    ("more", "knob", "expected", "vain"),
+@for_each(
+    "more, knob, expected, vain",
     [
         ("stage: dpo\nenable_liger_kernel: true\n", "train.loss_kernel", "none", "enable_liger_kernel"),
         ("stage: sft\nenable_liger_kernel: true\n", "train.loss_kernel", "liger", None),
@@ -198,8 +198,8 @@ def test_keys_that_exist_and_do_nothing_here(more: str, knob: str, expected: Val
     assert ignored(told) == ({vain} if vain else set())
 
 
-@pytest.mark.parametrize(
-    ("more", "knob", "expected"),
+@for_each(
+    "more, knob, expected",
     [
         ("", "train.precision", "fp32"),
         ("dist_config: {name: fsdp2}\n", "train.precision", "bf16"),
@@ -228,8 +228,8 @@ def test_a_loss_without_a_reference_wins_over_the_command() -> None:
 # -- Unsloth
 
 
-@pytest.mark.parametrize(
-    ("more", "knob", "expected"),
+@for_each(
+    "more, knob, expected",
     [
         ("", "model.quantization", "nf4_double"),
         (", load_in_4bit=False", "model.quantization", "none"),
@@ -268,8 +268,8 @@ def test_the_length_is_the_loaders_in_sft_and_the_configs_in_dpo() -> None:
 # -- Lightning
 
 
-@pytest.mark.parametrize(
-    ("word", "stage", "optimizer", "params", "sharding"),
+@for_each(
+    "word, stage, optimizer, params, sharding",
     [
         ("auto", 0, "none", "none", "none"),
         ("ddp_spawn", 0, "none", "none", "none"),
@@ -292,8 +292,8 @@ def test_a_strategys_name_says_how_it_shards(word: str, stage: int, optimizer: s
         assert tuple(value(told, name) for name in names) == (stage, optimizer, params, sharding)
 
 
-@pytest.mark.parametrize(
-    ("devices", "nodes", "world"),
+@for_each(
+    "devices, nodes, world",
     [
         ("4", "", 4),
         ("4", "2", 8),
@@ -331,8 +331,8 @@ def test_a_strategys_name_is_exchanged_for_another(word: str, stage: int, offloa
 # -- LitGPT
 
 
-@pytest.mark.parametrize(
-    ("command", "checkpointing", "sharding"),
+@for_each(
+    "command, checkpointing, sharding",
     [
         ("finetune_lora a/b", "disabled", "none"),
         ("finetune_lora a/b --devices 2", "enabled", "full_shard"),

@@ -76,6 +76,14 @@ def test_each_fault_is_found_at_its_line(tmp_path: Path, change: tuple[str, str]
     assert said[0].to("zh") != said[0].to("en")
 
 
+def test_every_value_of_one_line_needs_an_example(tmp_path: Path) -> None:
+    """Of `in (loss, forward)` each value is deleted once, as each line is."""
+    text = GOOD.replace("log.requested > log.free\n", "log.requested > log.free\n    - log.phase in (loss, forward)\n")
+    found = faults(tmp_path, text.replace("log.free: 1 GiB}", "log.free: 1 GiB, log.phase: loss}"))
+    assert [fault.line for fault in found if "log.phase == forward" in fault.message.en] == [8], [str(fault) for fault in found]
+    assert not [fault for fault in found if "log.phase == loss" in fault.message.en]
+
+
 def test_a_figure_that_the_rule_does_not_read_may_be_unknown_when_it_speaks(tmp_path: Path) -> None:
     text = GOOD.replace("{log.requested} failed", "{log.capacity} failed").replace("{log.requested} 失败", "{log.capacity} 失败")
     assert any("log.capacity" in fault.message.en for fault in faults(tmp_path, text))

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pyproject.toml", "build_backend.py", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars")
+from building import copied
+from checkout import ROOT
 
 LOG = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB of which 1.41 GiB "
     "is free. Process 1 has 30.33 GiB memory in use. Of the allocated memory 23.51 GiB is allocated by PyTorch, and 5.51 GiB is reserved "
     "by PyTorch but unallocated.\n"
 )
-
-
-def copied(folder: Path) -> Path:
-    """The sources that a build reads, in a folder of their own, so that the checkout stays as it is."""
-    ignored = shutil.ignore_patterns("__pycache__", "_shipped")
-    for name in SOURCES:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=ignored)
-        else:
-            shutil.copy(source, folder / name)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from memory.rows import Refused, Row, block, card_of
 
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Term
-from diagnose.budget.model.software_table import within
+from diagnose.release_spans import releases
 from diagnose.units import Version
 
 #: The parts of an entry in the order in which they come to exist, and the keys of their terms.
@@ -31,7 +31,7 @@ def entry(name: str, kernel: str, width: int, release: str) -> dict[str, Any] | 
         return None
     may = kinds.get("both") or kinds.get(kernel)
     entries: list[dict[str, Any]] = may if isinstance(may, list) else [may] if may else []
-    found = next((one for one in entries if not release or within(one.get("releases", ">=0"), Version(release))), None)
+    found = next((one for one in entries if not release or releases(one.get("releases", "")).holds(Version(release))), None)
     if not entries:
         raise Refused(f"no formula for the kernel {kernel} of {name}")
     if found is None:

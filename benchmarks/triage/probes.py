@@ -3,15 +3,16 @@
 #: Finds and reads every job as triage does, on its pool; every diagnosis is said to be there already, so that none is made.
 READ = """
 import sys
-from diagnose.cluster import engine
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.local_engine import run_local
+from diagnose.cluster.run.task import JobOptions, Task
+from diagnose.cluster.store.result import DiagnosisSummary
 from diagnose.phrases import Text
 
 if __name__ == "__main__":
-    known = engine.Brought(Text("", ""), "1:0")
+    summary = DiagnosisSummary(Text("", ""), "1:0")
     tasks = (Task(job) for job in find([sys.argv[1]]))
-    print(sum(1 for _ in engine.local(tasks, Asked(), int(sys.argv[2]), known=lambda same: known)))
+    print(sum(1 for _ in run_local(tasks, JobOptions(), int(sys.argv[2]), lookup=lambda key: summary)))
 """
 
 #: Processor time of one job after another in one process: reading, and the diagnosis, by what the jobs hold.
@@ -19,16 +20,16 @@ COST = """
 import json, sys, time
 from statistics import mean
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.cluster.run.job_work import work
 
-asked, failed = Asked(), {True: [], False: []}
+options, failed = JobOptions(), {True: [], False: []}
 jobs = list(find([sys.argv[1]]))[: int(sys.argv[2])]
 for number, job in enumerate(jobs):
     start = time.process_time()
-    read = work(Task(job), asked, lambda same: False)
+    read = work(Task(job), options, lambda key: False)
     between = time.process_time()
-    whole = work(Task(job), asked)
+    whole = work(Task(job), options)
     end = time.process_time()
     if number >= len(jobs) // 4:  # a worker process is warm for most of its life
         failed[bool(whole.digest)].append((between - start, (end - between) - (between - start)))
@@ -40,12 +41,12 @@ print(json.dumps({name: {"jobs": len(rows), "read": mean(row[0] for row in rows)
 LONG_COST = """
 import sys, time
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.run.task import Asked, Task
+from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.cluster.run.job_work import work
 
 (job,) = find([sys.argv[1]])
-work(Task(job), Asked())
+work(Task(job), JobOptions())
 start = time.process_time()
-work(Task(job), Asked())
+work(Task(job), JobOptions())
 print(time.process_time() - start)
 """

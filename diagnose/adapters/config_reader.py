@@ -14,7 +14,6 @@ from diagnose.adapters.job.framework_inference import adopted
 from diagnose.adapters.job.job_start import alone, cut_off, run_facts, script_facts, too_late, unrecognised, untrained
 from diagnose.adapters.job.script_options import answered, knowing
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Span
 from diagnose.adapters.translate.effective_settings import derived, ineffective
 from diagnose.adapters.translate.file_conflicts import conflicts, integration
 from diagnose.adapters.translate.framework_defaults import (
@@ -33,6 +32,7 @@ from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.record import replace
+from diagnose.release_spans import ReleaseSpan
 
 __all__ = ["read"]
 
@@ -197,14 +197,16 @@ def _shape(one: Opened) -> Model | None:
         return None
 
 
-def _spans(gathered: Iterable[Part], known: FactBook) -> dict[str, Span]:
+def _spans(gathered: Iterable[Part], known: FactBook) -> dict[str, ReleaseSpan]:
     """For every framework the releases that are possible: the one known, else what the spellings of its keys leave."""
     present: dict[str, list[str]] = {}
     for part in gathered:
         mine = (leaf for leaf in part.leaves if not leaf.key.startswith("+"))  # what is added to a configuration need not be known to it
         present.setdefault(part.table.name, []).extend(name_of(leaf.key) for leaf in mine)
     spans = {
-        name: Span(version, framework_tables.finished(version)) for name in framework_tables.releases() if (version := known.version(name))
+        name: ReleaseSpan(version, framework_tables.finished(version))
+        for name in framework_tables.releases()
+        if (version := known.version(name))
     }
     for name, keys in present.items():
         tab = framework_tables.table(name)
@@ -212,7 +214,7 @@ def _spans(gathered: Iterable[Part], known: FactBook) -> dict[str, Span]:
     return spans
 
 
-def _translated(gathered: Sequence[Part], spans: dict[str, Span], known: FactBook) -> list[Translation]:
+def _translated(gathered: Sequence[Part], spans: dict[str, ReleaseSpan], known: FactBook) -> list[Translation]:
     """Every part's facts. The hidden size, which "auto" needs, comes from the model that the trainer's part names."""
     whole: dict[str, dict[str, Leaf]] = {}
     for part in gathered:
@@ -248,7 +250,7 @@ def _presumed(
     gathered: Sequence[Part],
     begun: Sequence[Started],
     known: FactBook,
-    spans: dict[str, Span],
+    spans: dict[str, ReleaseSpan],
     settled: set[str],
     model: Model | None,
     missing: named_files.Missing,

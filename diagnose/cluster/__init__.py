@@ -1,4 +1,4 @@
-"""Many jobs at once: found, diagnosed on all cores or on a Ray cluster, stored, grouped, reported."""
+"""Triage of many jobs: find them, diagnose them on all cores or on a Ray cluster, store, group and report the results."""
 
-#: What every worker process needs: loaded once where they are forked from a process that has it.
+#: Modules that the process from which workers are forked imports once for all of them.
 PRELOADED = ("diagnose.cluster.run.warmup",)

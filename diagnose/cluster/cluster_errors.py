@@ -1,4 +1,4 @@
-"""What cannot be done, as sentences (rules/phrases/cluster.yaml); also what the database says in words of its own."""
+"""Errors of triage as sentences in both languages, those of the database (DuckDB) among them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from diagnose.errors import UserError
-from diagnose.phrases import phrase
+from diagnose.phrases import Text, phrase
 
-#: What the database's own words mean: signs, the sentence, the hint.
-REFUSED = (
+#: Parts of DuckDB's messages, and the keys of the sentence and of the hint that such a message becomes.
+DATABASE_ERRORS = (
     (("Could not set lock", "Conflicting lock"), "store_locked", "wait_for_it"),
     (("No space left", "disk full", "Disk full", "File too large", "Disk quota"), "store_full", "make_room"),
     (("not a valid DuckDB", "Corrupt database", "Could not read enough bytes", "Serialization Error"), "store_broken", "other_store"),
@@ -18,15 +18,25 @@ REFUSED = (
 )
 
 
-def trouble(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
-    """A complaint whose sentences are in rules/phrases/cluster.yaml."""
+def cluster_error(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
+    """An error whose sentences are in rules/phrases/cluster.yaml."""
     return UserError(phrase(f"cluster.{key}", **values), where, phrase(f"cluster.{hint}", **values) if hint else None, f"cluster.{key}")
 
 
+def finding_error(key: str, where: str, hint: str, **values: object) -> UserError:
+    """An error whose sentences are in rules/phrases/finding.yaml; its key is the `fault` of an UnreadableJob."""
+    return UserError(phrase(f"finding.{key}", **values), where, phrase(f"finding.{hint}", **values), key)
+
+
+def error_text(error: UserError) -> Text:
+    """An error with its place and hint, in both languages."""
+    return Text(error.to("en"), error.to("zh"))
+
+
 @contextmanager
-def refusals(path: Path) -> Iterator[None]:
-    """What the database refuses, as a sentence about this file. Ctrl-C is Ctrl-C: the database tells it in two ways of its own."""
-    import duckdb
+def database_errors(path: Path) -> Iterator[None]:
+    """Turn DuckDB's errors into a UserError about this file, and its two forms of an interrupt into KeyboardInterrupt."""
+    import duckdb  # an optional library
 
     try:
         yield
@@ -35,13 +45,13 @@ def refusals(path: Path) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise
     except duckdb.Error as error:
-        raise refusal(path, str(error)) from error
+        raise database_error(path, str(error)) from error
 
 
-def refusal(path: Path, said: str) -> UserError:
-    """The complaint that an error of the database means; of one that we do not know in its own words."""
-    said = said.partition("\n")[0][:300]
-    for signs, key, hint in REFUSED:
-        if any(sign in said for sign in signs):
-            return trouble(key, where=str(path), hint=hint, why=said)
-    return trouble("store_failed", where=str(path), hint="nothing_lost", why=said)
+def database_error(path: Path, message: str) -> UserError:
+    """The error that a message of DuckDB means; an unknown message is quoted."""
+    message = message.partition("\n")[0][:300]
+    for signs, key, hint in DATABASE_ERRORS:
+        if any(sign in message for sign in signs):
+            return cluster_error(key, where=str(path), hint=hint, why=message)
+    return cluster_error("store_failed", where=str(path), hint="nothing_lost", why=message)

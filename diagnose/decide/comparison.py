@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
-from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share
+from diagnose.decide.expression import Choices, Comparison, Figure, Name, Node, Product, Share
 from diagnose.errors import user_error
 from diagnose.facts import Value, declared, typed
-from diagnose.ternary import Truth, not_
+from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Size, Version, size_of
 
 #: What an expression yields. Switches are bool; counts and ratios are both Fraction.
@@ -22,33 +22,46 @@ Lookup: TypeAlias = Callable[[str], Value]
 
 def holds(comparison: Comparison, lookup: Lookup) -> Truth:
     """Whether the comparison is true of these facts; None where a fact is missing or two ranges overlap."""
-    asked: Callable[[Lookup], Truth] | None = comparison.__dict__.get("asked")  # every job asks all rules
-    if asked is None:
-        asked = comparison.__dict__["asked"] = _asked(comparison)
-    return asked(lookup)
+    evaluate: Callable[[Lookup], Truth] | None = comparison.__dict__.get("asked")  # every job asks all rules
+    if evaluate is None:
+        evaluate = comparison.__dict__["asked"] = _asked(comparison)
+    return evaluate(lookup)
 
 
 def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
     """A comparison as a function of what is known. Most hold one fact against a figure or a word, which is worked out once."""
     kind, sign = kind_of(comparison), comparison.operator
     left, right = comparison.left, comparison.right
+    if isinstance(right, Choices):
+        if isinstance(left, Name) and kind == "word":
+            return _is(left.name, frozenset(part.text for part in right.parts), True)
+        alternatives = [_asked(choice) for choice in choices(comparison)]
+        return lambda lookup: any_of(alternative(lookup) for alternative in alternatives)
     constant = _constant(right, kind) if isinstance(right, Figure) else None
     if not isinstance(left, Name) or constant is None:
-        return lambda lookup: None if (held := value(left, lookup, kind)) is None else _compared(held, sign, value(right, lookup, kind))
+        return lambda lookup: (
+            None if (operand := value(left, lookup, kind)) is None else _compared(operand, sign, value(right, lookup, kind))
+        )
     if isinstance(constant, (str, bool)) and sign in ("==", "!="):
-        return _is(left.name, constant, sign == "==")
+        return _is(left.name, frozenset({constant}), sign == "==")
     if isinstance(constant, Fraction) and constant.denominator == 1:
         return _counted(left.name, sign, constant.numerator)
     return lambda lookup: _compared(_known(lookup(left.name)), sign, constant)
 
 
-def _is(name: str, constant: str | bool, wanted: bool) -> Callable[[Lookup], Truth]:
+def choices(comparison: Comparison) -> list[Comparison]:
+    """The comparisons of which one holds where the fact is one of several."""
+    right = comparison.right
+    return [Comparison(comparison.left, "==", part) for part in right.parts] if isinstance(right, Choices) else [comparison]
+
+
+def _is(name: str, constants: frozenset[str | bool], expected: bool) -> Callable[[Lookup], Truth]:
     def asked(lookup: Lookup) -> Truth:
-        found = lookup(name)
-        if found is None or found == "unknown":
+        fact_value = lookup(name)
+        if fact_value is None or fact_value == "unknown":
             return None
-        known = _known(found)
-        return None if known is None else (known == constant) is wanted
+        operand = _known(fact_value)
+        return None if operand is None else (operand in constants) is expected
 
     return asked
 
@@ -61,10 +74,10 @@ def _counted(name: str, sign: str, constant: int) -> Callable[[Lookup], Truth]:
     order, exact = _ORDERS[sign], Fraction(constant)
 
     def asked(lookup: Lookup) -> Truth:
-        found = lookup(name)
-        if found is None:
+        fact_value = lookup(name)
+        if fact_value is None:
             return None
-        return bool(order(found, constant)) if found.__class__ is int else _compared(_known(found), sign, exact)
+        return bool(order(fact_value, constant)) if fact_value.__class__ is int else _compared(_known(fact_value), sign, exact)
 
     return asked
 
@@ -82,8 +95,8 @@ def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
     if sign in ("==", "!="):
         return (left == right) is (sign == "==")
     if (isinstance(left, Fraction) and isinstance(right, Fraction)) or (isinstance(left, Version) and isinstance(right, Version)):
-        less = left < right  # type: ignore[operator]  # both are of the one class or of the other
-        return {"<": less, "<=": less or left == right, ">": not less and left != right, ">=": not less}[sign]
+        is_less = left < right  # type: ignore[operator]  # both are of the one class or of the other
+        return {"<": is_less, "<=": is_less or left == right, ">": not is_less and left != right, ">=": not is_less}[sign]
     return None
 
 
@@ -111,19 +124,21 @@ def value(node: Node, lookup: Lookup, kind: str = "size") -> Operand | None:
         return _times(value(node.whole, lookup, kind), _share(node.percent))
     if isinstance(node, Product):
         return reduce(_times, (value(part, lookup, kind) for part in node.parts))
-    held = value(node.first, lookup, kind)
+    if isinstance(node, Choices):
+        return None  # several values are none
+    operand = value(node.first, lookup, kind)
     for sign, part in node.rest:
-        held = _plus(held, value(part, lookup, kind), sign)
-    return held
+        operand = _plus(operand, value(part, lookup, kind), sign)
+    return operand
 
 
-def _known(found: Value) -> Operand | None:
+def _known(fact_value: Value) -> Operand | None:
     """A fact as an operand. The word `unknown` is how some readers write that they do not know."""
-    if isinstance(found, (bool, Size, Version)):
-        return found
-    if isinstance(found, str):
-        return None if found == "unknown" else found
-    return Fraction(found) if isinstance(found, (int, float)) else None
+    if isinstance(fact_value, (bool, Size, Version)):
+        return fact_value
+    if isinstance(fact_value, str):
+        return None if fact_value == "unknown" else fact_value
+    return Fraction(fact_value) if isinstance(fact_value, (int, float)) else None
 
 
 @lru_cache(maxsize=256)
@@ -173,20 +188,28 @@ _FAMILY = {"size": "size", "count": "number", "ratio": "number", "word": "word",
 
 def kind_of(comparison: Comparison) -> str:
     """The kind both sides share: size, number, word, switch or version. Raises UserError where they do not agree."""
-    held: str | None = comparison.__dict__.get("kind")  # every job asks all rules
-    if held is None:
-        held = comparison.__dict__["kind"] = _shared(comparison)
-    return held
+    cached: str | None = comparison.__dict__.get("kind")  # every job asks all rules
+    if cached is None:
+        cached = comparison.__dict__["kind"] = _shared(comparison)
+    return cached
 
 
 def _shared(comparison: Comparison) -> str:
+    if isinstance(comparison.right, Choices):
+        return reduce(lambda a, b: _same_kind(a, b, comparison), map(_shared, choices(comparison)))
     left, right = _kind(comparison.left), _kind(comparison.right)
-    for one, other in ((left, right), (right, left)):
-        if one == other:
-            return one
-        if (one == "version" and other == "number") or (one == "switch" and other == "word"):
-            return one
+    for first, second in ((left, right), (right, left)):
+        if first == second:
+            return first
+        if (first == "version" and second == "number") or (first == "switch" and second == "word"):
+            return first
     raise user_error("kinds_differ", left=left, right=right, text=str(comparison))
+
+
+def _same_kind(left: str, right: str, comparison: Comparison) -> str:
+    if left != right:
+        raise user_error("kinds_differ", left=left, right=right, text=str(comparison))
+    return left
 
 
 def _kind(node: Node) -> str:
@@ -201,6 +224,8 @@ def _kind(node: Node) -> str:
         return _numeric(_kind(node.whole), "number", node)
     if isinstance(node, Product):
         return reduce(lambda a, b: _numeric(a, b, node), (_kind(part) for part in node.parts), "number")
+    if isinstance(node, Choices):
+        return _kind(node.parts[0])
     kinds = [_kind(node.first), *(_kind(part) for _, part in node.rest)]
     return reduce(lambda a, b: _same(a, b, node), kinds)
 
@@ -219,18 +244,22 @@ def _same(left: str, right: str, node: Node) -> str:
 
 def check_words(comparison: Comparison) -> None:
     """Raises UserError where a fact is compared with a word that it can never be."""
-    for one, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
-        if not isinstance(one, Name) or not isinstance(other, Figure) or other.kind != "word":
+    if isinstance(comparison.right, Choices):
+        for choice in choices(comparison):
+            check_words(choice)
+        return
+    for first, second in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+        if not isinstance(first, Name) or not isinstance(second, Figure) or second.kind != "word":
             continue
-        entry = declared(one.name)
+        entry = declared(first.name)
         words = ("enabled", "disabled") if entry and entry.kind == "switch" else entry.words if entry else ()
-        if words and other.text not in words:
-            raise user_error("no_such_word", hint="known_words", word=other.text, name=one.name, words=", ".join(words))
+        if words and second.text not in words:
+            raise user_error("no_such_word", hint="known_words", word=second.text, name=first.name, words=", ".join(words))
 
 
 def unknown_in(comparison: Comparison, lookup: Lookup) -> str | None:
     """The first fact of a comparison that is not known; where all are, the first one (its range is too wide)."""
-    found = comparison.names
-    if len(found) == 1:
-        return found[0]
-    return next((name for name in found if _known(lookup(name)) is None), found[0] if found else None)
+    fact_names = comparison.names
+    if len(fact_names) == 1:
+        return fact_names[0]
+    return next((name for name in fact_names if _known(lookup(name)) is None), fact_names[0] if fact_names else None)

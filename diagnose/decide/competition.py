@@ -43,8 +43,8 @@ def _hedged(verdict: Verdict) -> Verdict:
 def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:
     """Whether a cause it yields to speaks at least as surely: a probable cause never sets a certain one aside."""
     return EVERYTHING in to or any(
-        (other.rule in to or other.cause in to) and other.rule != verdict.rule and _CERTAINTY[other.outcome] <= _CERTAINTY[verdict.outcome]
-        for other in speaking
+        (rival.rule in to or rival.cause in to) and rival.rule != verdict.rule and _CERTAINTY[rival.outcome] <= _CERTAINTY[verdict.outcome]
+        for rival in speaking
     )
 
 
@@ -81,18 +81,18 @@ def _merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """One verdict for each cause: the best placed speaks, the others lend their witnesses and remedies."""
     merged: dict[str, Verdict] = {}
     for verdict in verdicts:
-        held = merged.get(verdict.cause)
-        merged[verdict.cause] = verdict if held is None else _joined(held, verdict)
+        merged_verdict = merged.get(verdict.cause)
+        merged[verdict.cause] = verdict if merged_verdict is None else _joined(merged_verdict, verdict)
     return list(merged.values())
 
 
-def _joined(best: Verdict, other: Verdict) -> Verdict:
+def _joined(best: Verdict, further: Verdict) -> Verdict:
     return replace(
         best,
-        accounts_for=best.accounts_for or other.accounts_for,
-        share=best.share if best.accounts_for else other.share,
-        evidence=tuple(dict.fromkeys(best.evidence + other.evidence)),
-        put_right=best.put_right or other.put_right,
+        accounts_for=best.accounts_for or further.accounts_for,
+        share=best.share if best.accounts_for else further.share,
+        evidence=tuple(dict.fromkeys(best.evidence + further.evidence)),
+        put_right=best.put_right or further.put_right,
         # what was set aside lends no advice to what stands
-        remedies=best.remedies if other.also_true and not best.also_true else tuple(dict.fromkeys(best.remedies + other.remedies)),
+        remedies=best.remedies if further.also_true and not best.also_true else tuple(dict.fromkeys(best.remedies + further.remedies)),
     )

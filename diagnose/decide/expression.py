@@ -10,7 +10,7 @@ from diagnose import rule_files
 from diagnose.errors import user_error
 from diagnose.record import record
 
-Operator = Literal[">=", "<=", "==", "!=", ">", "<"]
+Operator = Literal[">=", "<=", "==", "!=", ">", "<", "in"]
 Sign = Literal["+", "-"]
 
 #: A comparison is one line of a rule file; longer text is an accident, and LALR stacks should stay shallow.
@@ -67,7 +67,17 @@ class Product:
         return " * ".join(_inside(part) for part in self.parts)
 
 
-Node: TypeAlias = "Name | Figure | Share | Sum | Product"
+@record
+class Choices:
+    """The values of which a fact is one: the right side of `in`."""
+
+    parts: tuple[Figure, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parts))})"
+
+
+Node: TypeAlias = "Name | Figure | Share | Sum | Product | Choices"
 
 
 @record(slots=False)
@@ -90,6 +100,11 @@ class Comparison:
         """The facts that it reads, from left to right."""
         return (*names(self.left), *names(self.right))
 
+    @property
+    def count(self) -> int:
+        """How many comparisons the line stands for: `in` for one with each of its values."""
+        return len(self.right.parts) if isinstance(self.right, Choices) else 1
+
 
 def _inside(node: Node) -> str:
     """A part of a product or the whole of a share: what binds less tightly stands in brackets."""
@@ -108,7 +123,7 @@ def names(node: Node | Comparison) -> Iterator[str]:
         yield from names(node.first)
         for _, part in node.rest:
             yield from names(part)
-    elif isinstance(node, Product):
+    elif isinstance(node, (Product, Choices)):
         for part in node.parts:
             yield from names(part)
 
@@ -116,6 +131,9 @@ def names(node: Node | Comparison) -> Iterator[str]:
 def parse(text: str) -> Comparison:
     """The comparison that a line of a rule writes. Raises UserError for anything else."""
     tree = _tree(text, "comparison")
+    if tree.data == "membership":
+        fact, *choices = tree.children
+        return Comparison(Name(fact.text), "in", Choices(tuple(Figure(choice.data, choice.children[0].text) for choice in choices)))
     left, operator, right = tree.children
     return Comparison(_node(left), operator.text, _node(right))
 
@@ -127,16 +145,16 @@ def parse_sum(text: str) -> Node:
 
 
 @cache
-def _tree(text: str, wanted: str) -> Any:
+def _tree(text: str, start: str) -> Any:
     """The tree of a comparison. (Any: its grammar says what stands where.)"""
     from diagnose.lalr import Unread
 
     if len(text) > LONGEST:
-        raise user_error("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=wanted)
+        raise user_error("not_an_expression", text[:60], text=f"{text[:60]} ...", wanted=start)
     try:
         return rule_files.parser("rule_expr").parse(text)
     except Unread as error:
-        raise user_error("not_an_expression", f"column {error.column}", text=text, wanted=wanted) from error
+        raise user_error("not_an_expression", f"column {error.column}", text=text, wanted=start) from error
 
 
 def _node(tree: Any) -> Node:
@@ -175,7 +193,7 @@ def to_data(node: Node | Comparison) -> list[Any]:
         return ["share", node.percent, to_data(node.whole)]
     if isinstance(node, Sum):
         return ["sum", to_data(node.first), *([sign, to_data(part)] for sign, part in node.rest)]
-    return ["product", *(to_data(part) for part in node.parts)]
+    return ["choices" if isinstance(node, Choices) else "product", *(to_data(part) for part in node.parts)]
 
 
 def comparison_of(data: list[Any]) -> Comparison:
@@ -194,4 +212,6 @@ def node_of(data: list[Any]) -> Node:
         return Sum(node_of(data[1]), tuple((sign, node_of(part)) for sign, part in data[2:]))
     if kind == "product":
         return Product(tuple(node_of(part) for part in data[1:]))
+    if kind == "choices":
+        return Choices(tuple(Figure(*part) for part in data[1:]))
     return Figure(kind, data[1])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: What a bad release calls for, by the way out of it.
-_CURE = {"upgrade": "upgrade_library", "downgrade": "downgrade_library"}
+from diagnose import vocabulary
 
 
 def entries(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -35,12 +34,12 @@ def rule_of_release(entry: Mapping[str, Any]) -> dict[str, Any]:
     bounds += [f"{fact} < {entry['until']}"] if "until" in entry else []
     rule: dict[str, Any] = {
         "id": entry["id"],
-        "cause": entry.get("cause", "software_bug"),
+        "cause": entry.get("cause", vocabulary.bad_release()),
         "status": entry.get("status", "stable"),
         "title": entry["title"],
         "when": {"all": [*entry["symptom"], *bounds], **when},
         "evidence": entry["evidence"],
-        "remedies": [_CURE[entry.get("cure", "upgrade")], *entry.get("remedies", ())],
+        "remedies": [vocabulary.releases()[entry.get("cure", "upgrade")], *entry.get("remedies", ())],
         "references": [entry["source"]] if isinstance(entry["source"], str) else list(entry["source"]),
     }
     for key in ("accounts_for", "yields_to", "assuming", "given", "examples"):

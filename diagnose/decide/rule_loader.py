@@ -102,18 +102,18 @@ def _lines(entries: Sequence[Any]) -> tuple[Comparison, ...]:
 def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Rule], list[Text]]:
     """Every rule that may speak, by id, and the faults of those that cannot be read."""
     ours, unread = _shipped()
-    found, faults = {rule.id: rule for rule in ours}, [same(fault) for fault in unread]
+    by_id, faults = {rule.id: rule for rule in ours}, [same(fault) for fault in unread]
     for folder in folders:
         for where, raw in documents(folder):
             try:
                 rule = rule_of(raw)
                 for name in (name for line in rule.lines for name in names(line)):
                     must_exist(name)  # a rule about a fact that nobody makes would stay silent for ever
-                found[rule.id] = rule
+                by_id[rule.id] = rule
             except UserError as error:
                 faults.append(error.at(where))
     speaking = ("stable", "trial") if trial else ("stable",)
-    return [found[name] for name in sorted(found) if found[name].status in speaking], faults
+    return [by_id[name] for name in sorted(by_id) if by_id[name].status in speaking], faults
 
 
 @cache

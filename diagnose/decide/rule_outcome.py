@@ -41,24 +41,24 @@ class _Line:
 
 def decide(rule: Rule, book: FactBook) -> Verdict:
     """The verdict of one rule. What a rule presumes is used only where the book does not know."""
-    known: list[_Line] = []
+    decided_lines: list[_Line] = []
     for part, comparisons, refuses in (("all", rule.all, False), ("any", rule.any, "never"), ("none", rule.none, True)):
         for comparison in comparisons:
             said = holds(comparison, book.value)
             if said is refuses:  # most rules say no at once
                 return _verdict(rule, "quiet", str(_Line(comparison, part, said)))
-            known.append(_Line(comparison, part, said))
-    truth = _together(known)
+            decided_lines.append(_Line(comparison, part, said))
+    truth = _together(decided_lines)
     if truth is False:
-        return _verdict(rule, "quiet", str(_refusing(known)))
+        return _verdict(rule, "quiet", str(_refusing(decided_lines)))
     if truth is True:
         unproved = book.switch("log.proved") is False  # that memory ran out is then itself a presumption
-        return _speaking(rule, "likely" if unproved else "fires", known, book, {})
+        return _speaking(rule, "likely" if unproved else "fires", decided_lines, book, {})
     presumed = _presumed(rule, book)
     if not presumed:
-        return _undecided(rule, known, book.value)
+        return _undecided(rule, decided_lines, book.value)
     lookup = _with(book, presumed)
-    assumed = [_again(line, lookup) if not presumed.keys().isdisjoint(line.comparison.names) else line for line in known]
+    assumed = [_again(line, lookup) if not presumed.keys().isdisjoint(line.comparison.names) else line for line in decided_lines]
     if _together(assumed) is True:
         return _speaking(rule, "likely", assumed, book, presumed)
     return _undecided(rule, assumed, lookup)
@@ -68,10 +68,10 @@ def _presumed(rule: Rule, book: FactBook) -> dict[str, Value]:
     """What the rule takes for granted here: values of what is unknown, and the estimate where a fact is only a range."""
     values: dict[str, Value] = {}
     for name, text in rule.presume.items():
-        held = book.size(name)
+        size = book.size(name)
         if text in (ESTIMATE, MOST):
-            if held is not None and not held.exact:
-                values[name] = Size.exactly(held.bytes if text == ESTIMATE else held.high)
+            if size is not None and not size.exact:
+                values[name] = Size.exactly(size.bytes if text == ESTIMATE else size.high)
         elif _silent(book, name):
             values[name] = typed(name, text)
     return values
@@ -102,21 +102,23 @@ def _refusing(lines: list[_Line]) -> _Line:
 
 def _speaking(rule: Rule, outcome: Outcome, lines: list[_Line], book: FactBook, presumed: dict[str, Value]) -> Verdict:
     lookup = _with(book, presumed)
-    told = [line for line in lines if line.counts is True]
+    true_lines = [line for line in lines if line.counts is True]
     accounted = _within(_bytes(rule.accounts_for, lookup), book)
-    read = [name for line in told for name in line.comparison.names] + ([*names(rule.accounts_for)] if rule.accounts_for else [])
+    fact_names = [name for line in true_lines for name in line.comparison.names] + (
+        [*names(rule.accounts_for)] if rule.accounts_for else []
+    )
     return _verdict(
         rule,
         outcome,
-        ", ".join(map(str, told)),
+        ", ".join(map(str, true_lines)),
         explanation=verdict_wording.explanation(rule, lookup, presumed),
         put_right=verdict_wording.filled(rule.put_right, lookup) if rule.put_right else None,
         accounts_for=accounted,
         share=_share(accounted, book),
-        evidence=_witnesses(read, book),
+        evidence=_witnesses(fact_names, book),
         missing=next(iter(presumed), None),
-        exact=any("attribution.exact" in line.comparison.names for line in told) and "attribution.exact" not in presumed,
-        told=len(told),
+        exact=any("attribution.exact" in line.comparison.names for line in true_lines) and "attribution.exact" not in presumed,
+        told=sum(line.comparison.count if line.part == "none" else 1 for line in true_lines),  # of `in` one value holds, or none of all
     )
 
 
@@ -125,12 +127,19 @@ def _undecided(rule: Rule, lines: list[_Line], lookup: Lookup) -> Verdict:
     # Where an alternative is open, a line of `all` that is open too comes first: it must hold in any case.
     first = unsettled[0] if unsettled else lines[0]
     lacks = dict.fromkeys(name for line in unsettled if (name := unknown_in(line.comparison, lookup)) is not None)
-    return _verdict(rule, "unknown", str(first), missing=unknown_in(first.comparison, lookup), open=len(unsettled), lacks=tuple(lacks))
+    return _verdict(
+        rule,
+        "unknown",
+        str(first),
+        missing=unknown_in(first.comparison, lookup),
+        open=sum(line.comparison.count for line in unsettled),
+        lacks=tuple(lacks),
+    )
 
 
 def _bytes(node: Node | None, lookup: Lookup) -> Size | None:
-    found = None if node is None else value(node, lookup)
-    return found if isinstance(found, Size) and found.high > 0 else None
+    operand = None if node is None else value(node, lookup)
+    return operand if isinstance(operand, Size) and operand.high > 0 else None
 
 
 def _within(accounted: Size | None, book: FactBook) -> Size | None:
@@ -152,9 +161,9 @@ def _share(accounted: Size | None, book: FactBook) -> float | None:
     return share if share >= 0.005 else None
 
 
-def _witnesses(read: Iterable[str], book: FactBook) -> tuple[Witness, ...]:
+def _witnesses(fact_names: Iterable[str], book: FactBook) -> tuple[Witness, ...]:
     """Where the facts are known from, each place once, in the order the rule reads them."""
-    facts = [book.fact(name) for name in dict.fromkeys(read)]
+    facts = [book.fact(name) for name in dict.fromkeys(fact_names)]
     return tuple(dict.fromkeys(fact.witness for fact in facts if fact is not None and fact.value is not None))
 
 

@@ -20,19 +20,19 @@ PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
 
 def explanation(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text:
     """The evidence sentence with its figures, then what was assumed."""
-    said = filled(rule.evidence, lookup)
+    evidence = filled(rule.evidence, lookup)
     if not presumed:
-        return said
+        return evidence
     aloud = rule.assuming or _assumptions(presumed)
-    return phrase("judge.with_presumption", said=said, assuming=filled(aloud, lookup))
+    return phrase("judge.with_presumption", said=evidence, assuming=filled(aloud, lookup))
 
 
 def _assumptions(presumed: Mapping[str, Value]) -> Text:
     clauses = []
     for name, value in presumed.items():
         entry = declared(name)
-        what = Text(entry.en, entry.zh) if entry else Text(name, name)
-        clauses.append(phrase("judge.assumption", what=what, value=Text(shown(value, "en"), shown(value, "zh"))))
+        name_text = Text(entry.en, entry.zh) if entry else Text(name, name)
+        clauses.append(phrase("judge.assumption", what=name_text, value=Text(shown(value, "en"), shown(value, "zh"))))
     english, chinese = phrase("judge.comma")
     return Text(english.join(clause.en for clause in clauses), chinese.join(clause.zh for clause in clauses))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.formats.settings import LARGEST, ConfigSource
+from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource
 from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
 from diagnose.inputs.given import as_log
@@ -139,7 +139,7 @@ class Gathered:
 
     def _one(self, source: Source, kind: str, number: int) -> None:
         if kind == "metadata":
-            self.records.append(replace(source, data=source.read(LARGEST), opened=None))
+            self.records.append(replace(source, data=source.read(MAX_READ_BYTES), opened=None))
         elif kind == "log":
             self._log(source, number)
 

@@ -67,13 +67,14 @@ def _key(key: Key, framework: str, lang: Lang) -> str:
 
 def releases(key: Key, framework: str, lang: Lang) -> str:
     """The releases that have the key; empty for all. The library is named where it is not the framework's own."""
-    if key.since is None and key.until is None:
+    if not key.releases.bounded:
         return ""
     own = key.version == framework_tables.table(framework).version and key.version.removeprefix("version.") == framework
     library = "" if own else f"{key.version.removeprefix('version.')} "
-    if key.since and key.until:
-        return say("between", lang, library=library, since=key.since.text, until=key.until.text)
-    return f"{library}≥ {key.since.text}" if key.since else f"{library}≤ {key.until.text if key.until else ''}"
+    low, high = key.releases.low, key.releases.high
+    if low and high:
+        return say("between", lang, library=library, since=low.text, until=high.text)
+    return f"{library}≥ {low.text}" if low else f"{library}≤ {high.text if high else ''}"
 
 
 def _grouped(names: Iterable[str]) -> list[tuple[str, list[str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from diagnose.decide.expression import Comparison, Figure, Name, Node, Product, Share, Sum, parse
+from diagnose.decide.expression import Choices, Comparison, Figure, Name, Node, Product, Share, Sum, parse
 from diagnose.decide.verdict_wording import PLACEHOLDER, fill
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
@@ -112,7 +112,7 @@ def in_words(comparison: Comparison, lang: Lang) -> str:
     return say(f"is_{_SIGNS[comparison.operator]}", lang, left=node_words(left, lang), right=node_words(right, lang))
 
 
-_SIGNS = {"==": "same", "!=": "other", ">": "more", ">=": "least", "<": "less", "<=": "most"}
+_SIGNS = {"==": "same", "!=": "other", ">": "more", ">=": "least", "<": "less", "<=": "most", "in": "one_of"}
 
 
 def _is_switch(name: str) -> bool:
@@ -129,6 +129,9 @@ def node_words(node: Node, lang: Lang) -> str:
     if isinstance(node, Share):
         whole = node_words(node.whole, lang)
         return say("share_of", lang, share=node.percent, whole=f"({whole})" if isinstance(node.whole, (Sum, Product)) else whole)
+    if isinstance(node, Choices):
+        *others, last = (node_words(part, lang) for part in node.parts)
+        return say("either", lang, others=listed(others, lang), last=last)
     if isinstance(node, Product):
         return " × ".join(node_words(part, lang) for part in node.parts)
     return node_words(node.first, lang) + "".join(f" {'+' if sign == '+' else '−'} {node_words(part, lang)}" for sign, part in node.rest)

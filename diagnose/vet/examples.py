@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from diagnose.decide.competition import ANYTHING, EVERYTHING
-from diagnose.decide.expression import Comparison, names
+from diagnose.decide.expression import Choices, Comparison, names
 from diagnose.decide.known_bad_releases import rule_of_release
 from diagnose.decide.rule_loader import Rule, rule_of
 from diagnose.decide.rule_outcome import decide
@@ -29,10 +29,10 @@ def check(paper: Paper) -> Iterator[Fault]:
         return
     try:
         rule = rule_of(written(paper))
-        found = cases(paper)
-        yield from promised(paper, rule, found)
-        yield from kinds(paper, found)
-        yield from earning(paper, rule, found)
+        examples = cases(paper)
+        yield from promised(paper, rule, examples)
+        yield from kinds(paper, examples)
+        yield from earning(paper, rule, examples)
     except UserError:
         return  # the line that cannot be read is reported by its own check
 
@@ -43,14 +43,14 @@ def written(paper: Paper) -> Mapping[str, object]:
 
 def cases(paper: Paper) -> list[Case]:
     """The facts and the promised verdict of each example."""
-    given = paper.data.get("given", {})
-    return [({**given, **example.get("with", {})}, example.get("expect", "")) for example in paper.data["examples"]]
+    presumed = paper.data.get("given", {})
+    return [({**presumed, **example.get("with", {})}, example.get("expect", "")) for example in paper.data["examples"]]
 
 
-def promised(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]:
+def promised(paper: Paper, rule: Rule, examples: Sequence[Case]) -> Iterator[Fault]:
     """Each example has the verdict that it promises, and what speaks has no figure missing."""
     blank = phrase("judge.unknown").en
-    for index, (facts, expect) in enumerate(found):
+    for index, (facts, expect) in enumerate(examples):
         if expect not in VERDICTS:
             yield paper.fault(("examples", index), "unknown_word", word=expect, known=", ".join(VERDICTS))
             continue
@@ -61,28 +61,38 @@ def promised(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]
             yield paper.fault(("examples", index), "figure_missing", text=verdict.explanation.en)
 
 
-def kinds(paper: Paper, found: Sequence[Case]) -> Iterator[Fault]:
+def kinds(paper: Paper, examples: Sequence[Case]) -> Iterator[Fault]:
     for verdict in NEEDED:
-        if not any(expect == verdict for _, expect in found):
+        if not any(expect == verdict for _, expect in examples):
             yield paper.fault(("examples",), "no_example", verdict=verdict)
 
 
-def earning(paper: Paper, rule: Rule, found: Sequence[Case]) -> Iterator[Fault]:
+def earning(paper: Paper, rule: Rule, examples: Sequence[Case]) -> Iterator[Fault]:
     """Without any one of its lines, some example would come out otherwise; else the line is untested or superfluous."""
     for part in ("all", "any", "none"):
         for index, line in enumerate(getattr(rule, part)):
-            shorter = without(rule, part, index)
-            if all(decide(shorter, book(facts)).outcome == expect for facts, expect in found):
-                yield paper.fault(place(paper, part, index), "line_unused", line=str(line))
+            for left, shorter in shortened(line):
+                lesser = instead(rule, part, index, shorter)
+                if all(decide(lesser, book(facts)).outcome == expect for facts, expect in examples):
+                    yield paper.fault(place(paper, part, index), "line_unused", line=left)
 
 
-def without(rule: Rule, part: str, index: int) -> Rule:
-    """The rule less one line."""
-    held: tuple[Comparison, ...] = getattr(rule, part)
-    kept = held[:index] + held[index + 1 :]
+def shortened(line: Comparison) -> Iterator[tuple[str, tuple[Comparison, ...]]]:
+    """What may be left out of a line, and what is left of it then: nothing, or one value fewer."""
+    yield str(line), ()
+    if isinstance(line.right, Choices):
+        for part in line.right.parts:
+            fewer = Choices(tuple(choice for choice in line.right.parts if choice != part))
+            yield f"{line.left} == {part}", (Comparison(line.left, line.operator, fewer),)
+
+
+def instead(rule: Rule, part: str, index: int, lines: tuple[Comparison, ...]) -> Rule:
+    """The rule with other lines, or none, in place of one."""
+    conditions: tuple[Comparison, ...] = getattr(rule, part)
+    changed = conditions[:index] + lines + conditions[index + 1 :]
     if part == "any":
-        return replace(rule, any=kept)
-    return replace(rule, all=kept) if part == "all" else replace(rule, none=kept)
+        return replace(rule, any=changed)
+    return replace(rule, all=changed) if part == "all" else replace(rule, none=changed)
 
 
 def place(paper: Paper, part: str, index: int) -> tuple[str | int, ...]:
@@ -100,10 +110,15 @@ def book(facts: Mapping[str, str]) -> FactBook:
 def neighbours(papers: Sequence[Paper]) -> Iterator[Fault]:
     """Two rules for different causes that fire on each other's examples: one must yield, or they are one."""
     speaking = [_Speaking.of(paper) for paper in papers if paper.room != "remedies" and runs(paper)]
-    for at, one in enumerate(speaking):
-        for other in speaking[at + 1 :]:
-            if one.rule.cause != other.rule.cause and not related(one.rule, other.rule) and one.fires_on(other) and other.fires_on(one):
-                yield one.paper.fault((), "neighbours", one=one.rule.id, other=other.rule.id)
+    for at, first in enumerate(speaking):
+        for second in speaking[at + 1 :]:
+            if (
+                first.rule.cause != second.rule.cause
+                and not related(first.rule, second.rule)
+                and first.fires_on(second)
+                and second.fires_on(first)
+            ):
+                yield first.paper.fault((), "neighbours", one=first.rule.id, other=second.rule.id)
 
 
 def runs(paper: Paper) -> bool:
@@ -115,9 +130,9 @@ def runs(paper: Paper) -> bool:
         return False
 
 
-def related(rule: Rule, other: Rule) -> bool:
+def related(rule: Rule, second: Rule) -> bool:
     to_all = {ANYTHING, EVERYTHING}
-    return bool({other.id, other.cause, *to_all} & set(rule.yields_to)) or bool({rule.id, rule.cause, *to_all} & set(other.yields_to))
+    return bool({second.id, second.cause, *to_all} & set(rule.yields_to)) or bool({rule.id, rule.cause, *to_all} & set(second.yields_to))
 
 
 @record
@@ -135,5 +150,5 @@ class _Speaking:
         needs = frozenset(name for line in rule.all for name in names(line))
         return cls(paper, rule, needs, tuple(facts for facts, expect in cases(paper) if expect == "fires"))
 
-    def fires_on(self, other: _Speaking) -> bool:
-        return any(self.needs <= facts.keys() and decide(self.rule, book(facts)).outcome == "fires" for facts in other.fired)
+    def fires_on(self, neighbour: _Speaking) -> bool:
+        return any(self.needs <= facts.keys() and decide(self.rule, book(facts)).outcome == "fires" for facts in neighbour.fired)

@@ -56,20 +56,22 @@ def placeholders(paper: Paper) -> Iterator[Fault]:
     if paper.room == "remedies":
         return
     try:
-        read = names(paper)
+        fact_names = names(paper)
     except UserError:
         return  # the line that cannot be read is reported by its own check
     for field in ("evidence", "assuming", "put_right"):
         for name in PLACEHOLDER.findall(str(paper.data.get(field, ""))):
-            if name not in read:
+            if name not in fact_names:
                 yield paper.fault((field,), "placeholder_not_read", name=name)
 
 
 def names(paper: Paper) -> set[str]:
     """Every fact that a cause reads. Raises UserError for a line that cannot be read."""
-    read = {name for _, line in lines(paper) for name in expression.names(expression.parse(line))} | set(paper.data.get("presume", {}))
+    fact_names = {name for _, line in lines(paper) for name in expression.names(expression.parse(line))} | set(
+        paper.data.get("presume", {})
+    )
     if "accounts_for" in paper.data:
-        read |= set(expression.names(expression.parse_sum(paper.data["accounts_for"])))
+        fact_names |= set(expression.names(expression.parse_sum(paper.data["accounts_for"])))
     if paper.room == "versions":
-        read.add(f"version.{paper.data['library']}")
-    return read
+        fact_names.add(f"version.{paper.data['library']}")
+    return fact_names

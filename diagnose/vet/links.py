@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
@@ -53,25 +53,25 @@ def together(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 def unique(papers: Sequence[Paper]) -> Iterator[Fault]:
     """No id is given twice in one folder, nor again after it was retired."""
-    seen: dict[tuple[str, str, str], Paper] = {}
+    first_paper: dict[tuple[str, str, str], Paper] = {}
     for paper in papers:
         room = "remedies" if paper.room == "remedies" else "causes"
         former = paper.data.get("formerly", ())
         for name in [str(paper.data["id"]), *([former] if isinstance(former, str) else former)]:
-            held = seen.setdefault((str(Path(paper.file).parent), room, name), paper)
-            if held is not paper:
-                yield paper.fault(("id",), "id_taken", id=name, file=held.file)
+            first = first_paper.setdefault((str(Path(paper.file).parent), room, name), paper)
+            if first is not paper:
+                yield paper.fault(("id",), "id_taken", id=name, file=first.file)
 
 
 def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
-    known = (
+    rule_ids = (
         {str(paper.data["id"]) for paper in papers if paper.room != "remedies"}
         | set(rule_files.table("vocabulary")["cause"])
         | {ANYTHING, EVERYTHING}
     )
     for paper in papers:
         for index, name in enumerate(paper.data.get("yields_to", ())):
-            if name not in known:
+            if name not in rule_ids:
                 yield paper.fault(("yields_to", index), "no_such_rule", name=name)
             elif name == paper.data["id"]:
                 yield paper.fault(("yields_to", index), "yields_to_itself")
@@ -83,9 +83,9 @@ def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
     graph = {name: {to for to in targets(paper, causes) if to != name} for name, paper in causes.items()}
     done: set[str] = set()
     for start in graph:
-        found = _circle(start, graph, [], done)
-        if found:
-            yield causes[found[0]].fault(("yields_to",), "circle", path=" -> ".join(found))
+        ring = _circle(start, graph, [], done)
+        if ring:
+            yield causes[ring[0]].fault(("yields_to",), "circle", path=" -> ".join(ring))
             return
 
 
@@ -94,7 +94,7 @@ def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
     for name in paper.data.get("yields_to", ()):
         if name in causes:
             yield name
-        yield from (other for other, held in causes.items() if held.data.get("cause", "software_bug") == name)
+        yield from (rule_id for rule_id, cause_paper in causes.items() if cause_paper.data.get("cause", vocabulary.bad_release()) == name)
 
 
 def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]) -> list[str]:
@@ -103,8 +103,8 @@ def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]
     if at in done:
         return []
     for to in sorted(graph[at]):
-        found = _circle(to, graph, [*path, at], done)
-        if found:
-            return found
+        ring = _circle(to, graph, [*path, at], done)
+        if ring:
+            return ring
     done.add(at)
     return []

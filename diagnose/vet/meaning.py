@@ -79,10 +79,10 @@ def producible(papers: Sequence[Paper]) -> Iterator[Fault]:
     for paper in papers:
         for place, line in lines(paper):
             try:
-                read = list(expression.names(expression.parse(line)))
+                fact_names = list(expression.names(expression.parse(line)))
             except UserError:
                 continue  # reported already
-            for name in read:
+            for name in fact_names:
                 if facts.declared(name) is not None and not produced(name):
                     yield paper.fault(place, "never_produced", name=name)
 
@@ -104,9 +104,9 @@ def produced(name: str) -> bool:
 @cache
 def _sources(room: str) -> str:
     """All that a room is made of: its modules, and the tables and grammars that they read."""
-    here, home = Path(rule_files.HERE), rule_files.home()
+    package, home = Path(rule_files.HERE), rule_files.home()
     tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
-    files = [here / f"{room}.py", *(here / room).glob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
+    files = [package / f"{room}.py", *(package / room).rglob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
     return "\n".join(file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file())
 
 

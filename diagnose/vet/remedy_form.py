@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from diagnose import facts, rule_files
+from diagnose import facts, rule_files, vocabulary
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 
@@ -48,10 +48,10 @@ def targets(paper: Paper) -> Iterator[Fault]:
 def price(paper: Paper) -> Iterator[Fault]:
     """Results, speed and effort in the words of the vocabulary."""
     words: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["price"]
-    for field, known in words.items():
+    for field, allowed in words.items():
         word = paper.data["price"].get(field) if isinstance(paper.data["price"], Mapping) else None
-        if word not in known:
-            yield paper.fault(("price", field), "unknown_word", word=str(word), known=", ".join(known))
+        if word not in allowed:
+            yield paper.fault(("price", field), "unknown_word", word=str(word), known=", ".join(allowed))
 
 
 def saving(paper: Paper) -> Iterator[Fault]:
@@ -64,9 +64,9 @@ def saving(paper: Paper) -> Iterator[Fault]:
 
 def host(paper: Paper) -> Iterator[Fault]:
     """The host memory that it takes is a difference of ledgers, a named fact, or unknown."""
-    taken = str(paper.data["price"].get("host_memory", "unknown")) if isinstance(paper.data["price"], Mapping) else "unknown"
-    if taken not in ("ledger", "unknown") and facts.declared(taken) is None:
-        yield paper.fault(("price", "host_memory"), "no_such_knob", name=taken)
+    host_memory = str(paper.data["price"].get("host_memory", "unknown")) if isinstance(paper.data["price"], Mapping) else "unknown"
+    if host_memory not in ("ledger", "unknown") and facts.declared(host_memory) is None:
+        yield paper.fault(("price", "host_memory"), "no_such_knob", name=host_memory)
 
 
 def edits(paper: Paper) -> Iterator[Fault]:
@@ -85,15 +85,15 @@ def edits(paper: Paper) -> Iterator[Fault]:
 def lineage(framework: str) -> list[str]:
     """The table of a framework and those that it extends."""
     tables = rule_files.table("frameworks")
-    found: list[str] = []
+    frameworks: list[str] = []
     open_ = [framework]
     while open_:
         name = open_.pop()
-        if name in tables and name not in found:
-            found.append(name)
+        if name in tables and name not in frameworks:
+            frameworks.append(name)
             extends = tables[name].get("extends", ())
             open_ += [extends] if isinstance(extends, str) else extends
-    return found
+    return frameworks
 
 
 def mentions(table: object, knob: str) -> bool:
@@ -110,7 +110,7 @@ def used(papers: Sequence[Paper]) -> Iterator[Fault]:
     if not any(paper.room == "causes" for paper in papers):
         return
     named = {word for paper in papers if paper.room != "remedies" for word in paper.data.get("remedies", ())}
-    named |= {"upgrade_library", "downgrade_library"}  # the cures of rules/versions
+    named |= set(vocabulary.releases().values())
     for paper in papers:
         brought_up = "where" in paper.data or paper.data.get("popular") == "enabled"
         if paper.room == "remedies" and paper.data["remedy"] not in named and not brought_up:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diagnose import rule_files
 from diagnose.record import NamedTuple
-from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form
+from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form, tables
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers
 
@@ -30,11 +30,11 @@ def check(folders: Iterable[Path] = ()) -> list[Fault]:
     if misread:  # without traits no ledger can be made, which examples are tried on
         return misread
     parts = [_ours(), *map(_apart, folders)]
-    found = [fault for part in parts for fault in part.faults]
+    faults = [*_tables(), *(fault for part in parts for fault in part.faults)]
     readable = [paper for part in parts for paper in part.readable]
     if not any(part.unreadable for part in parts):  # what points at an unreadable rule would be blamed for it
-        found += (fault for check_all in TOGETHER for fault in check_all(readable))
-    return sorted(found, key=lambda fault: (fault.file, fault.line, fault.message.en))
+        faults += (fault for check_all in TOGETHER for fault in check_all(readable))
+    return sorted(faults, key=lambda fault: (fault.file, fault.line, fault.message.en))
 
 
 class _Part(NamedTuple):
@@ -50,11 +50,16 @@ def _ours() -> _Part:
     return _apart(rule_files.home() / "rules")
 
 
+@cache
+def _tables() -> tuple[Fault, ...]:
+    return tuple(tables.check(rule_files.home() / "rules"))
+
+
 def _apart(folder: Path) -> _Part:
     items = list(papers(folder))
-    found = [item for item in items if isinstance(item, Fault)]
+    faults = [item for item in items if isinstance(item, Fault)]
     written = [item for item in items if isinstance(item, Paper)]
     readable = [paper for paper in written if rule_form.usable(paper)]
-    found += (fault for paper in written for fault in rule_form.check(paper))
-    found += (fault for paper in readable for check_one in ONE for fault in check_one(paper))
-    return _Part(tuple(found), tuple(readable), len(items) - len(readable))
+    faults += (fault for paper in written for fault in rule_form.check(paper))
+    faults += (fault for paper in readable for check_one in ONE for fault in check_one(paper))
+    return _Part(tuple(faults), tuple(readable), len(items) - len(readable))

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
+from diagnose.vet import tables
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 
-#: Fields in their order; the starred ones must be there.
-FIELDS: Mapping[str, Sequence[str]] = {
-    room: tuple(fields.split())
-    for room, fields in {
-        "causes": "id* cause* status formerly title* when* presume assuming accounts_for yields_to evidence* put_right background remedies*"
-        " references* given examples*",
-        "remedies": "id* remedy* status formerly title* turns* to with already relieves do command saves price* serving popular where"
-        " not_when caveats alone background asks references* examples",
-        "versions": "id* library* cause status since until cure title* symptom* any none assume presume assuming accounts_for yields_to"
-        " evidence* remedies source* given examples*",
-    }.items()
-}
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 #: What a field holds where it is not one text: a list of texts, texts by name, or a list of those.
 LISTS = ("yields_to", "remedies", "symptom", "any", "none", "already", "where")
 NAMED = ("given", "presume", "with", "title", "evidence", "put_right", "assuming", "price", "serving", "asks")
@@ -31,9 +24,28 @@ PARTS = ("all", "any", "none")
 STATUS = ("trial", "stable", "retired")
 
 
+@cache
+def schema(room: str) -> TypeAdapter[Any]:
+    """What a rule of the room may hold."""
+    from pydantic import TypeAdapter
+
+    from diagnose.vet.schemas import RULES
+
+    return TypeAdapter(RULES[room])
+
+
+@cache
+def fields_of(room: str) -> Mapping[str, bool]:
+    """The fields of a rule in their order, and whether each must be there."""
+    from diagnose.vet.schemas import RULES
+
+    return {field.alias or name: field.is_required() for name, field in RULES[room].model_fields.items()}
+
+
 def check(paper: Paper) -> Iterator[Fault]:
     """Every fault of form of one rule."""
     yield from fields(paper)
+    yield from tables.faults(paper.file, schema(paper.room), paper.data, paper.lines, deeper_than=1)
     yield from order(paper)
     yield from words(paper)
     yield from forms(paper)
@@ -42,28 +54,28 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 def usable(paper: Paper) -> bool:
     """Whether the other checks can read it at all."""
-    return all(field[:-1] in paper.data for field in FIELDS[paper.room] if field.endswith("*")) and not [*forms(paper), *conditions(paper)]
+    return all(field in paper.data for field, needed in fields_of(paper.room).items() if needed) and not [*forms(paper), *conditions(paper)]
 
 
 def fields(paper: Paper) -> Iterator[Fault]:
     """Every field is one that we know, and none that must be there is missing."""
-    known = [field.rstrip("*") for field in FIELDS[paper.room]]
+    allowed = list(fields_of(paper.room))
     for field in paper.data:
-        if field not in known:
-            near = difflib.get_close_matches(field, known, 1)
+        if field not in allowed:
+            near = difflib.get_close_matches(field, allowed, 1)
             yield paper.fault((field,), "unknown_field" if not near else "unknown_field_near", field=field, near="".join(near))
-    for field in FIELDS[paper.room]:
-        if field.endswith("*") and not paper.data.get(field[:-1]):
-            yield paper.fault((), "missing_field", field=field[:-1])
+    for field, needed in fields_of(paper.room).items():
+        if needed and not paper.data.get(field):
+            yield paper.fault((), "missing_field", field=field)
 
 
 def order(paper: Paper) -> Iterator[Fault]:
     """Fields stand in the order of the handbook: who reads fifty rules reads by place."""
-    known = [field.rstrip("*") for field in FIELDS[paper.room]]
-    places = [(known.index(field), field) for field in paper.data if field in known]
-    for (earlier, before), (later, field) in pairwise(places):
+    allowed = list(fields_of(paper.room))
+    places = [(allowed.index(field), field) for field in paper.data if field in allowed]
+    for (earlier, line_before), (later, field) in pairwise(places):
         if later < earlier:
-            yield paper.fault((field,), "field_order", field=field, before=before)
+            yield paper.fault((field,), "field_order", field=field, before=line_before)
 
 
 def words(paper: Paper) -> Iterator[Fault]:
@@ -84,12 +96,12 @@ def words(paper: Paper) -> Iterator[Fault]:
 
 def forms(paper: Paper) -> Iterator[Fault]:
     """Lists are lists, and what has names has names."""
-    for field, held in paper.data.items():
-        if field in LISTS and not (isinstance(held, list) and all(isinstance(entry, str) for entry in held)):
+    for field, value in paper.data.items():
+        if field in LISTS and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
             yield paper.fault((field,), "not_a_list", field=field)
-        if field in NAMED and not isinstance(held, Mapping):
+        if field in NAMED and not isinstance(value, Mapping):
             yield paper.fault((field,), "not_named", field=field)
-        if field in ENTRIES and not (isinstance(held, list) and all(isinstance(entry, Mapping) for entry in held)):
+        if field in ENTRIES and not (isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)):
             yield paper.fault((field,), "not_entries", field=field)
     for index, example in enumerate(paper.data.get("examples", ())):
         if isinstance(example, Mapping) and not isinstance(example.get("with", {}), Mapping):
@@ -116,9 +128,9 @@ def remedy_words() -> set[str]:
     return {word for group in groups.values() for word in group}
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """The words that it may have meant, or where all of them stand."""
-    return ", ".join(difflib.get_close_matches(word, list(known), 3)) or "rules/vocabulary.yaml"
+    return ", ".join(difflib.get_close_matches(word, list(words), 3)) or "rules/vocabulary.yaml"
 
 
 def texts(data: Any) -> bool:

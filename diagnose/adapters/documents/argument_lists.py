@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from diagnose.adapters.launch.launch_command import Launch, of_command
+from diagnose.adapters.launch.launch_command import Launch, command_launches
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ _MOST = 2000
 def launches(text: str) -> list[Launch]:
     """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
     from diagnose.adapters.formats.config_value import Unreadable
-    from diagnose.adapters.formats.yaml_file import composed
+    from diagnose.adapters.formats.yaml_file import compose_documents
 
     try:
         found: list[Launch] = []
-        for node in composed(text):
+        for node in compose_documents(text):
             if _is(node, "sequence"):
                 found += _started(_scalars(node, text), {}, text)
             elif node is not None:
@@ -111,7 +111,7 @@ def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Lau
     """What the words start; options alone are those of a program that is named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
-    found = of_command(Command(tuple(words), env, words[0].start), text)
+    found = command_launches(Command(tuple(words), env, words[0].start), text)
     return [_named_elsewhere(launch) if launch.orphan else launch for launch in found]
 
 
@@ -137,7 +137,7 @@ def of_python(text: str) -> list[Launch]:
     """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
     if not _LISTED.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python.script_calls import parsed
+    from diagnose.adapters.python.script_calls import parse_script
 
     offsets = [0]
     for line in text.split("\n"):
@@ -148,7 +148,7 @@ def of_python(text: str) -> list[Launch]:
         return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
 
     found: list[Launch] = []
-    for node in ast.walk(parsed(text)):
+    for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
             words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
             if any(word.text.startswith("--") for word in words) and words[0].sure:

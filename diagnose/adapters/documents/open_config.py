@@ -147,7 +147,7 @@ def _commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -
     from diagnose.adapters.documents import argument_lists, heredoc_configs
     from diagnose.adapters.launch import launch_command  # nor is the reader of shell
 
-    launches, files = launch_command.script(text)
+    launches, files = launch_command.read_script(text)
     found = Opened(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.lines(launches)))
     found.inside = heredoc_configs.configs(source, text, files)
     return found

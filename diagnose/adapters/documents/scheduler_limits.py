@@ -22,12 +22,12 @@ def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
     start = next((start for start in begun if start.form == "shell" and "#SBATCH" in start.text), None)
     if start is None:
         return
-    said = sbatch.asked(start.text)
-    limit = sbatch.memory(said)
+    said = sbatch.parse_options(start.text)
+    limit = sbatch.node_memory(said)
     if limit is not None:
         mebibytes, at = limit
         yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _at(start, at, "#SBATCH --mem"))
-    cards = sbatch.number(said, "gpus-per-node")
+    cards = sbatch.count(said, "gpus-per-node")
     if cards and not any("CUDA_VISIBLE_DEVICES" in one.launch.env for one in begun):
         at = said["gpus-per-node"][1]
         option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, at) + 1 : at] else "gpus-per-node"
@@ -37,17 +37,17 @@ def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
     if tasks is not None and trainer is not None and trainer.launch.spread and framework_tables.launcher(trainer.launch.launcher) is None:
         count, option = tasks
         yield Fact("parallel.world", count, "config", _at(start, said[option][1], f"#SBATCH --{option}"))
-    nodes = sbatch.number(said, "nodes")
+    nodes = sbatch.count(said, "nodes")
     if nodes is not None and trainer is not None and trainer.launch.spread:
         yield Fact("parallel.nodes", nodes, "config", _at(start, said["nodes"][1], "#SBATCH --nodes"))
 
 
-def _tasks(said: sbatch.Asked) -> tuple[int, str] | None:
+def _tasks(said: sbatch.SbatchOptions) -> tuple[int, str] | None:
     """How many processes `srun` starts, and the option that says so."""
-    whole, each = sbatch.number(said, "ntasks"), sbatch.number(said, "ntasks-per-node")
+    whole, each = sbatch.count(said, "ntasks"), sbatch.count(said, "ntasks-per-node")
     if whole is not None:
         return whole, "ntasks"
-    nodes = sbatch.number(said, "nodes") if "nodes" in said else 1
+    nodes = sbatch.count(said, "nodes") if "nodes" in said else 1
     return (each * nodes, "ntasks-per-node") if each is not None and nodes is not None else None
 
 

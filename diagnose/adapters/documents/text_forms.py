@@ -83,7 +83,7 @@ def _toml(text: str) -> Form | None:
         toml_file.Reader(text).leaves()
     except Unreadable:
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        if lines and _TOML.match(lines[0]) and any(toml_file.LOOKS.match(line) for line in lines[1:]):
+        if lines and _TOML.match(lines[0]) and any(toml_file.TOML_LINE.match(line) for line in lines[1:]):
             raise
         return None
     return "toml"
@@ -102,7 +102,7 @@ def _is_toml(text: str, is_known: IsKnown) -> bool:
 def _parsed(text: str) -> Module:
     from diagnose.adapters.python import script_calls
 
-    return script_calls.parsed(text)
+    return script_calls.parse_script(text)
 
 
 def _calls(text: str) -> bool:

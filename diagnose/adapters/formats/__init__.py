@@ -1,1 +1,1 @@
-"""Texts to leaves: YAML, JSON, TOML, settings as programs print them; each value with its exact place."""
+"""Config texts to leaves: YAML, JSON, TOML, Hydra overrides, settings printed into a log; each value keeps its offsets."""

@@ -1,4 +1,4 @@
-"""Leaf: one key of a config as written; Places: offsets to lines; Unreadable: a text that its form forbids."""
+"""What every config format is read into: `Leaf`, one key with its value and place; `Places`, offsets to lines; `Unreadable`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Literal
 
 from diagnose.phrases import Text, phrase
 from diagnose.record import record
+from diagnose.word_conditions import UNSET
 
-#: What one config may hold at most; a larger one is refused, not read in part.
+#: Limits of one config, in bytes, characters of a script, keys and levels. A larger one is refused, not read in part.
 MAX_BYTES = 2_000_000
 MAX_SCRIPT = 300_000
 MAX_LEAVES = 20_000
 MAX_DEPTH = 64
 
-#: A word of the framework's own that says yes or no, as YAML 1.1, JSON, Python and argparse spell it.
+#: Spellings of true and false in YAML 1.1, JSON, Python and argparse.
 YES = frozenset({"true", "yes", "on", "1", "y", "t"})
 NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
 def name_of(key: str) -> str:
-    """The key as tables spell it: options lose their dashes."""
+    """The key as the framework tables spell it: `--lora-rank` is lora_rank; keys of files stay as they are."""
     return key.lstrip("-+").replace("-", "_") if key.startswith(("-", "+")) else key
+
+
+Shape = Literal["scalar", "list", "map", "flag", "null", "unsure"]
 
 
 @record
@@ -30,7 +34,7 @@ class Leaf:
     """One key with its value as the framework reads it, always as text: the kind of the knob decides the type.
 
     `text` is None for null and for a value that cannot be known (`shape` tells which). `items` are the scalars of a list.
-    `start:end` is the value as written (start == end: a flag without a value); `line` and `column` say where it stands.
+    `start:end` are the offsets of the value as written (start == end: a flag without a value), `line` and `column` its place.
     """
 
     key: str
@@ -40,15 +44,24 @@ class Leaf:
     end: int
     line: int
     column: int
-    shape: Literal["scalar", "list", "map", "flag", "null", "unsure"] = "scalar"
+    shape: Shape = "scalar"
     items: tuple[str, ...] = ()
-    option: str = ""  # the argument of a script's own that gives the value: what stands here is its default
-    used: tuple[int, int] | None = None  # where a command uses the value that a variable holds
+    option: str = ""  # the script's own command-line option that sets the value; the value here is its default
+    used: tuple[int, int] | None = None  # where the command uses the value, if it is written in a variable
+
+
+def texts_of(leaf: Leaf | None) -> tuple[str, ...]:
+    """What conditions see of a key: its text or items, `unset`; nothing where its value cannot be known."""
+    if leaf is None or leaf.shape == "null":
+        return UNSET
+    if leaf.shape == "unsure":
+        return ()
+    return leaf.items or ("true" if leaf.shape == "flag" else leaf.text or "",)
 
 
 @record
 class Remark:
-    """Something odd about a place of a config that does not stop it from being read."""
+    """A peculiarity of a config that does not stop it from being read, such as a duplicate key."""
 
     code: str
     message: Text
@@ -56,8 +69,8 @@ class Remark:
     column: int
 
 
-def last_of_each(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
-    """Of duplicate keys the last, as readers of YAML and JSON take it, in the order written; each duplicate is remarked on."""
+def drop_duplicates(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
+    """The last leaf of each key, as readers of YAML and JSON take it, in the order written; adds a remark for each duplicate."""
     last: dict[str, Leaf] = {}
     for leaf in leaves:
         if leaf.key in last:
@@ -70,7 +83,7 @@ def last_of_each(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
 
 
 class Unreadable(Exception):
-    """The text is not what its form demands; `line` and `column` are 1-based (0: the whole file)."""
+    """The text does not parse in its format, or exceeds a limit; `line` and `column` are 1-based (0: the whole file)."""
 
     def __init__(self, code: str, message: Text, line: int = 0, column: int = 0) -> None:
         super().__init__(message.en)
@@ -78,22 +91,22 @@ class Unreadable(Exception):
 
 
 class Places:
-    """Where an offset of a text stands, lines ending at a line feed."""
+    """Maps offsets of a text to lines and columns. Lines end at a line feed."""
 
-    __slots__ = ("_starts",)
+    __slots__ = ("_line_starts",)
 
     def __init__(self, text: str) -> None:
-        self._starts = [0]
-        at = text.find("\n")
-        while at >= 0:
-            self._starts.append(at + 1)
-            at = text.find("\n", at + 1)
+        self._line_starts = [0]
+        line_end = text.find("\n")
+        while line_end >= 0:
+            self._line_starts.append(line_end + 1)
+            line_end = text.find("\n", line_end + 1)
 
     def __call__(self, offset: int) -> tuple[int, int]:
-        """1-based line and column."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        """1-based line and column of an offset."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The way back."""
-        return self._starts[line - 1] + column - 1
+        """Offset of a 1-based line and column."""
+        return self._line_starts[line - 1] + column - 1

@@ -1,143 +1,143 @@
-"""The right side of `key=value` as Hydra and OmegaConf read it: lists, mappings, quoted strings, null."""
+"""Values of Hydra overrides (`key=value`) as OmegaConf reads them: lists, mappings, quoted strings, null."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.config_value import Leaf, Shape
 from diagnose.record import replace
 
-#: Levels and values of one override; what goes beyond is left as the plain text that it is.
-_DEEPEST = 16
-_MOST = 2000
-_PAIRS = {"[": "]", "{": "}", "(": ")"}
+#: Limits of one override; a value beyond them stays plain text.
+_MAX_DEPTH = 16
+_MAX_VALUES = 2000
+_CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 
-class _Odd(Exception):
-    """The text is not written as such a value."""
+class _Malformed(Exception):
+    """The text is no list, mapping or string of Hydra's grammar."""
 
 
 class _Cursor:
-    """A place in the text of a value."""
+    """A position in the text of a value; `budget` is how many more values it may hold."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.left = text, 0, _MOST
+        self.text, self.pos, self.budget = text, 0, _MAX_VALUES
 
-    def blanks(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] in " \t\n":
-            self.at += 1
+    def skip_blanks(self) -> None:
+        while self.pos < len(self.text) and self.text[self.pos] in " \t\n":
+            self.pos += 1
 
-    def here(self) -> str:
-        self.blanks()
-        return self.text[self.at : self.at + 1]
+    def peek(self) -> str:
+        self.skip_blanks()
+        return self.text[self.pos : self.pos + 1]
 
-    def take(self, char: str) -> None:
-        if self.here() != char:
-            raise _Odd
-        self.at += 1
+    def expect(self, char: str) -> None:
+        if self.peek() != char:
+            raise _Malformed
+        self.pos += 1
 
 
-def overridden(leaf: Leaf) -> list[Leaf]:
-    """The leaves of an override: itself, and the keys inside a mapping. Never raises: what is odd stays plain text."""
+def parse_override(leaf: Leaf) -> list[Leaf]:
+    """The leaves of an override: itself, and the keys inside a mapping. Never raises: malformed values stay plain text."""
     text = leaf.text or ""
-    if leaf.shape != "scalar" or text[:1] not in ("[", "{", "'", '"') or len(text) > 64 * _MOST:
+    if leaf.shape != "scalar" or text[:1] not in ("[", "{", "'", '"') or len(text) > 64 * _MAX_VALUES:
         return [leaf]
-    inside = leaf.written.find(text)
-    base = None if inside < 0 else leaf.start + inside
+    offset = leaf.written.find(text)
+    base = None if offset < 0 else leaf.start + offset
     cursor = _Cursor(text)
     try:
-        found = list(_value(cursor, leaf, leaf.key, base, 0))
-        if cursor.here():
+        leaves = list(_parse_value(cursor, leaf, leaf.key, base, 0))
+        if cursor.peek():
             return [leaf]
-    except _Odd:
+    except _Malformed:
         return [leaf]
-    return [replace(found[0], written=leaf.written, start=leaf.start, end=leaf.end), *found[1:]]
+    return [replace(leaves[0], written=leaf.written, start=leaf.start, end=leaf.end), *leaves[1:]]
 
 
-def _value(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, depth: int) -> Iterator[Leaf]:
-    """One value and, after a mapping, what is inside it."""
-    cursor.left -= 1
-    if depth > _DEEPEST or cursor.left < 0:
-        raise _Odd
-    first, start = cursor.here(), cursor.at
+def _parse_value(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, depth: int) -> Iterator[Leaf]:
+    """One value, after a mapping also its members. `base` is the offset of the text in the file, None where it is not known."""
+    cursor.budget -= 1
+    if depth > _MAX_DEPTH or cursor.budget < 0:
+        raise _Malformed
+    first, start = cursor.peek(), cursor.pos
     if first == "[":
-        items = _items(cursor, leaf, key, depth)
-        yield _leaf(cursor, leaf, key, base, start, "list", None, items)
+        items = _parse_list(cursor, leaf, key, depth)
+        yield _make_leaf(cursor, leaf, key, base, start, "list", None, items)
     elif first == "{":
-        inner = _pairs(cursor, leaf, key, base, depth)
-        yield _leaf(cursor, leaf, key, base, start, "map", None)
-        yield from inner
+        members = _parse_mapping(cursor, leaf, key, base, depth)
+        yield _make_leaf(cursor, leaf, key, base, start, "map", None)
+        yield from members
     elif first in ("'", '"'):
-        word = _quoted(cursor, first)
-        yield _leaf(cursor, leaf, key, base, start, "scalar", word)
+        word = _parse_quoted(cursor, first)
+        yield _make_leaf(cursor, leaf, key, base, start, "scalar", word)
     else:
-        word = _bare(cursor)
+        word = _parse_bare(cursor)
         null = word in ("null", "~")
-        yield _leaf(cursor, leaf, key, base, start, "null" if null else "scalar", None if null else word)
+        yield _make_leaf(cursor, leaf, key, base, start, "null" if null else "scalar", None if null else word)
 
 
-def _leaf(
-    cursor: _Cursor, leaf: Leaf, key: str, base: int | None, start: int, shape: str, text: str | None, items: tuple[str, ...] = ()
+def _make_leaf(
+    cursor: _Cursor, leaf: Leaf, key: str, base: int | None, start: int, shape: Shape, text: str | None, items: tuple[str, ...] = ()
 ) -> Leaf:
-    begin, end = (leaf.start, leaf.end) if base is None else (base + start, base + cursor.at)
-    shown = leaf.written if base is None else cursor.text[start : cursor.at]
-    return Leaf(key, text, shown, begin, end, leaf.line, leaf.column, shape, items)  # type: ignore[arg-type]
+    first, end = (leaf.start, leaf.end) if base is None else (base + start, base + cursor.pos)
+    written = leaf.written if base is None else cursor.text[start : cursor.pos]
+    return Leaf(key, text, written, first, end, leaf.line, leaf.column, shape, items)
 
 
-def _items(cursor: _Cursor, leaf: Leaf, key: str, depth: int) -> tuple[str, ...]:
-    """The scalars of a list; what else it holds is passed over."""
-    cursor.take("[")
+def _parse_list(cursor: _Cursor, leaf: Leaf, key: str, depth: int) -> tuple[str, ...]:
+    """The scalars of a list; lists and mappings inside it are skipped."""
+    cursor.expect("[")
     items: list[str] = []
-    while cursor.here() != "]":
-        found = next(iter(list(_value(cursor, leaf, key, None, depth + 1))))
-        items += [found.text] if found.text is not None else []
-        if cursor.here() != "]":
-            cursor.take(",")
-    cursor.take("]")
+    while cursor.peek() != "]":
+        item = next(iter(list(_parse_value(cursor, leaf, key, None, depth + 1))))
+        items += [item.text] if item.text is not None else []
+        if cursor.peek() != "]":
+            cursor.expect(",")
+    cursor.expect("]")
     return tuple(items)
 
 
-def _pairs(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, depth: int) -> list[Leaf]:
-    cursor.take("{")
-    found: list[Leaf] = []
-    while cursor.here() != "}":
-        name = _quoted(cursor, cursor.here()) if cursor.here() in ("'", '"') else _bare(cursor, stop=":")
-        cursor.take(":")
-        inner = list(_value(cursor, leaf, f"{key}.{name}", base, depth + 1))
-        found += inner if base is not None else [replace(one, text=None, shape="unsure") for one in inner]
-        if cursor.here() != "}":
-            cursor.take(",")
-    cursor.take("}")
-    return found
+def _parse_mapping(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, depth: int) -> list[Leaf]:
+    cursor.expect("{")
+    members: list[Leaf] = []
+    while cursor.peek() != "}":
+        name = _parse_quoted(cursor, cursor.peek()) if cursor.peek() in ("'", '"') else _parse_bare(cursor, stop=":")
+        cursor.expect(":")
+        leaves = list(_parse_value(cursor, leaf, f"{key}.{name}", base, depth + 1))
+        members += leaves if base is not None else [replace(member, text=None, shape="unsure") for member in leaves]
+        if cursor.peek() != "}":
+            cursor.expect(",")
+    cursor.expect("}")
+    return members
 
 
-def _quoted(cursor: _Cursor, quote: str) -> str:
-    """A quoted string; a backslash before the quote belongs to it."""
-    cursor.take(quote)
-    text, start = cursor.text, cursor.at
-    while cursor.at < len(text) and text[cursor.at] != quote:
-        cursor.at += 2 if text[cursor.at] == "\\" else 1
-    if cursor.at >= len(text):
-        raise _Odd
-    word = text[start : cursor.at]
-    cursor.at += 1
+def _parse_quoted(cursor: _Cursor, quote: str) -> str:
+    """A quoted string, in which a backslash escapes the quote."""
+    cursor.expect(quote)
+    text, start = cursor.text, cursor.pos
+    while cursor.pos < len(text) and text[cursor.pos] != quote:
+        cursor.pos += 2 if text[cursor.pos] == "\\" else 1
+    if cursor.pos >= len(text):
+        raise _Malformed
+    word = text[start : cursor.pos]
+    cursor.pos += 1
     return word.replace(f"\\{quote}", quote)
 
 
-def _bare(cursor: _Cursor, stop: str = "") -> str:
-    """Text up to what ends it: a comma, a closing bracket, the colon of a key. `${...}` and calls are taken whole."""
-    cursor.blanks()
-    text, start, open_ = cursor.text, cursor.at, ""
-    while cursor.at < len(text):
-        char = text[cursor.at]
-        if open_ and char == open_[-1]:
-            open_ = open_[:-1]
-        elif char in _PAIRS and (open_ or char == "(" or text[cursor.at - 1 : cursor.at] == "$"):
-            open_ += _PAIRS[char]
-        elif not open_ and char in f",]}}{stop}":
+def _parse_bare(cursor: _Cursor, stop: str = "") -> str:
+    """Unquoted text up to a comma, a closing bracket or, in a key, a colon. `${...}` and calls are taken whole."""
+    cursor.skip_blanks()
+    text, start, closers = cursor.text, cursor.pos, ""
+    while cursor.pos < len(text):
+        char = text[cursor.pos]
+        if closers and char == closers[-1]:
+            closers = closers[:-1]
+        elif char in _CLOSING and (closers or char == "(" or text[cursor.pos - 1 : cursor.pos] == "$"):
+            closers += _CLOSING[char]
+        elif not closers and char in f",]}}{stop}":
             break
-        cursor.at += 1
-    word = text[start : cursor.at].strip()
-    if open_ or not word or len(open_) > _DEEPEST:
-        raise _Odd
+        cursor.pos += 1
+    word = text[start : cursor.pos].strip()
+    if closers or not word or len(closers) > _MAX_DEPTH:
+        raise _Malformed
     return word

@@ -1,4 +1,4 @@
-"""All that was read from the configs of one job, and the documents that edits are made in."""
+"""The configs of one job: the sources as given, the documents that edits are made in, and the facts read from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
 from diagnose.record import record
 
-#: A config above this many bytes is read no further, and said so.
-LARGEST = 10 * 2**20
+#: Bytes that are read of a config; a larger one is refused with a notice.
+MAX_READ_BYTES = 10 * 2**20
 
 #: command: a line that the log echoes; dump: settings that the log prints whole (read only: nobody edits a log).
 Form = Literal["yaml", "json", "toml", "shell", "python", "command", "dump"]
@@ -18,9 +18,12 @@ Form = Literal["yaml", "json", "toml", "shell", "python", "command", "dump"]
 
 @record
 class ConfigSource:
-    """A config as given: its label, its bytes, the kind that was forced (None: detect), and the folder in which files that it
-    names may be looked up (only on the local command line; None: nothing is opened because a text names it). `called`: the file
-    that it is a copy of, where a page says so."""
+    """A config as given.
+
+    `forced_kind` is the kind that the user names (None: detect). `folder` is where files named in the config may be looked up,
+    set only on the local command line (None: no file is opened because a text names it). `called` is the name of the file that
+    this is a copy of, where a pasted page gives one.
+    """
 
     name: str
     data: bytes
@@ -30,10 +33,10 @@ class ConfigSource:
 
     @classmethod
     def file(cls, path: Path, forced_kind: str | None = None) -> ConfigSource:
-        """Raises UserError where the file cannot be read."""
+        """The config in a file. Raises UserError where it cannot be read."""
         try:
             with path.open("rb") as file:
-                return cls(str(path), file.read(LARGEST + 1), forced_kind, path.parent)
+                return cls(str(path), file.read(MAX_READ_BYTES + 1), forced_kind, path.parent)
         except FileNotFoundError as error:
             raise user_error("no_such_file", where=str(path), hint="check_the_path") from error
         except IsADirectoryError as error:
@@ -44,9 +47,12 @@ class ConfigSource:
 
 @record
 class Entry:
-    """One key of a document. `key` is the path as the framework spells it (zero_optimization.stage, --zero_stage);
-    `start:end` are the character offsets of the value as written (start == end: a flag without a value). `knobs` are the
-    knobs that it sets, empty where none. `used` is where a command uses the value, when it is written in a variable."""
+    """One key of a document, as an edit needs it.
+
+    `key` is the path as the framework spells it (zero_optimization.stage, --zero_stage), `start:end` the offsets of the value as
+    written (start == end: a flag without a value). `knobs` are the knobs that it sets, empty where none. `used` is where a
+    command uses the value, if it is written in a variable.
+    """
 
     key: str
     written: str
@@ -60,9 +66,12 @@ class Entry:
 
 @record
 class Document:
-    """A config as given. `framework` is the stem of a file of rules/frameworks. One that stands inside another file (written by a
-    script, say) begins at `shift` of the file's own text, `outer`; lines and columns are the file's. `entry`: the program or class that
-    is given these settings."""
+    """A config that edits may be made in.
+
+    `framework` is the stem of a file of rules/frameworks, `entry` the program or class that gets these settings. A document inside
+    another file, such as a here-document of a script, begins at offset `shift` of that file's text, `outer`; its lines and
+    columns are those of the file.
+    """
 
     name: str
     framework: str
@@ -76,6 +85,8 @@ class Document:
 
 @record
 class Settings:
+    """All that was read from the configs of one job."""
+
     inputs: tuple[Input, ...] = ()
     facts: tuple[Fact, ...] = ()
     documents: tuple[Document, ...] = ()

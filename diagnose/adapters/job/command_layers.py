@@ -13,7 +13,7 @@ from diagnose.adapters.translate.translation import Part
 from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.adapters.launch.launch_command import Flag
+    from diagnose.adapters.launch.flags import Flag
 
 
 def of_command(begun: Started) -> Iterator[Part]:
@@ -59,13 +59,13 @@ def leaves_of(flag: Flag, begun: Started) -> list[Leaf]:
     leaf = leaf_of(flag, begun)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
         return [leaf]
-    from diagnose.adapters.formats.hydra_overrides import overridden
+    from diagnose.adapters.formats.hydra_overrides import parse_override
 
-    return overridden(leaf)
+    return parse_override(leaf)
 
 
 def leaf_of(flag: Flag, begun: Started) -> Leaf:
-    line, column = begun.place(flag.at)
+    line, column = begun.place(flag.pos)
     written = begun.text[flag.start : flag.end]
     if not flag.sure:
         return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "unsure", used=flag.used)

@@ -107,11 +107,11 @@ def _leaves(dump: Dump) -> list[Leaf]:
     if dump.form == "yaml":
         return yaml_file.Reader(dump.text).leaves()
     if dump.form == "overrides":
-        return printed_settings.overrides(dump.text)
+        return printed_settings.parse_overrides(dump.text)
     reader = printed_settings.Reader(dump.text)
     if dump.form == "values":
-        return reader.values()
-    rows = reader.rows()
+        return reader.bracket_leaves()
+    rows = reader.row_leaves()
     return [replace(leaf, key=_in_json(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
 
 

@@ -14,7 +14,7 @@ from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.phrases import phrase, same
 
 if TYPE_CHECKING:
-    from diagnose.adapters.shell.shell_file import Word
+    from diagnose.adapters.shell.shell_text import Word
     from diagnose.adapters.translate.translation import Part
 
 
@@ -36,7 +36,7 @@ def _of_trainer(start: Started) -> Iterator[Fact]:
     included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
     if included is not None and included.value and ":" in included.value:
         chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))
-        yield Fact("parallel.world", chosen, start.origin, _at(start, included.at, included.key))
+        yield Fact("parallel.world", chosen, start.origin, _at(start, included.pos, included.key))
     if count is not None and start.launch.launcher == "deepspeed" and not leaves_of(start, "num_gpus", "include", "hostfile"):
         yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
     open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # a variable that may hold any option
@@ -225,8 +225,8 @@ def cut_off(begun: Sequence[Started]) -> tuple[list[Fact], list[Notice]]:
         if not start.launch.orphan or before is None or before.name != start.name:
             continue
         lost = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
-        facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.at, flag.key)) for flag in lost]
+        facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.pos, flag.key)) for flag in lost]
         if lost:
             keys = ", ".join(flag.key for flag in lost[:6]).replace("{", "(").replace("}", ")")
-            notices.append(Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _at(start, lost[0].at, lost[0].key)))
+            notices.append(Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _at(start, lost[0].pos, lost[0].key)))
     return facts, notices

@@ -18,7 +18,7 @@ from diagnose.phrases import phrase
 from diagnose.record import field, record
 
 if TYPE_CHECKING:
-    from diagnose.adapters.shell.shell_file import Word
+    from diagnose.adapters.shell.shell_text import Word
 
 _CONFIG = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 _MOST = 8

@@ -14,7 +14,7 @@ from diagnose.facts import Witness
 from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.adapters.launch.launch_command import Flag
+    from diagnose.adapters.launch.flags import Flag
 
 
 def answered(gathered: Sequence[Part], begun: Sequence[Started]) -> list[Part]:
@@ -88,5 +88,5 @@ def _unsure(leaf: Leaf) -> Leaf:
 def _place(flag: Flag, start: Started) -> Witness:
     if start.witness is not None:
         return start.witness
-    line, column = start.place(flag.at)
+    line, column = start.place(flag.pos)
     return Witness(start.name, line, column, key=flag.key)

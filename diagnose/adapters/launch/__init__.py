@@ -1,1 +1,1 @@
-"""A command line to what it launches: launcher, program, flags, forwarded variables."""
+"""Commands to what they launch: launcher, program, flags, environment."""

@@ -1,1 +1,1 @@
-"""Training scripts read without running them: calls, names, literals, the order of what happens."""
+"""Training scripts read through their syntax tree, never run: calls, names, literals, the order of calls."""

@@ -1,32 +1,34 @@
-"""What the names of a script stand for: literals, fields of dataclasses, arguments of its own with their defaults. Nothing is run."""
+"""What the names of a script stand for: literals, fields of dataclasses, command-line options with their defaults."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from diagnose.adapters.python.script_calls import called, scalar
+from diagnose.adapters.python.script_calls import callee_name, scalar_text
 from diagnose.record import field, record
 
 #: Parsers that fill dataclasses from a command line or a file.
 PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
-_PARSE = frozenset({"parse_args_into_dataclasses", "parse_args_and_config", "parse_json_file", "parse_yaml_file", "parse_dict", "parse"})
-#: Libraries that make a function's parameters the options of a command.
-_COMMANDS = frozenset({"Fire", "run"})
-_LONGEST_CHAIN = 8
+_PARSE_METHODS = frozenset(
+    {"parse_args_into_dataclasses", "parse_args_and_config", "parse_json_file", "parse_yaml_file", "parse_dict", "parse"}
+)
+#: Calls of fire and typer that make a function's parameters the options of a command.
+_COMMAND_CALLS = frozenset({"Fire", "run"})
+_MAX_CHAIN = 8
 
 
 @record(frozen=False)
-class Found:
-    """What an expression stands for. `option`: the script's own argument that it comes from; the value is then its default."""
+class Resolution:
+    """What an expression stands for. `option` is the script's command-line option that sets it; `node` is then its default."""
 
     node: ast.expr
     option: str = ""
 
 
 @record(frozen=False)
-class Changed:
-    """`name.attribute = value`, and whether it stands in a branch or a loop."""
+class AttributeChange:
+    """An assignment `name.attribute = value`; not `sure` in a branch or a loop."""
 
     name: str
     attribute: str
@@ -35,41 +37,41 @@ class Changed:
 
 
 @record(frozen=False)
-class Names:
-    """Read once from a whole tree; a name that is bound in more than one place stands for nothing."""
+class ScriptNames:
+    """The names of a whole script. A name that is bound in several places stands for nothing."""
 
-    bound: dict[str, ast.expr | None] = field(default_factory=dict)
+    bindings: dict[str, ast.expr | None] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
-    options: dict[str, ast.expr | None] = field(default_factory=dict)  # of argparse: its defaults (None: it must be given)
-    parameters: dict[str, ast.expr] = field(default_factory=dict)  # of the function that the command line calls
-    parsed: dict[str, str] = field(default_factory=dict)  # names that a parser fills: the class of each
-    assigned: set[str] = field(default_factory=set)
-    changed: list[Changed] = field(default_factory=list)
-    reset: set[tuple[str, str]] = field(default_factory=set)
-    refilled: set[str] = field(default_factory=set)  # mappings that get more keys later
-    tests: dict[int, ast.expr] = field(default_factory=dict)  # of calls that are made only under a condition: the innermost
+    options: dict[str, ast.expr | None] = field(default_factory=dict)  # of argparse, with their defaults (None: required)
+    parameters: dict[str, ast.expr] = field(default_factory=dict)  # of functions that are commands, with their defaults
+    parser_classes: dict[str, str] = field(default_factory=dict)  # names that a parser fills, with their class
+    assigned_names: set[str] = field(default_factory=set)
+    attribute_changes: list[AttributeChange] = field(default_factory=list)
+    changed_attributes: set[tuple[str, str]] = field(default_factory=set)
+    mutated: set[str] = field(default_factory=set)  # mappings whose keys are changed later
+    conditions: dict[int, ast.expr] = field(default_factory=dict)  # by call inside an `if`: its innermost condition
 
     @classmethod
-    def of(cls, tree: ast.Module) -> Names:
+    def from_tree(cls, tree: ast.Module) -> ScriptNames:
         names = cls()
         branches = {id(inner) for node in ast.walk(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
         for node in ast.walk(tree):
-            names._learn(node, id(node) in branches)
+            names._record_node(node, id(node) in branches)
         for node in ast.walk(tree):
             if isinstance(node, ast.If):
-                inner = (each for part in node.body for each in ast.walk(part) if isinstance(each, ast.Call))
-                names.tests.update((id(each), node.test) for each in inner)
-            if isinstance(node, ast.Call) and called(node.func) in _COMMANDS and _is_command(node, names):
-                names._command(tree, {called(arg) for arg in node.args})
+                inner = (call for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call))
+                names.conditions.update((id(call), node.test) for call in inner)
+            if isinstance(node, ast.Call) and callee_name(node.func) in _COMMAND_CALLS and _is_command(node, names):
+                names._record_command(tree, {callee_name(arg) for arg in node.args})
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
-                names._parse(node)
+                names._record_parse(node)
         return names
 
-    # -- learning
+    # -- collecting
 
-    def _learn(self, node: ast.AST, branch: bool) -> None:
+    def _record_node(self, node: ast.AST, branch: bool) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for name in node.names:
                 self.modules[name.asname or name.name] = name.name if isinstance(node, ast.Import) else node.module or ""
@@ -77,197 +79,200 @@ class Names:
             self.classes[node.name] = node
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                self._assigned(target, node.value, branch)
+                self._record_assignment(target, node.value, branch)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            self._assigned(node.target, node.value, branch)
+            self._record_assignment(node.target, node.value, branch)
         elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension, ast.AugAssign, ast.NamedExpr)):
-            self._unknown(node.target)
+            self._forget(node.target)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            self._unknown(node.optional_vars)
+            self._forget(node.optional_vars)
         elif isinstance(node, ast.arg):
-            self.bound[node.arg] = None
+            self.bindings[node.arg] = None
         elif isinstance(node, ast.Call):
-            self._called(node)
+            self._record_call(node)
 
-    def _assigned(self, target: ast.expr, value: ast.expr, branch: bool) -> None:
+    def _record_assignment(self, target: ast.expr, value: ast.expr, branch: bool) -> None:
         if isinstance(target, ast.Name):
-            self.assigned.add(target.id)
-            self.bound[target.id] = None if target.id in self.bound else value  # bound twice: nobody knows which
+            self.assigned_names.add(target.id)
+            self.bindings[target.id] = None if target.id in self.bindings else value  # bound twice: unknown which
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            self.changed.append(Changed(target.value.id, target.attr, value, not branch))
-            self.reset.add((target.value.id, target.attr))
+            self.attribute_changes.append(AttributeChange(target.value.id, target.attr, value, not branch))
+            self.changed_attributes.add((target.value.id, target.attr))
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            self.refilled.add(target.value.id)
+            self.mutated.add(target.value.id)
         else:
-            self._unknown(target)
+            self._forget(target)
 
-    def _unknown(self, target: ast.expr) -> None:
+    def _forget(self, target: ast.expr) -> None:
         for node in ast.walk(target):
             if isinstance(node, ast.Name):
-                self.bound[node.id] = None
+                self.bindings[node.id] = None
 
-    def _called(self, call: ast.Call) -> None:
-        name = called(call.func)
+    def _record_call(self, call: ast.Call) -> None:
+        name = callee_name(call.func)
         if name == "add_argument":
-            self._option(call)
+            self._record_option(call)
         elif name in ("update", "pop", "setdefault") and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-            self.refilled.add(call.func.value.id)
+            self.mutated.add(call.func.value.id)
 
-    def _option(self, call: ast.Call) -> None:
-        """An argument that the script declares itself."""
+    def _record_option(self, call: ast.Call) -> None:
+        """An argument of argparse."""
         words = {word.arg: word.value for word in call.keywords}
-        flags = [text for text in map(scalar, call.args) if text]
-        given = scalar(words["dest"]) if "dest" in words else None
-        name = given or next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
-        action = scalar(words["action"]) if "action" in words else None
+        flags = [text for text in map(scalar_text, call.args) if text]
+        dest = scalar_text(words["dest"]) if "dest" in words else None
+        name = dest or next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+        action = scalar_text(words["action"]) if "action" in words else None
         default = words.get("default")
         if default is None:  # a switch, or nothing
             default = ast.Constant(action == "store_false" if action in ("store_true", "store_false") else None)
             ast.copy_location(default, call)
         name = name.lstrip("-").replace("-", "_")
-        asked = "required" in words or not any(flag.startswith("-") for flag in flags)
-        self.options[name] = None if name in self.options or asked else default
+        required = "required" in words or not any(flag.startswith("-") for flag in flags)
+        self.options[name] = None if name in self.options or required else default
 
-    def _command(self, tree: ast.Module, wanted: set[str]) -> None:
-        """Parameters of a function that is called as a command, with their defaults: its options."""
+    def _record_command(self, tree: ast.Module, commands: set[str]) -> None:
+        """The parameters of functions that are commands, with their defaults."""
         for node in tree.body:
-            if not isinstance(node, ast.FunctionDef) or node.name not in wanted:
+            if not isinstance(node, ast.FunctionDef) or node.name not in commands:
                 continue
-            plain = node.args.posonlyargs + node.args.args
-            pairs = [*zip(plain[len(plain) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+            positional = node.args.posonlyargs + node.args.args
+            pairs = [*zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True)]
             pairs += [(arg, value) for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value is not None]
             for arg, value in pairs:
-                if arg.arg not in self.assigned:
+                if arg.arg not in self.assigned_names:
                     self.parameters[arg.arg] = value
 
-    def _parse(self, node: ast.Assign) -> None:
-        """`model_args, training_args = parser.parse_args_into_dataclasses()`: which name is which class."""
+    def _record_parse(self, node: ast.Assign) -> None:
+        """`model_args, training_args = parser.parse_args_into_dataclasses()`: the class of each name."""
         value: ast.expr = node.value
-        first: object = None
+        index: object = None
         if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-            first = value.slice.value
+            index = value.slice.value
             value = value.value
-        if not isinstance(value, ast.Call) or called(value.func) not in _PARSE or not isinstance(value.func, ast.Attribute):
+        if not isinstance(value, ast.Call) or callee_name(value.func) not in _PARSE_METHODS or not isinstance(value.func, ast.Attribute):
             return
-        kinds = self.filled(value.func.value)
+        classes = self.filled_classes(value.func.value)
         targets = node.targets[0].elts if isinstance(node.targets[0], (ast.Tuple, ast.List)) else [node.targets[0]]
-        if isinstance(first, int):
-            kinds = kinds[first : first + 1]
-        for target, kind in zip(targets, kinds, strict=False):
+        if isinstance(index, int):
+            classes = classes[index : index + 1]
+        for target, class_name in zip(targets, classes, strict=False):
             if isinstance(target, ast.Name):
-                self.parsed[target.id] = kind
+                self.parser_classes[target.id] = class_name
 
-    def filled(self, parser: ast.expr) -> list[str]:
+    def filled_classes(self, parser: ast.expr) -> list[str]:
         """The classes that a parser fills, in its order."""
-        parser = self.followed(parser)
-        if not isinstance(parser, ast.Call) or called(parser.func) not in PARSERS:
+        parser = self.follow(parser)
+        if not isinstance(parser, ast.Call) or callee_name(parser.func) not in PARSERS:
             return []
-        given = next((word.value for word in parser.keywords if word.arg == "dataclass_types"), parser.args[0] if parser.args else None)
-        given = self.followed(given) if given is not None else None
-        parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given] if given is not None else []
-        return [called(part) for part in parts]
+        classes = next((word.value for word in parser.keywords if word.arg == "dataclass_types"), parser.args[0] if parser.args else None)
+        classes = self.follow(classes) if classes is not None else None
+        parts = classes.elts if isinstance(classes, (ast.Tuple, ast.List)) else [classes] if classes is not None else []
+        return [callee_name(part) for part in parts]
 
-    # -- asking
+    # -- resolving
 
-    def switch(self, call: ast.Call) -> Found | None:
-        """The switch that a call hangs on, with its default; None where it is made whatever happens, or under another condition."""
-        test = self.tests.get(id(call))
-        found = self.found(test) if isinstance(test, (ast.Name, ast.Attribute)) else None
-        return found if found is not None and isinstance(found.node, ast.Constant) and isinstance(found.node.value, bool) else None
+    def switch(self, call: ast.Call) -> Resolution | None:
+        """The boolean that alone decides whether a call is made (`if args.use_lora:`), with its default; None where there is none."""
+        test = self.conditions.get(id(call))
+        if not isinstance(test, (ast.Name, ast.Attribute)):
+            return None
+        resolution = self.resolve(test)
+        is_bool = isinstance(resolution.node, ast.Constant) and isinstance(resolution.node.value, bool)
+        return resolution if is_bool else None
 
-    def followed(self, node: ast.expr) -> ast.expr:
-        """The expression that a name stands for."""
-        return self.found(node).node
+    def follow(self, node: ast.expr) -> ast.expr:
+        """The expression that an expression stands for."""
+        return self.resolve(node).node
 
-    def found(self, node: ast.expr) -> Found:
-        """The expression, and the option whose default it is."""
+    def resolve(self, node: ast.expr) -> Resolution:
+        """The expression that an expression stands for, and the option whose default it is."""
         option = ""
-        for _ in range(_LONGEST_CHAIN):
-            step = self._step(node)
+        for _ in range(_MAX_CHAIN):
+            step = self._resolve_step(node)
             if step is None:
                 break
             option = step.option or option
             if step.node is node:
                 break
             node = step.node
-        return Found(node, option)
+        return Resolution(node, option)
 
-    def _step(self, node: ast.expr) -> Found | None:
+    def _resolve_step(self, node: ast.expr) -> Resolution | None:
         if isinstance(node, ast.Name):
             if node.id in self.parameters:
-                return Found(self.parameters[node.id], node.id)
-            bound = self.bound.get(node.id)
-            return Found(bound) if bound is not None else None
+                return Resolution(self.parameters[node.id], node.id)
+            value = self.bindings.get(node.id)
+            return Resolution(value) if value is not None else None
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            return self._field(node, node.value.id, node.attr)
+            return self._resolve_field(node, node.value.id, node.attr)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
-            held, wanted = self.bound.get(node.value.id), node.slice.value
-            if isinstance(held, ast.Dict) and node.value.id not in self.refilled:
-                pairs = zip(held.keys, held.values, strict=True)
-                return next((Found(value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == wanted), None)
+            mapping, wanted_key = self.bindings.get(node.value.id), node.slice.value
+            if isinstance(mapping, ast.Dict) and node.value.id not in self.mutated:
+                pairs = zip(mapping.keys, mapping.values, strict=True)
+                return next((Resolution(value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == wanted_key), None)
         return None
 
-    def _field(self, node: ast.expr, name: str, attribute: str) -> Found | None:
+    def _resolve_field(self, node: ast.expr, name: str, attribute: str) -> Resolution | None:
         """`args.x`: an option of argparse, a field of a dataclass, an attribute of a class; itself where it has no default."""
-        if (name, attribute) in self.reset:
+        if (name, attribute) in self.changed_attributes:
             return None
-        if name in self.parsed:
-            default = self.default_of(self.parsed[name], attribute)
-            return Found(default if default is not None else node, attribute)
+        if name in self.parser_classes:
+            default = self.field_default(self.parser_classes[name], attribute)
+            return Resolution(default if default is not None else node, attribute)
         if name in self.classes:
-            default = self.default_of(name, attribute)
-            return Found(default) if default is not None else None
-        bound = self.bound.get(name)
-        if not isinstance(bound, ast.Call):
+            default = self.field_default(name, attribute)
+            return Resolution(default) if default is not None else None
+        value = self.bindings.get(name)
+        if not isinstance(value, ast.Call):
             return None
-        if called(bound.func) in ("parse_args", "parse_known_args"):
+        if callee_name(value.func) in ("parse_args", "parse_known_args"):
             default = self.options.get(attribute)
-            return Found(default if default is not None else node, attribute)
-        given = next((word.value for word in bound.keywords if word.arg == attribute), None)
-        default = given if given is not None else self.default_of(called(bound.func), attribute)
-        return Found(default) if default is not None and called(bound.func) in self.classes else None
+            return Resolution(default if default is not None else node, attribute)
+        argument = next((word.value for word in value.keywords if word.arg == attribute), None)
+        default = argument if argument is not None else self.field_default(callee_name(value.func), attribute)
+        return Resolution(default) if default is not None and callee_name(value.func) in self.classes else None
 
-    def default_of(self, kind: str, attribute: str) -> ast.expr | None:
+    def field_default(self, class_name: str, attribute: str) -> ast.expr | None:
         """The default of a class's field, its own or inherited within the script."""
-        return next((value for name, value in self.fields(kind) if name == attribute), None)
+        return next((value for name, value in self.fields(class_name) if name == attribute), None)
 
-    def fields(self, kind: str, depth: int = 0) -> Iterator[tuple[str, ast.expr]]:
-        """Fields of a class of the script with their defaults, its own first."""
-        made = self.classes.get(kind)
-        if made is None or depth > _LONGEST_CHAIN:
+    def fields(self, class_name: str, depth: int = 0) -> Iterator[tuple[str, ast.expr]]:
+        """Fields of a class of the script with their defaults, its own before inherited ones."""
+        definition = self.classes.get(class_name)
+        if definition is None or depth > _MAX_CHAIN:
             return
-        for node in made.body:
+        for node in definition.body:
             target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
             value = node.value if isinstance(node, (ast.AnnAssign, ast.Assign)) else None
-            if isinstance(target, ast.Name) and value is not None and (plain := _default(value)) is not None:
-                yield target.id, plain
-        for base in made.bases:
-            yield from self.fields(called(base), depth + 1)
+            if isinstance(target, ast.Name) and value is not None and (default := _plain_default(value)) is not None:
+                yield target.id, default
+        for base in definition.bases:
+            yield from self.fields(callee_name(base), depth + 1)
 
     def methods(self, name: str) -> list[ast.FunctionDef]:
-        """Methods of this name that the script's own classes have."""
-        return [node for made in self.classes.values() for node in made.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        """Methods of this name in the script's classes."""
+        return [node for owner in self.classes.values() for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name]
 
-    def bases(self, kind: str, depth: int = 0) -> Iterator[str]:
-        """A class and what it derives from, as far as the script says; `transformers.TrainingArguments` by its last name."""
-        yield kind
-        made = self.classes.get(kind)
-        for base in made.bases if made is not None and depth < _LONGEST_CHAIN else ():
-            if called(base) != kind:
-                yield from self.bases(called(base), depth + 1)
+    def bases(self, class_name: str, depth: int = 0) -> Iterator[str]:
+        """A class and its bases, as far as the script defines them; `transformers.TrainingArguments` by its last name."""
+        yield class_name
+        definition = self.classes.get(class_name)
+        for base in definition.bases if definition is not None and depth < _MAX_CHAIN else ():
+            if callee_name(base) != class_name:
+                yield from self.bases(callee_name(base), depth + 1)
 
 
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
 
 
-def _default(value: ast.expr) -> ast.expr | None:
-    """`field(default=4, metadata=...)` is 4; a factory is unknown."""
-    if not isinstance(value, ast.Call) or called(value.func) not in ("field", "Field"):
+def _plain_default(value: ast.expr) -> ast.expr | None:
+    """`field(default=4, metadata=...)` is 4; a default factory is unknown."""
+    if not isinstance(value, ast.Call) or callee_name(value.func) not in ("field", "Field"):
         return value
     return next((word.value for word in value.keywords if word.arg == "default"), None)
 
 
-def _is_command(call: ast.Call, names: Names) -> bool:
-    """fire.Fire(main), typer.run(main)."""
-    owner = call.func.value.id if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) else called(call.func)
+def _is_command(call: ast.Call, names: ScriptNames) -> bool:
+    """Whether a call is fire.Fire(main), typer.run(main) or the like."""
+    owner = call.func.value.id if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) else callee_name(call.func)
     return names.modules.get(owner, owner).partition(".")[0] in ("fire", "typer")

@@ -1,21 +1,24 @@
-"""Where a script's calls and values stand, and what they say as leaves."""
+"""The values that a script's calls set, as leaves with their places."""
 
 from __future__ import annotations
 
 import ast
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
-from diagnose.adapters.python.script_calls import called, literal, scalar
-from diagnose.adapters.python.script_names import Found, Names
+from diagnose.adapters.python.script_calls import callee_name, literal_value, scalar_text
+from diagnose.adapters.python.script_names import Resolution, ScriptNames
 from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
 
 
 @record(frozen=False)
 class Script:
-    """What a script shows. `classes` are the trainer classes that it calls, with their places; `env` what it writes to os.environ
-    while that is still read, `too_late` what it writes there afterwards. `partial`: settings come from elsewhere as well, such as
-    a mapping that is not in the script; `asks`: a parser of the command line fills its settings."""
+    """What a script says.
+
+    `classes` are the trainer classes that it calls, with their places; `env` what it writes to os.environ before CUDA starts,
+    `too_late` what it writes there afterwards. `partial`: settings come from elsewhere as well, such as a mapping that is not in
+    the script; `asks`: a parser of the command line fills its settings.
+    """
 
     leaves: list[Leaf] = field(default_factory=list)
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -24,45 +27,45 @@ class Script:
     cuda_before_shard: bool | None = None
     args_after_model: bool | None = None
     model_in_init: bool | None = None
-    generates_at: tuple[int, int] | None = None  # of a script that generates and learns nothing
+    generates_at: tuple[int, int] | None = None  # of a script that generates and trains nothing
     cuda_at: tuple[int, int] = (0, 0)
-    cuda_by: str = ""  # what moves it: to, cuda, device_map
+    cuda_by: str = ""  # how it is moved: to, cuda, device_map
     model_at: tuple[int, int] = (0, 0)
     literals: dict[str, object] = field(default_factory=dict)  # dict literals given as deepspeed=, fsdp_config=
     partial: bool = False
     asks: bool = False
 
 
-class Leaves:
-    """Puts down what a script sets, each with its place; names bound once to a literal are followed."""
+class LeafCollector:
+    """Collects what a script sets as leaves; names bound once to a literal are followed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = text.split("\n")
-        self._bytes = [len(line.encode()) == len(line) for line in self._lines]
-        self._offsets = [0]
+        self._is_ascii = [len(line.encode()) == len(line) for line in self._lines]
+        self._line_starts = [0]
         for line in self._lines:
-            self._offsets.append(self._offsets[-1] + len(line) + 1)
-        self._names = Names()
+            self._line_starts.append(self._line_starts[-1] + len(line) + 1)
+        self._names = ScriptNames()
         self._place = Places(text)
         self.script = Script()
-        self._columns: dict[int, list[int]] = {}  # of lines that are not ASCII: the character at each byte
-        self._keys: dict[str, int] = {}
-        self._left = MAX_LEAVES
+        self._byte_columns: dict[int, list[int]] = {}  # of lines that are not ASCII: the column of each byte
+        self._positions: dict[str, int] = {}
+        self._budget = MAX_LEAVES
 
     # -- places
 
     def _offset(self, line: int, byte: int) -> int:
-        """ast counts columns in UTF-8 bytes."""
-        if self._bytes[line - 1]:
-            return self._offsets[line - 1] + byte
-        if line not in self._columns:
+        """The offset of a place of `ast`, which counts columns in UTF-8 bytes."""
+        if self._is_ascii[line - 1]:
+            return self._line_starts[line - 1] + byte
+        if line not in self._byte_columns:
             text = self._lines[line - 1]
-            self._columns[line] = [at for at, sign in enumerate(text) for _ in sign.encode()] + [len(text)]
-        columns = self._columns[line]
-        return self._offsets[line - 1] + columns[min(byte, len(columns) - 1)]
+            self._byte_columns[line] = [column for column, char in enumerate(text) for _ in char.encode()] + [len(text)]
+        columns = self._byte_columns[line]
+        return self._line_starts[line - 1] + columns[min(byte, len(columns) - 1)]
 
-    def _at(self, node: ast.expr) -> tuple[int, int]:
+    def _place_of(self, node: ast.expr) -> tuple[int, int]:
         return self._place(self._offset(node.lineno, node.col_offset))
 
     def _span(self, node: ast.expr) -> tuple[int, int]:
@@ -70,82 +73,84 @@ class Leaves:
             node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         )
 
-    # -- settings
+    # -- leaves
 
-    def _keywords(self, call: ast.Call, prefix: str) -> None:
+    def _add_keywords(self, call: ast.Call, prefix: str) -> None:
         for keyword in call.keywords:
             if keyword.arg is None:
-                self._spread(keyword.value, prefix)
+                self._add_mapping(keyword.value, prefix)
             else:
-                self._leaf(f"{prefix}{keyword.arg}", keyword.value, keyword)
+                self._add_value(f"{prefix}{keyword.arg}", keyword.value, keyword)
 
-    def _spread(self, value: ast.expr, prefix: str) -> None:
-        """`**settings` where settings is a dict literal; any other mapping may hold every key."""
+    def _add_mapping(self, value: ast.expr, prefix: str) -> None:
+        """`**settings`: the items of a dict literal; any other mapping makes the settings partial."""
         name = value.id if isinstance(value, ast.Name) else ""
-        value = self._names.followed(value)
+        value = self._names.follow(value)
         if isinstance(value, ast.Dict):
             for key, inner in zip(value.keys, value.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self._leaf(f"{prefix}{key.value}", inner, None)
+                    self._add_value(f"{prefix}{key.value}", inner, None)
                 elif key is None:
-                    self._spread(inner, prefix)
-        elif isinstance(value, ast.Call) and called(value.func) == "dict":
-            self._keywords(value, prefix)
+                    self._add_mapping(inner, prefix)
+        elif isinstance(value, ast.Call) and callee_name(value.func) == "dict":
+            self._add_keywords(value, prefix)
         elif not prefix:
             self.script.partial = True
-        self.script.partial = self.script.partial or (not prefix and name in self._names.refilled)
+        self.script.partial = self.script.partial or (not prefix and name in self._names.mutated)
 
-    def _leaf(self, key: str, node: ast.expr, keyword: ast.keyword | None, *, again: bool = False, option: str = "") -> None:
-        self._left -= 1
-        if self._left < 0 or key.count(".") > MAX_DEPTH:  # names that hold each other unfold without end
+    def _add_value(self, key: str, node: ast.expr, keyword: ast.keyword | None, *, override: bool = False, option: str = "") -> None:
+        self._budget -= 1
+        if self._budget < 0 or key.count(".") > MAX_DEPTH:  # dicts that refer to each other expand without end
             raise Unreadable("too_large", phrase("adapters.too_large"))
         start, end = self._span(node)
-        found = self._names.found(node)
-        value, option = found.node, found.option or option
+        resolution = self._names.resolve(node)
+        value, option = resolution.node, resolution.option or option
         line, column = (
-            self._at(value) if value is not node else self._place(self._offset(keyword.lineno, keyword.col_offset) if keyword else start)
+            self._place_of(value)
+            if value is not node
+            else self._place(self._offset(keyword.lineno, keyword.col_offset) if keyword else start)
         )
         leaf = Leaf(key, None, self.text[start:end], start, end, line, column, "unsure", option=option)
-        text = scalar(value)
+        text = scalar_text(value)
         if isinstance(value, ast.Constant) and value.value is None:
-            self._add(replace(leaf, shape="null"), again)
+            self._add_leaf(replace(leaf, shape="null"), override)
         elif text is not None:
-            self._add(replace(leaf, text=text, shape="scalar"), again)
+            self._add_leaf(replace(leaf, text=text, shape="scalar"), override)
         elif isinstance(value, (ast.List, ast.Tuple, ast.Set)):
-            items = tuple(item for item in (scalar(part) for part in value.elts) if item is not None)
-            self._add(replace(leaf, shape="list", items=items), again)
-        elif isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and called(value.func) == "dict"):
-            self._add(replace(leaf, shape="map"), again)
-            if (held := literal(value)) is not None:
-                self.script.literals[key] = held
-            self._spread(value, f"{key}.")
+            items = tuple(item for item in (scalar_text(part) for part in value.elts) if item is not None)
+            self._add_leaf(replace(leaf, shape="list", items=items), override)
+        elif isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and callee_name(value.func) == "dict"):
+            self._add_leaf(replace(leaf, shape="map"), override)
+            if (mapping := literal_value(value)) is not None:
+                self.script.literals[key] = mapping
+            self._add_mapping(value, f"{key}.")
         else:
-            self._add(leaf, again)
+            self._add_leaf(leaf, override)
 
-    def _add(self, leaf: Leaf, again: bool = False) -> None:
-        """Of two models the first is the one trained; what a script sets again (`again`) is what holds."""
-        if leaf.key not in self._keys:
-            self._keys[leaf.key] = len(self.script.leaves)
+    def _add_leaf(self, leaf: Leaf, override: bool = False) -> None:
+        """Add a leaf. Of equal keys the first stays, since the first of several models is the one trained, unless `override` is set."""
+        if leaf.key not in self._positions:
+            self._positions[leaf.key] = len(self.script.leaves)
             self.script.leaves.append(leaf)
-        elif again:
-            self.script.leaves[self._keys[leaf.key]] = leaf
+        elif override:
+            self.script.leaves[self._positions[leaf.key]] = leaf
 
-    def _open(self, key: str) -> None:
-        """What the script may set otherwise as well is unknown."""
-        at = self._keys[key]
-        self.script.leaves[at] = replace(self.script.leaves[at], text=None, shape="unsure", items=())
+    def _mark_unsure(self, key: str) -> None:
+        """Make the value of a key unknown, because the script may set it otherwise as well."""
+        position = self._positions[key]
+        self.script.leaves[position] = replace(self.script.leaves[position], text=None, shape="unsure", items=())
 
-    def _whole(self, call: ast.Call, key: str, *, call_inside: bool = False, switch: Found | None = None) -> None:
-        """The call itself: where a keyword can be added. `switch`: what of the script's own it hangs on."""
+    def _add_call(self, call: ast.Call, key: str, *, call_inside: bool = False, switch: Resolution | None = None) -> None:
+        """Add the call itself, to which an edit can add a keyword. `switch` is the script's own boolean that it depends on."""
         start, end = self._span(call)
         line, column = self._place(start)
         if call_inside:
             start, end = self._span(call.func)[1] + 1, end - 1
-        text, option = (scalar(switch.node) or "true", switch.option) if switch is not None else ("true", "")
-        self._add(Leaf(key, text, self.text[start:end], start, end, line, column, "map", option=option))
+        text, option = (scalar_text(switch.node) or "true", switch.option) if switch is not None else ("true", "")
+        self._add_leaf(Leaf(key, text, self.text[start:end], start, end, line, column, "map", option=option))
 
-    def _constant(self, key: str, node: ast.expr) -> Leaf:
-        """A value that goes to os.environ."""
+    def _environ_leaf(self, key: str, node: ast.expr) -> Leaf:
+        """The leaf of a value that goes to os.environ."""
         start, end = self._span(node)
-        text = scalar(self._names.followed(node))
+        text = scalar_text(self._names.follow(node))
         return Leaf(key, text, self.text[start:end], start, end, *self._place(start), "scalar" if text is not None else "unsure")

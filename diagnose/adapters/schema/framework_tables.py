@@ -9,10 +9,12 @@ from functools import cache
 from typing import Any, Literal
 
 from diagnose import rule_files
-from diagnose.adapters.schema.spellings import Key, Need, Span, Table
+from diagnose.adapters.schema.spellings import Key, Need, Table
 from diagnose.phrases import Text, phrase, same
 from diagnose.record import replace
+from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.units import Version
+from diagnose.word_conditions import conditions, word_of
 
 
 @cache
@@ -182,15 +184,14 @@ def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iter
             knob=knob,
             key=entry.get("key", ""),
             version=entry.get("version", version),
-            since=_version(entry.get("since")),
-            until=_version(entry.get("until")),
+            releases=from_data(entry.get("since"), entry.get("until")),
             values=None if values is None else {word_of(name): word_of(value) for name, value in values.items()},
             default=word_of(entry["default"]) if "default" in entry else None,
-            given=_conditions(entry.get("if")),
-            where=_conditions(entry.get("where")),
+            given=conditions(entry["if"]) if "if" in entry else None,
+            where=conditions(entry["where"]) if "where" in entry else None,
             entry=tuple(entry.get("entry", ())),
             needs=tuple(_need(need) for need in entry.get("needs", ())),
-            struct=_version(entry.get("struct")),
+            struct=Version(entry["struct"]) if "struct" in entry else None,
             auto=tuple(entry["auto"]) if "auto" in entry else None,
             **{
                 name: entry[name]
@@ -215,13 +216,14 @@ def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iter
         )
 
 
-def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, tuple[Version | None, Version | None]]:
-    found: dict[str, tuple[Version | None, Version | None]] = {}
+def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
+    spans: dict[str, ReleaseSpan] = {}
     for line in lines:
+        span = from_data(line.get("since"), line.get("until"))
         for name in line["keys"].split():
-            low, high = found.get(name, (None, None))
-            found[name] = (_version(line.get("since")) or low, _version(line.get("until")) or high)
-    return found
+            earlier = spans.get(name, EVERY)
+            spans[name] = ReleaseSpan(span.low or earlier.low, span.high or earlier.high)
+    return spans
 
 
 def _read_by(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
@@ -241,42 +243,27 @@ def _blocks(raw: Mapping[str, Any], base: Table | None) -> Mapping[str, frozense
     return {name: frozenset(words.split()) for name, words in raw["blocks"].items()}
 
 
-def _conditions(given: Mapping[str, Any] | None) -> Mapping[str, tuple[str, ...]] | None:
-    if given is None:
-        return None
-    return {name: tuple(word_of(word) for word in (words if isinstance(words, list) else [words])) for name, words in given.items()}
-
-
 def _need(entry: Mapping[str, Any]) -> Need:
-    return Need(entry["key"], entry.get("to"), entry.get("add", ""), _version(entry.get("since")), _version(entry.get("until")))
+    return Need(entry["key"], entry.get("to"), entry.get("add", ""), from_data(entry.get("since"), entry.get("until")))
 
 
-def _version(text: object) -> Version | None:
-    return None if text is None else Version(str(text))
-
-
-def word_of(value: object) -> str:
-    """A scalar of a table as text: YAML's true is "true"."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def span(tab: Table, version: Version | None, present: Iterable[str]) -> Span:
+def span(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
     """The releases that a config can be for: the known one, else what its own spellings leave (a key that came late, one that went)."""
     if version is not None:
-        return Span(version, finished(version))
+        return ReleaseSpan(version, finished(version))
     lows, highs = [], []
     there = set(present)
     for name in there:
-        spellings = [key for key in tab.named(name) if key.version == tab.version]
-        if spellings and all(key.since for key in spellings):
-            lows.append(min(key.since for key in spellings if key.since))
-        if spellings and all(key.until for key in spellings):
-            highs.append(max(key.until for key in spellings if key.until))
-        first, last = (tab.dated or {}).get(name, (None, None))
-        lows += [first] if first else []
-        highs += [last] if last else []
+        spellings = [key.releases for key in tab.named(name) if key.version == tab.version]
+        if spellings and all(each.low for each in spellings):
+            lows.append(min(each.low for each in spellings if each.low))
+        if spellings and all(each.high for each in spellings):
+            highs.append(max(each.high for each in spellings if each.high))
+        dated = (tab.dated or {}).get(name, EVERY)
+        lows += [dated.low] if dated.low else []
+        highs += [dated.high] if dated.high else []
     low, high = max(lows, default=None), min(highs, default=None)
-    return Span() if low and high and high < low else Span(low, high)
+    return EVERY if low and high and high < low else ReleaseSpan(low, high)
 
 
 def finished(version: Version) -> Version:

@@ -2,7 +2,7 @@
 
 key: one name, several parted by blanks, or a pattern (`zero_optimization.stage3_*`)
 without: the switch that is not on (with `item`: a list that lacks it); with: one that is on
-where: keys that have one of these values (`unset`: none, `set`: any; words may be patterns)
+where: keys that have one of these values (diagnose/word_conditions.py)
 since, until: the releases for which this holds (`version`: of what, where it is not the framework's own); unknown ones are not spoken of
 knobs: only these knobs of the key lose their value; empty: the key keeps what it turns (the sentence alone is told)
 wants: the knob that the key was meant to turn, where it turns none itself
@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Span, Table
+from diagnose.adapters.formats.config_value import Leaf, texts_of
+from diagnose.adapters.schema.spellings import Table
 from diagnose.record import record
-from diagnose.units import Version
+from diagnose.release_spans import EVERY, ReleaseSpan, from_data
+from diagnose.word_conditions import conditions, hold, is_one_of
 
 #: Keys that one line of a table is said of at most.
 MOST = 20
@@ -41,7 +41,7 @@ class Vain:
         return knobs is None or knob in knobs
 
 
-def in_vain(tab: Table, spans: Mapping[str, Span], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
+def in_vain(tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
     """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
     seen: set[str] = set()
     for rule in tab.ignored:
@@ -73,21 +73,10 @@ def stands(rule: Mapping[str, Any], around: Mapping[str, Leaf]) -> bool:
     """Does the combination stand here that makes the key say nothing?"""
     lacks, beside, item = rule.get("without"), rule.get("with"), rule.get("item")
     held = around.get(lacks) if lacks else None
-    there = (is_one_of(held, (item,)) if item else on(held)) if lacks else False
+    there = (is_one_of(texts_of(held), (item,)) is True if item else on(held)) if lacks else False
     if there or (beside and not on(around.get(beside))):
         return False
-    return all(is_one_of(around.get(name), words) for name, words in rule.get("where", {}).items())
-
-
-def is_one_of(leaf: Leaf | None, words: Any) -> bool:
-    """Words are patterns; `unset` is a key that is not there, `set` one that is. Of a list one item is enough."""
-    asked = [framework_tables.word_of(word).lower() for word in (words if isinstance(words, (list, tuple)) else [words])]
-    if leaf is None or leaf.shape == "null":
-        return "unset" in asked
-    if "set" in asked:
-        return True
-    texts = [item.lower() for item in leaf.items] if leaf.items else ["true" if leaf.shape == "flag" else (leaf.text or "").lower()]
-    return leaf.shape != "unsure" and any(fnmatchcase(text, word) for text in texts for word in asked)
+    return hold(conditions(rule.get("where")), lambda name: texts_of(around.get(name))) is True
 
 
 def on(leaf: Leaf | None) -> bool:
@@ -95,10 +84,8 @@ def on(leaf: Leaf | None) -> bool:
     return leaf is not None and leaf.shape != "null" and (leaf.text or "true").lower() not in ("false", "no", "off", "none", "0")
 
 
-def _of_release(rule: Mapping[str, Any], spans: Mapping[str, Span]) -> bool:
-    since, until = (Version(str(rule[name])) if name in rule else None for name in ("since", "until"))
-    of = rule["version"]
-    return (since is None and until is None) or Key("", "", of, since, until).covers(spans.get(of, Span())) is True
+def _of_release(rule: Mapping[str, Any], spans: Mapping[str, ReleaseSpan]) -> bool:
+    return from_data(rule.get("since"), rule.get("until")).covers(spans.get(rule["version"], EVERY)) is True
 
 
 def _real(rule: Mapping[str, Any]) -> str:

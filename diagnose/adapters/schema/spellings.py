@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from diagnose.record import field, record
+from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.units import Version
 
 
@@ -17,15 +18,14 @@ class Need:
     key: str
     to: Any = None
     add: str = ""
-    since: Version | None = None
-    until: Version | None = None
+    releases: ReleaseSpan = EVERY
 
 
 @record
 class Key:
     """One way in which a framework spells a knob, or (with an empty `key`) what the knob is when no key sets it.
 
-    `since` and `until` are the first and last release of the framework that has it. `values` maps what is written to what it
+    `releases` are those of the framework that have it. `values` maps what is written to what it
     means ("*": anything else that is there; a name with * inside is a pattern, read and never written); "nothing" leaves the
     knob to other keys, "unknown" settles it without saying how, "same" is what is written. `takes` says how the text is read:
     whole, any (one of several words), each (of a list's words its meaning), part (of an allocator string: `part`), basename, many
@@ -36,8 +36,7 @@ class Key:
     knob: str
     key: str
     version: str
-    since: Version | None = None
-    until: Version | None = None
+    releases: ReleaseSpan = EVERY
     values: Mapping[str, str] | None = None
     default: str | None = None
     given: Mapping[str, tuple[str, ...]] | None = None  # a default only where these facts have one of these values
@@ -72,22 +71,6 @@ class Key:
         found = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
         return not entry or not self.entry or (bool(found) if meant else not found)
 
-    def covers(self, span: Span) -> bool | None:
-        """Is this key one of the releases that `span` leaves possible? None: of some of them."""
-        if (self.since and span.high and span.high < self.since) or (self.until and span.low and self.until < span.low):
-            return False
-        low = self.since is None or (span.low is not None and span.low >= self.since)
-        high = self.until is None or (span.high is not None and span.high <= self.until)
-        return True if low and high else None
-
-
-@record
-class Span:
-    """The releases of a framework that are still possible; None: no bound known."""
-
-    low: Version | None = None
-    high: Version | None = None
-
 
 @record
 class Table:
@@ -111,7 +94,7 @@ class Table:
     positional: str = ""  # the key that an argument without a name sets
     interpolates: bool = False  # its files may refer to their own keys as ${key}
     resolvers: Mapping[str, str] | None = None  # what its own ${name:...} do with their arguments
-    dated: Mapping[str, tuple[Version | None, Version | None]] | None = None  # keys that turn nothing and tell the release: first, last
+    dated: Mapping[str, ReleaseSpan] | None = None  # keys that turn nothing and tell the release
     shipped: frozenset[str] = frozenset()  # configurations of its own that its defaults describe, by name without ending
     extended_by: frozenset[str] = frozenset()  # keys that bring keys of the user's own
     integrations: tuple[

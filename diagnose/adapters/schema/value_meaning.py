@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
@@ -153,21 +153,3 @@ def _typed(knob: str, text: str) -> Value | object:
         return typed(knob, _switch_word(text) if entry is not None and entry.kind == "switch" else text)
     except UserError as error:
         raise ValueError(text) from error
-
-
-def matches(texts: Iterable[str], words: Iterable[str]) -> bool:
-    """Is one of the texts one of the words? A word with * or [ in it is a pattern, which `unset` never meets; one with ! bars what it
-    names, and words that only bar let everything else pass."""
-    barred = [word[1:] for word in words if word.startswith("!")]
-    wanted = [word for word in words if not word.startswith("!")]
-    if barred and any(_is_any(text, barred) for text in texts):
-        return False
-    return (bool(barred) and not wanted) or any(_is_any(text, wanted) for text in texts)
-
-
-def _is_any(text: str, words: Iterable[str]) -> bool:
-    return (
-        text in words
-        or text.lower() in words
-        or (text != "unset" and any(fnmatchcase(text, word) for word in words if {"*", "["} & set(word)))
-    )

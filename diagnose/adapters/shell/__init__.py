@@ -1,1 +1,1 @@
-"""Shell scripts read as bash reads them: words, variables, branches, here-documents, #SBATCH lines. Nothing is run."""
+"""Shell scripts read as bash, cmd or PowerShell read them: words, variables, branches, here-documents, #SBATCH lines. Nothing is run."""

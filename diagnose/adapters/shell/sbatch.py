@@ -1,10 +1,10 @@
-"""What `#SBATCH` lines ask of the scheduler: nodes, tasks, cards, memory; and the variables that it sets from them."""
+"""`#SBATCH` lines: the nodes, tasks, cards and memory that a script requests, and the SLURM variables that follow from them."""
 
 from __future__ import annotations
 
 import re
 
-from diagnose.adapters.shell.shell_text import Chars, Home
+from diagnose.adapters.shell.shell_text import Chars, Definition
 from diagnose.parse.text.lazy_re import later
 
 _LINE = later(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
@@ -12,8 +12,8 @@ _OPTION = later(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
 _GRES = later(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
 
-#: SLURM's variables and the option that each repeats.
-_SET = {
+#: Variables that SLURM sets for a job, and the option whose value each holds.
+_SLURM_VARIABLES = {
     "SLURM_NNODES": "nodes",
     "SLURM_JOB_NUM_NODES": "nodes",
     "SLURM_NTASKS": "ntasks",
@@ -25,14 +25,15 @@ _SET = {
     "SLURM_GPUS": "gpus",
 }
 
-Asked = dict[str, tuple[str, int, int]]
+#: Values by option, with the offsets of each.
+SbatchOptions = dict[str, tuple[str, int, int]]
 
 
-def asked(text: str) -> Asked:
-    """Every option with its value and the value's place. `--gres=gpu:8` is so many cards of a node."""
-    found: Asked = {}
+def parse_options(text: str) -> SbatchOptions:
+    """Every option with its value and the offsets of the value. `--gres=gpu:8` is read as `--gpus-per-node=8`."""
+    options: SbatchOptions = {}
     if "#SBATCH" not in text:
-        return found
+        return options
     for line in _LINE.finditer(text):
         for option in _OPTION.finditer(line[1].partition(" #")[0]):
             name = option[1] or _SHORT.get(option[2], "")
@@ -42,40 +43,40 @@ def asked(text: str) -> Asked:
             elif name in ("gpus", "gpus-per-node", "gpus-per-task"):
                 start += value.rfind(":") + 1
                 value = value.rpartition(":")[2]
-            found[name] = (value, start, start + len(value))
-    return found
+            options[name] = (value, start, start + len(value))
+    return options
 
 
-def variables(text: str) -> dict[str, Chars]:
-    """What the scheduler sets for the job."""
-    said = asked(text)
-    made = {}
-    for name, option in _SET.items():
-        if option in said:
-            value, start, end = said[option]
+def slurm_variables(text: str) -> dict[str, Chars]:
+    """The variables that SLURM sets for the job."""
+    options = parse_options(text)
+    variables = {}
+    for name, option in _SLURM_VARIABLES.items():
+        if option in options:
+            value, start, end = options[option]
             chars = Chars()
             chars.literal(value, start)
-            chars.home = Home(start, end, 2)  # what the scheduler gives is not for an edit of one option
-            made[name] = chars
-    return made
+            chars.definition = Definition(start, end, 2)  # as if used twice: no edit of a launch changes the request
+            variables[name] = chars
+    return variables
 
 
-def number(said: Asked, option: str) -> int | None:
-    """A count of the options; a range of nodes is no count."""
-    text = said.get(option, ("", 0, 0))[0]
+def count(options: SbatchOptions, option: str) -> int | None:
+    """An option's value as a number; None where it is absent or no plain number, such as a range of nodes."""
+    text = options.get(option, ("", 0, 0))[0]
     return int(text) if text.isdecimal() and len(text) < 7 else None
 
 
-def memory(said: Asked) -> tuple[int, int] | None:
-    """Host memory of a node in MiB, and where it is asked for; None for all of the node's (0), or nothing said."""
-    for option, times in (("mem", 1), ("mem-per-gpu", number(said, "gpus-per-node")), ("mem-per-cpu", _cpus(said))):
-        match = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", said.get(option, ("", 0, 0))[0].upper())
-        if match and int(match[1]) and times:
+def node_memory(options: SbatchOptions) -> tuple[int, int] | None:
+    """Host memory of a node in MiB, and the offset of its option; None where nothing or all of the node (0) is requested."""
+    for option, factor in (("mem", 1), ("mem-per-gpu", count(options, "gpus-per-node")), ("mem-per-cpu", _cpus_per_node(options))):
+        match = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", options.get(option, ("", 0, 0))[0].upper())
+        if match and int(match[1]) and factor:
             scale = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024**2}[match[2]]
-            return int(int(match[1]) * scale * times), said[option][1]
+            return int(int(match[1]) * scale * factor), options[option][1]
     return None
 
 
-def _cpus(said: Asked) -> int | None:
-    each, tasks = number(said, "cpus-per-task"), number(said, "ntasks-per-node")
-    return each * (tasks or 1) if each is not None else None
+def _cpus_per_node(options: SbatchOptions) -> int | None:
+    cpus, tasks = count(options, "cpus-per-task"), count(options, "ntasks-per-node")
+    return cpus * (tasks or 1) if cpus is not None else None

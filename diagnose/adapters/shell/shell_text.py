@@ -1,120 +1,126 @@
-"""Pieces of a shell script: text that keeps the place of each of its characters, words, commands, files that it writes."""
+"""Pieces of a shell script: text that keeps the offsets of its characters, words, commands, files it writes; its dialect."""
 
 from __future__ import annotations
 
 import re
 
+from diagnose.parse.text.lazy_re import later
 from diagnose.record import field, record
 
-#: What people write in the place of what is nobody's business: <token>, <secret redacted>.
-BLANKED = r"<[A-Za-z](?:[^<>\n|&;]*[^<>\s|&;])?>(?=\s|$)"
-#: A script of more words than this is a program, not a launch; a variable that holds more text is a bomb.
+#: What people write in place of a secret: <token>, <secret redacted>.
+PLACEHOLDER = r"<[A-Za-z](?:[^<>\n|&;]*[^<>\s|&;])?>(?=\s|$)"
+#: Words of a script, and characters of a variable's value: more are no launch script's.
 MAX_WORDS = 20_000
-MAX_HELD = 50_000
-
-#: Characters and words that variables may become in all: each use of a variable copies what it holds.
+MAX_VALUE = 50_000
+#: Characters and words that all expansions may come to: each use of a variable copies its value.
 MAX_EXPANDED = 3_000_000
 
 
 @record(frozen=False, eq=False)
-class Home:
-    """Where a variable is given a literal value, and how often it is used. `source` is the home of the variable that it copies."""
+class Definition:
+    """Where a variable is given a literal value, and how often it is used. `source` is the definition of the variable that it copies."""
 
     start: int
     end: int
     uses: int = 0
-    source: Home | None = None
+    source: Definition | None = None
 
-    def settled(self) -> Home | None:
-        """Where the value is to be changed: at the variable that is used once, and so on back; None: at the use."""
+    def edit_site(self) -> Definition | None:
+        """Where an edit changes the value: at the first definition in a chain of variables each used once; None: where it is used."""
         if self.uses != 1:
             return None
-        return (self.source.settled() or self) if self.source is not None else self
+        return (self.source.edit_site() or self) if self.source is not None else self
 
 
 @record(frozen=False, eq=False)
 class Chars:
-    """Text with the place of each of its characters, `at` to `to`: what a variable holds, or a word."""
+    """Text with the offsets of each of its characters, `starts` to `ends`: the value of a variable, or a word."""
 
     text: str = ""
-    at: list[int] = field(default_factory=list)
-    to: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     sure: bool = True
-    home: Home | None = None  # where all of it is written, if it is one literal
-    homes: list[tuple[int, int, Home]] = field(default_factory=list)  # parts of it that one variable gives
+    definition: Definition | None = None  # of the whole text, if it is one literal
+    definitions: list[tuple[int, int, Definition]] = field(default_factory=list)  # by span of the text: the variable that gives it
 
     @classmethod
     def unknown(cls, name: str, start: int = 0, end: int = 0) -> Chars:
-        """What only a running shell knows."""
-        made = cls(sure=False)
-        made.add(f"${name}"[:MAX_HELD], start, end)
-        made.sure = False
-        return made
+        """The value of something that only a running shell knows."""
+        chars = cls(sure=False)
+        chars.add(f"${name}"[:MAX_VALUE], start, end)
+        chars.sure = False
+        return chars
 
     def add(self, text: str, start: int, end: int) -> None:
-        """Text that stands for all of a place."""
-        self.put(text, [start] * len(text), [end] * len(text))
+        """Append text of which each character stands for the whole span."""
+        self.append(text, [start] * len(text), [end] * len(text))
 
     def literal(self, text: str, start: int) -> None:
-        """Text as it is written from there on."""
-        self.put(text, list(range(start, start + len(text))), list(range(start + 1, start + len(text) + 1)))
+        """Append text as it is written from an offset on."""
+        self.append(text, list(range(start, start + len(text))), list(range(start + 1, start + len(text) + 1)))
 
-    def put(self, text: str, at: list[int], to: list[int]) -> None:
-        if len(self.text) + len(text) > MAX_HELD:
+    def append(self, text: str, starts: list[int], ends: list[int]) -> None:
+        """Append text with the offsets of its characters; text beyond the limit is dropped and the value unsure."""
+        if len(self.text) + len(text) > MAX_VALUE:
             self.sure = False
             return
         self.text += text
-        self.at += at
-        self.to += to
+        self.starts += starts
+        self.ends += ends
 
-    def join(self, other: Chars) -> None:
+    def extend(self, other: Chars) -> None:
+        """Append another text with its definitions."""
         size = len(self.text)
-        self.put(other.text, other.at, other.to)
-        self.homes += [(start + size, end + size, home) for start, end, home in other.homes]
+        self.append(other.text, other.starts, other.ends)
+        self.definitions += [(start + size, end + size, source) for start, end, source in other.definitions]
         self.sure = self.sure and other.sure
 
     def words(self) -> list[Word]:
-        """The words that it is split into where no quotes protect it."""
+        """The words that the text is split into outside quotes."""
         return [self.word(part.start(), part.end()) for part in re.finditer(r"\S+", self.text)]
 
     def word(self, start: int, end: int) -> Word:
-        homes = tuple((a - start, b - start, home) for a, b, home in self.homes if a >= start and b <= end)
-        part = Chars(self.text[start:end], self.at[start:end], self.to[start:end], self.sure)
-        return Word(part.text, part.at[0], part.to[-1], self.sure, part, homes)
+        part = Chars(self.text[start:end], self.starts[start:end], self.ends[start:end], self.sure)
+        sources = tuple((first - start, last - start, source) for first, last, source in self.definitions if first >= start and last <= end)
+        return Word(part.text, part.starts[0], part.ends[-1], self.sure, part, sources)
 
 
 @record
 class Word:
-    """A word after expansion and where it was written; `sure` is False where it holds something only a running shell knows.
-    `chars` are its characters with their places, `homes` the parts of it that a variable gives."""
+    """A word after expansion, with the offsets where it is written; `sure` is False where only a running shell knows a part of it.
+
+    `chars` are its characters with their offsets, `definitions` the spans of it that a variable gives.
+    """
 
     text: str
     start: int
     end: int
     sure: bool = True
     chars: Chars | None = None
-    homes: tuple[tuple[int, int, Home], ...] = ()
+    definitions: tuple[tuple[int, int, Definition], ...] = ()
 
-    def home(self, start: int = 0) -> Home | None:
-        """The place where the text from `start` on is to be changed, if a variable that serves nothing else gives all of it."""
-        whole = next((home for a, b, home in self.homes if a == start and b == len(self.text)), None)
-        return whole.settled() if whole is not None else None
+    def edit_site(self, start: int = 0) -> Definition | None:
+        """Where the text from `start` on is changed, if a variable that nothing else uses gives all of it."""
+        whole = next((source for first, last, source in self.definitions if first == start and last == len(self.text)), None)
+        return whole.edit_site() if whole is not None else None
 
 
 @record
 class Command:
-    """One simple command: `words` without its assignments, `env` what it inherits and what stands before it. `maybe` says in which
-    arms of which branches it stands."""
+    """A simple command: `words` without its assignments, `env` the exported variables and those before it.
+
+    `branches` are the arms that it stands in, each as the number of its branch and of the arm.
+    """
 
     words: tuple[Word, ...]
     env: dict[str, Word]
     start: int
-    maybe: tuple[tuple[int, int], ...] = ()
+    branches: tuple[tuple[int, int], ...] = ()
 
 
 @record
-class Written:
-    """A file that a script writes from a here-document: its name, its text, and the place of the text as it stands in the script."""
+class WrittenFile:
+    """A file that a script writes: its name, its text, and the offsets of the text in the script."""
 
     name: str
     chars: Chars
@@ -123,11 +129,33 @@ class Written:
 
 
 @record(frozen=False)
-class Announced:
-    """A here-document whose text follows the line."""
+class PendingHeredoc:
+    """A here-document announced on the current line, whose text begins on the next one."""
 
     delimiter: str
-    tabs: bool
+    strips_tabs: bool
     literal: bool
     words: list[Word]
-    target: list[str]
+    targets: list[str]
+
+
+# -- dialects
+
+#: Lines of cmd and of PowerShell that bash does not have.
+_CMD = later(r"^[ \t]*(?:@echo off|@?set \w+=|set \"\w+=|rem )", re.MULTILINE | re.IGNORECASE)
+_POWERSHELL = later(r"^[ \t]*\$(?:env:)?\w+[ \t]*=[^=]", re.MULTILINE | re.IGNORECASE)
+
+
+def dialect_of(text: str) -> str:
+    """The shell that a script is for: bash, cmd (continues a line with ^) or powershell (with a backquote)."""
+    if "\\\n" in text or "\\\r\n" in text or text.startswith("#!"):
+        return "bash"
+    if _POWERSHELL.search(text) or re.search(r"[ \t]`\r?\n", text):
+        return "powershell"
+    return "cmd" if _CMD.search(text) or re.search(r"[ \t]\^\r?\n", text) else "bash"
+
+
+def unify_line_ends(text: str, dialect: str) -> str:
+    """The text with line feeds alone at the ends and before continued lines, of the same length, so that offsets stay."""
+    mark = {"cmd": "^", "powershell": "`"}.get(dialect, "\\")
+    return text.replace(f"{mark}\r\n", f" {mark}\n").replace("\r\n", " \n")

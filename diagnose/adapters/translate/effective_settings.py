@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
 from diagnose.adapters.schema import framework_tables
-from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
+from diagnose.facts import Fact, FactBook, Notice, Witness, typed
 from diagnose.phrases import Text
+from diagnose.word_conditions import conditions, hold, word, word_of
 
 if TYPE_CHECKING:
     from diagnose.adapters.translate.translation import Part
@@ -33,11 +34,7 @@ def derived(book: FactBook) -> Iterator[Fact]:
 
 def _meant(rule: Mapping[str, Any], known: FactBook) -> bool:
     """Is the rule for a job like this one?"""
-    if any(known.value(name) is not None for name in rule.get("unless", ())) or known.word("train.framework") in rule.get(
-        "unless_framework", ()
-    ):
-        return False
-    return holds(rule.get("if", {}), known)
+    return all(known.value(name) is None for name in rule.get("unless", ())) and _holds(rule, known)
 
 
 def _quotient(rule: Mapping[str, Any], known: FactBook) -> tuple[int, str] | None:
@@ -78,11 +75,11 @@ def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) ->
     more: list[Fact] = []
     notices: list[Notice] = []
     for rule in rule_files.table("effective")["ineffective"]:
-        if not holds(rule.get("if", {}), known) or known.word("train.framework") in rule.get("unless_framework", ()):
+        if not _holds(rule, known):
             continue
         for knob in rule["knob"]:
             fact = known.fact(knob)
-            if fact is None or fact.origin not in ("config", "log") or not fact.witness.key or not _is(fact.value, rule.get("is")):
+            if fact is None or fact.origin not in ("config", "log") or not fact.witness.key or not _is(fact, rule):
                 continue
             if not rule.get("keep"):
                 kept = [other for other in kept if other.name != knob or other.origin not in ("config", "log", "default")]
@@ -104,12 +101,7 @@ def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, parts: Sequence[
     if "leaves" in rule:
         value = rule["leaves"]
         text = f"{fact.witness.key} does nothing here" + (f": {real.name} = {word(real.value)}" if real is not None else "")
-        yield Fact(
-            fact.name,
-            "none" if value == "none" else typed(fact.name, framework_tables.word_of(value)),
-            "derived",
-            Witness("derived", text=text),
-        )
+        yield Fact(fact.name, "none" if value == "none" else typed(fact.name, word_of(value)), "derived", Witness("derived", text=text))
 
 
 def _spelt(knob: str, parts: Sequence[Part]) -> str:
@@ -133,29 +125,22 @@ def _sentence(rule: Mapping[str, Any], fact: Fact, known: FactBook) -> Text:
     return Text(said["en"], said["zh"])
 
 
-def _is(value: Value, words: Sequence[object] | None) -> bool:
-    return value is not None and (words is None or word(value) in [framework_tables.word_of(one) for one in words])
+def _is(fact: Fact, rule: Mapping[str, Any]) -> bool:
+    """Has the setting the value that the rule is about? Without one, it is about any."""
+    return fact.value is not None and ("is" not in rule or hold(conditions({fact.name: rule["is"]}), lambda _: fact.value) is True)
 
 
-def holds(conditions: Mapping[str, Any], known: FactBook) -> bool:
-    """Have the facts one of these words? What is unknown has none."""
-    for name, words in conditions.items():
-        asked = [framework_tables.word_of(one) for one in (words if isinstance(words, list) else [words])]
-        if (_of_card(name, known) if name.startswith("card.") else word(known.value(name))) not in asked:
-            return False
-    return True
+def _holds(rule: Mapping[str, Any], known: FactBook) -> bool:
+    """Is the rule for a job like this one? What is unknown has none of its words."""
+    excepted = rule.get("unless_framework")
+    if excepted is not None and hold(conditions({"train.framework": excepted}), known.value):
+        return False
+    return hold(conditions(rule.get("if")), lambda name: _of_card(name, known) if name.startswith("card.") else known.value(name)) is True
 
 
-def word(value: Value) -> str | None:
-    """A value as tables write it; None: unknown."""
-    if isinstance(value, bool):
-        return "enabled" if value else "disabled"
-    return None if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _of_card(name: str, known: FactBook) -> str | None:
+def _of_card(name: str, known: FactBook) -> bool | None:
     """What every card that the given or printed name may mean can do."""
     gpu = known.word("hardware.gpu")
     cards = catalogue.cards_named(gpu) if gpu else []
     able = {bool(getattr(card, name.partition(".")[2], None)) for card in cards}
-    return word(able.pop()) if len(able) == 1 else None
+    return able.pop() if len(able) == 1 else None

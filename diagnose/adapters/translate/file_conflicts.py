@@ -9,10 +9,10 @@ from typing import Any
 from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.effective_settings import word
 from diagnose.adapters.translate.translation import Part, Translation, name_of
 from diagnose.facts import Fact, FactBook, Notice, Witness, declared
 from diagnose.phrases import Text, phrase
+from diagnose.word_conditions import word
 
 #: Sentences of one job.
 MOST = 20

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Span, Table
+from diagnose.adapters.schema.spellings import Key, Table
 from diagnose.adapters.translate.translation import automatic, stands_with, typed_default
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
 from diagnose.phrases import phrase
 from diagnose.record import field, record
-from diagnose.units import Version
+from diagnose.release_spans import EVERY, ReleaseSpan
+from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 
 #: What the log's word for compute precision makes of a configured precision.
 _COMPUTES = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
@@ -25,7 +25,7 @@ class Setting:
     """What decides which defaults hold: all that is known so far, and how the job was started."""
 
     book: FactBook
-    spans: Mapping[str, Span]
+    spans: Mapping[str, ReleaseSpan]
     forms: frozenset[str] = frozenset()
     launchers: frozenset[str] = frozenset()
     model: Model | None = None
@@ -34,38 +34,30 @@ class Setting:
 
     def word(self, name: str) -> str | None:
         """The value of a fact as tables write it; None: unknown."""
-        value = self.found[name] if name in self.found else self.book.value(name)
-        if isinstance(value, bool):
-            return "enabled" if value else "disabled"
-        return None if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        return word(self._value(name))
 
-    def holds(self, conditions: Mapping[str, tuple[str, ...]] | None) -> bool:
-        return all(self._one(name, words) for name, words in (conditions or {}).items())
+    def holds(self, wanted: Conditions | None) -> bool:
+        """Is all of this so? What is unknown is not."""
+        return hold(wanted, self._said) is True
 
-    def _one(self, name: str, words: tuple[str, ...]) -> bool:
+    def _value(self, name: str) -> Value:
+        return self.found[name] if name in self.found else self.book.value(name)
+
+    def _said(self, name: str) -> Said:
+        """A fact, or what tables may ask of a job besides."""
         if name == "form":
-            return bool(self.forms & set(words))
+            return self.forms
         if name == "launcher":
-            return bool(self.launchers & set(words))
+            return self.launchers
         if name == "train.entry":  # a script or a module, wherever it lies
-            entries = [str(fact.value) for fact in self.book.all(name)]
-            return any(fnmatchcase(entry, word) for word in words for entry in entries)
+            return [str(fact.value) for fact in self.book.all(name)]
         if name == "model.family":
-            return self.model is not None and self.model.family in words
+            return self.model.family if self.model else None
         if name == "model.vision":
-            return self.model is not None and self.model.vision is not None
+            return self.model.vision is not None if self.model else None
         if name == "run.distributed":
             return (self.book.count("parallel.world") or 0) > 1
-        if name.startswith("version."):
-            release = self.book.version(name)
-            return release is not None and any(_within(release, word) for word in words)
-        said = self.word(name)
-        return said in words or (said is not None and any(word.startswith("!") and word[1:] != said for word in words))
-
-
-def _within(release: Version, bound: str) -> bool:
-    """Is a release in `>=2.2` or `<2.8`?"""
-    return release >= Version(bound[2:]) if bound.startswith(">=") else release < Version(bound.removeprefix("<"))
+        return self._value(name)
 
 
 def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool = False) -> Iterator[Fact]:
@@ -92,7 +84,7 @@ def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
     for key in tab.of(knob):
         if key.default is None or key.within or not setting.holds(key.given) or not stands_with(key, setting.merged):
             continue
-        covered = key.covers(setting.spans.get(key.version, Span())) if (key.since or key.until) and not key.key else True
+        covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
         if covered is not False:
             yield typed_default(key)
         if covered:
@@ -114,13 +106,12 @@ def _filling(rows: int, setting: Setting) -> int | None:
 
 
 def _applies(key: Key, setting: Setting) -> bool:
-    bounded = key.since or key.until
-    covered = key.covers(setting.spans.get(key.version, Span())) if bounded and not key.key else True
+    covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
     return covered is True and setting.holds(key.given) and stands_with(key, setting.merged)
 
 
 def _said(tab: Table, key: Key, setting: Setting) -> str:
-    release = setting.spans.get(key.version, Span())
+    release = setting.spans.get(key.version, EVERY)
     number = f" {release.low}" if release.low and release.low == release.high else ""
     name = key.version.partition(".")[2] if key.version != tab.version else tab.name
     if key.always:
@@ -131,8 +122,8 @@ def _said(tab: Table, key: Key, setting: Setting) -> str:
 def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
     """What a file that the framework ships says, where a configuration names it and nobody gave it."""
     engine = framework_tables.table(framework_tables.of_role("engine"))
-    for knob, word in tab.stock.get(file, {}).items():
-        text = framework_tables.word_of(word)
+    for knob, written in tab.stock.get(file, {}).items():
+        text = word_of(written)
         value = (
             automatic(next(key for key in engine.of(knob) if key.auto), hidden)
             if text == "auto"

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnose import catalogue
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.config_value import Leaf, texts_of
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import Part, name_of
 from diagnose.errors import UserError
 from diagnose.facts import Fact
+from diagnose.word_conditions import conditions, hold, word_of
 
 #: No dimension is larger: what is, is a slip of the pen.
 _LARGEST = 2**31
@@ -43,7 +44,7 @@ def built(part: Part) -> Fact | None:
 
 def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
     """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
-    if not all(_stands(by_name.get(name), words) for name, words in line.get("where", {}).items()):
+    if hold(conditions(line.get("where")), lambda name: texts_of(by_name.get(name))) is not True:
         return None
     if line.get("entry", "") not in entry:
         return None
@@ -58,19 +59,11 @@ def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> 
         known = catalogue.model(text)
         return None if known is None else _padded(known.V, line, by_name)
     if "values" in line:
-        folded = {framework_tables.word_of(name).lower(): value for name, value in line["values"].items()}
+        folded = {word_of(name).lower(): value for name, value in line["values"].items()}
         found = folded.get(text.lower())
         return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
     number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
     return None if number is None or number >= _LARGEST else _padded(_shared(number, line), line, by_name)
-
-
-def _stands(leaf: Leaf | None, words: Any) -> bool:
-    """Is the key there with one of these values? `set`: with any; `unset`: it is not."""
-    there = leaf is not None and leaf.shape != "null"
-    if words in ("set", "unset"):
-        return there is (words == "set")
-    return there and leaf is not None and (leaf.text or "").lower() in [framework_tables.word_of(word) for word in words]
 
 
 def _shared(number: int, line: Mapping[str, Any]) -> int:

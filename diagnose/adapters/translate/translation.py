@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from diagnose.adapters.formats.config_value import Leaf, name_of
+from diagnose.adapters.formats.config_value import Leaf, name_of, texts_of
 from diagnose.adapters.formats.settings import Entry, Form
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import Vain, in_vain, on
-from diagnose.adapters.schema.spellings import Key, Span, Table
-from diagnose.adapters.schema.value_meaning import NOTHING, matches, meaning
+from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.unread_keys import unknown_keys
 from diagnose.facts import Fact, Notice, Origin, Value, Witness, typed
 from diagnose.phrases import Text
 from diagnose.record import field, record
+from diagnose.release_spans import EVERY, ReleaseSpan
+from diagnose.word_conditions import hold, word_of
 
-__all__ = ["Part", "Translation", "automatic", "matches", "name_of", "on", "stands_with", "translate", "typed_default"]
+__all__ = ["Part", "Translation", "automatic", "name_of", "on", "stands_with", "translate", "typed_default"]
 
 #: Characters of a line of the log that a witness shows.
 SHOWN = 500
@@ -81,7 +83,7 @@ class Translation:
     winning: list[Fact] = field(default_factory=list)  # of keys that win over the other parts' as well
 
 
-def translate(part: Part, spans: Mapping[str, Span], hidden: int | None, beside: Mapping[str, Leaf] | None = None) -> Translation:
+def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, beside: Mapping[str, Leaf] | None = None) -> Translation:
     """The knobs that the keys of a part turn, in the order of the table; keys that its framework does not know; keys without effect.
 
     `beside`: what all parts of the same framework say together.
@@ -123,7 +125,7 @@ def translate(part: Part, spans: Mapping[str, Span], hidden: int | None, beside:
         for leaf in part.leaves
     ]
     told.facts += _within(part, by_name, told.settled)
-    unknown_keys(part, spans.get(part.table.version, Span()), told)
+    unknown_keys(part, spans.get(part.table.version, EVERY), told)
     for one in vain.values():
         _ignored(part, one, meant.get(one.leaf.key), told)
     return told
@@ -131,20 +133,14 @@ def translate(part: Part, spans: Mapping[str, Span], hidden: int | None, beside:
 
 def stands_with(key: Key, by_name: Mapping[str, Leaf]) -> bool:
     """Do the keys that it asks for stand beside it with one of their values (`unset`: not at all)?"""
-    return all(_is_one_of(by_name.get(name), words) for name, words in (key.where or {}).items())
+    return hold(key.where, lambda name: texts_of(by_name.get(name))) is True
 
 
-def _is_one_of(leaf: Leaf | None, words: Iterable[str]) -> bool:
-    """Has a key one of these values, or its list one of these items?"""
-    absent = leaf is None or leaf.shape == "null"
-    return matches(("unset",) if leaf is None or absent else leaf.items or (leaf.text or "",), words)
-
-
-def _in_force(part: Part, key: Key, spans: Mapping[str, Span]) -> bool:
+def _in_force(part: Part, key: Key, spans: Mapping[str, ReleaseSpan]) -> bool:
     """A framework that drops what it does not know drops the keys of other releases too; where it rejects them, what ran was known.
     Of a key that has a line for some releases and another for others, the line of this release counts."""
     lines = [other for other in part.table.of(key.knob) if other.key == key.key]
-    return (part.table.unknown != "dropped" and len(lines) == 1) or key.covers(spans.get(key.version, Span())) is not False
+    return (part.table.unknown != "dropped" and len(lines) == 1) or key.releases.covers(spans.get(key.version, EVERY)) is not False
 
 
 def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, wrong: dict[str, Leaf]) -> Value | object:
@@ -224,7 +220,7 @@ def _entry_facts(part: Part, settled: set[str]) -> Iterable[Fact]:
             if knob not in settled and not _said_elsewhere(part, knob):
                 settled.add(knob)
                 witness = part.witness or Witness(part.name, *part.entry_at, key=part.entry)
-                yield Fact(knob, typed(knob, framework_tables.word_of(word)), part.origin, witness)
+                yield Fact(knob, typed(knob, word_of(word)), part.origin, witness)
         return
 
 

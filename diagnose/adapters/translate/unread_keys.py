@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import on
-from diagnose.adapters.schema.spellings import Span, Table
+from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Fact, Notice
 from diagnose.phrases import phrase
+from diagnose.release_spans import ReleaseSpan
 
 if TYPE_CHECKING:
     from diagnose.adapters.schema.similar_keys import Likeness
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MOST_UNKNOWN = 100
 
 
-def unknown_keys(part: Part, span: Span, told: Translation) -> None:
+def unknown_keys(part: Part, span: ReleaseSpan, told: Translation) -> None:
     """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
     tab = part.table
     refused = _in_blocks(part, told)
@@ -33,7 +34,7 @@ def unknown_keys(part: Part, span: Span, told: Translation) -> None:
     for leaf in part.leaves:
         name = name_of(leaf.key)
         spellings = tab.named(name)
-        gone = sure and tab.unknown == "dropped" and bool(spellings) and all(key.covers(span) is False for key in spellings)
+        gone = sure and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
         if not gone and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
             continue
         if _inside(name, refused):
@@ -82,7 +83,7 @@ def _takes_no_others(part: Part) -> bool:
     )
 
 
-def _resembles(part: Part, leaf: Leaf, span: Span, told: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
+def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, told: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
     """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
     tab, name = part.table, name_of(leaf.key)
     if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
@@ -91,7 +92,7 @@ def _resembles(part: Part, leaf: Leaf, span: Span, told: Translation, unread: li
     if not near or any(name_of(other.key) == near for other in part.leaves):
         return
     if tab.unknown == "dropped" and part.own_keys:
-        knob = next((key.knob for key in tab.named(near) if not key.read_only and key.covers(span) is not False), "")
+        knob = next((key.knob for key in tab.named(near) if not key.read_only and key.releases.covers(span) is not False), "")
         unread.append(("" if knob in told.settled else knob, near, leaf))
     if not _inside(name, [one.witness.key for one in told.notices if one.code == "config.unknown_key" and one.witness]):
         _say("key_like", part, leaf, near, told)
@@ -123,14 +124,14 @@ def _nested(part: Part, name: str) -> bool:
     return "." in name and part.form in ("yaml", "json", "python")
 
 
-def nearest(tab: Table, name: str, span: Span, settled: set[str]) -> tuple[str, str]:
+def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tuple[str, str]:
     """The real key that an unknown one most resembles, and the knob that it was meant to turn (empty: none).
 
     A key that another framework knows is a foreign key: the nearest real one is what this framework calls that knob.
     """
     import difflib
 
-    usable = {key.key: key.knob for key in tab.keys if key.key and not key.read_only and key.covers(span) is not False}
+    usable = {key.key: key.knob for key in tab.keys if key.key and not key.read_only and key.releases.covers(span) is not False}
     for other in framework_tables.names():
         for key in framework_tables.table(other).named(name) if other != tab.name else ():
             own = next((spelling for spelling, knob in usable.items() if knob == key.knob), "")

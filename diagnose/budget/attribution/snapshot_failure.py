@@ -8,6 +8,7 @@ from diagnose.budget.model.allocator import block
 from diagnose.facts import Fact, Input, Witness
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.model.reading import Reading
 from diagnose.units import Size, size_of, torch_prints
@@ -33,7 +34,7 @@ def event(snapshot: Snapshot) -> Event | None:
     allocated = snapshot.allocated + (failed.freed_since or 0)
     frames = tuple(Frame(place.file, place.line, place.function) for place in reversed(failed.frames))
     return Event(
-        family="torch_cuda",
+        family=sayings("device_oom")["cuda"].family,
         gpu=snapshot.device,
         phase=phases.of_frames(frames) or "unknown",
         requested=size_of(torch_prints(block(failed.size.high))),

@@ -8,9 +8,10 @@ from functools import cache, lru_cache
 
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import table
 from diagnose.parse.model.event import Event
 from diagnose.record import record
+from diagnose.word_conditions import conditions, is_one_of
 
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
@@ -84,7 +85,7 @@ def tensors() -> tuple[Tensor, ...]:
             entry.get("solve", ""),
             bool(entry.get("at_least", False)),
             entry.get("follows", ""),
-            tuple((name, tuple(words) if isinstance(words, list) else (str(words),)) for name, words in entry.get("only", {}).items()),
+            tuple(conditions(entry.get("only")).items()),
         )
         for entry in rule_files.table("tensors")
     )
@@ -149,7 +150,6 @@ def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
 
 
 def _allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
-    if name in _SAID:
-        value = _SAID[name](job)
-        return tensor.frame_fits(event) if value is None else value in words
-    return any(within(span, job.book.version(f"version.{name}")) for span in words)
+    named = name in _SAID
+    fits = is_one_of(_SAID[name](job) if named else job.book.version(f"version.{name}"), words)
+    return fits if fits is not None else not named or tensor.frame_fits(event)

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from diagnose import families
 from diagnose.budget.model import non_torch
 from diagnose.budget.moments import failure_moment
 from diagnose.facts import Fact, FactBook, derived_fact
-from diagnose.parse.messages.host_oom import LIMITED
 from diagnose.record import replace
 from diagnose.units import Size, Version, not_negative
-
-#: Families whose memory is a card's, and those whose memory is the host's; others prove neither.
-ON_CARD = frozenset(("cuda_driver", "cublas", "cudnn", "cusolver", "nccl", "cupy", "jax", "tf", "vllm_kv", "sglang_kv"))
-ON_HOST = frozenset(
-    (
-        *("cpu_allocator", "cpp_bad_alloc", "python_memory", "pinned_host", "host_oom_killer", "systemd_oomd"),
-        *("cgroup_oom", "slurm_oom", "k8s_oom", "ray_oom", "dataloader_shm"),
-    )
-)
 
 
 def of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
     family = book.word("log.family")
-    if family and (family.startswith("torch_") or family in ON_CARD or family in ON_HOST):
-        message_facts.append(derived_fact("log.on_card", family not in ON_HOST, f"family {family}"))
-    if family in LIMITED:
+    known = families.of(family)
+    if known.memory:
+        message_facts.append(derived_fact("log.on_card", known.memory == "card", f"family {family}"))
+    if known.limited:
         message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
         message_facts.append(derived_fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")

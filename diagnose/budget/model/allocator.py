@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from diagnose.budget.model.software_table import during
+from diagnose import families
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
 from diagnose.record import record
-from diagnose.traits import traits_of
+from diagnose.traits import during, traits_of
 from diagnose.units import Size, torch_prints
 
 MIB = 2**20
@@ -51,20 +51,21 @@ CUDA = Allocator()
 #: Allocators of their own: Apple's and cudaMallocAsync's ask for what is needed (aten/src/ATen/mps/MPSAllocator.mm,
 #: c10/cuda/CUDAMallocAsyncAllocator.cpp).
 EXACT = Allocator(exact=True)
-OWN = {"torch_mps": EXACT, "torch_npu": Allocator(header=NPU_HEADER)}
+OWN = {"exact": EXACT, "npu": Allocator(header=NPU_HEADER)}
 
 
 def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
     """The allocators that may have printed this request. Rounding that a framework sets by itself is taken out by a variable, which
     nobody need have shown: then both are possible."""
-    base = OWN.get(event.family, CUDA)
+    family = families.of(event.family)
+    base = OWN.get(family.allocator, CUDA)
     asynchronous = book.word("alloc.backend") == "cuda_async" or book.switch("log.request_exact") is True
     segment = book.size("alloc.large_segment")
     large = segment.bytes if segment is not None and segment.bytes > 0 else base.large
     if base.exact or asynchronous or (event.requested is not None and _no_block(event.requested, large)):
         return (EXACT,)
     plain = Allocator(False, base.header, large)
-    if event.family not in ("torch_cuda", "torch_hip"):
+    if not family.divides:
         return (plain,)
     roundup_fact = book.fact("alloc.roundup")
     if roundup_fact is not None:

@@ -3,11 +3,12 @@ model, whether they share cards, and processes, or not."""
 
 from __future__ import annotations
 
-from diagnose.budget.model.software_table import during, table
+from diagnose import families
+from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import record
-from diagnose.traits import traits_of
+from diagnose.traits import during, traits_of
 
 #: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.
 OWN = {
@@ -131,7 +132,7 @@ def _base(book: FactBook, policy: Model | None) -> Model | None:
 def _only_serves(book: FactBook) -> bool:
     """Whether an inference engine ran out that stands in no training job: nothing is known of a trainer."""
     trainer = ("train.", "zero.", "fsdp.", "actor.")
-    engine = book.word("log.role") == "engine" or book.word("log.family") in ("vllm_kv", "sglang_kv")
+    engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     return engine and not any(fact.name.startswith(trainer) for fact in book)
 
 

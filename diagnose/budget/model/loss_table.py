@@ -7,10 +7,11 @@ from functools import cache, lru_cache
 from typing import Any, cast
 
 from diagnose import rule_files
-from diagnose.budget.model.software_table import within
 from diagnose.record import NamedTuple, record, replace
-from diagnose.ternary import Truth, not_
+from diagnose.release_spans import releases
+from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Version
+from diagnose.word_conditions import Conditions, conditions, hold
 
 
 @record
@@ -61,8 +62,8 @@ def block(text: str) -> Block:
 
 
 @cache
-def _entries() -> tuple[tuple[dict[str, Any], Loss], ...]:
-    return tuple((entry["when"], _loss(entry)) for entry in losses()["losses"])
+def _entries() -> tuple[tuple[Conditions, Loss], ...]:
+    return tuple((conditions(entry["when"]), _loss(entry)) for entry in losses()["losses"])
 
 
 def _loss(entry: dict[str, Any]) -> Loss:
@@ -89,10 +90,10 @@ class Asked(NamedTuple):
 @lru_cache(maxsize=256)
 def loss_of(job: Asked) -> Loss:
     """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
-    marks = _marks(job)
+    known = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_marks(job)}
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = _holds(when, job, marks)
+        holds = hold(when, known.__getitem__)
         if holds is None or holds:
             may.append(loss)
         if holds:
@@ -105,31 +106,15 @@ def _marks(job: Asked) -> dict[str, Truth]:
     """The conditions that are neither names nor releases."""
     plain = job.family in losses()["plain_loss"]
     span = losses()["own_loss"].get(job.family)
-    upcast = False if plain else _in_span("<4.45", job.transformers)
+    upcast = False if plain else releases("<4.45").holds(job.transformers)
     return {
         "plain_loss": plain,
         "whole_rows": job.family in losses()["whole_rows"],
         "in_fp32": job.double,
         "in_16_bits": not_(job.autocast) if plain else False,
-        "own_loss": False if span is None else True if not span else _in_span(span, job.transformers),
-        "fp32": True if True in (upcast, job.converted) else False if (upcast, job.converted) == (False, False) else None,
+        "own_loss": False if span is None else True if not span else releases(span).holds(job.transformers),
+        "fp32": any_of([upcast, job.converted]),
     }
-
-
-def _holds(when: dict[str, Any], job: Asked, marks: dict[str, Truth]) -> Truth:
-    """Whether an entry's conditions hold; None where a release or a mark that decides is not known."""
-    if job.framework not in when.get("framework", (job.framework,)) or job.stage not in when.get("stage", (job.stage,)):
-        return False
-    conditions = [
-        _in_span(when["version"], job.own) if "version" in when else True,
-        _in_span(when["transformers"], job.transformers) if "transformers" in when else True,
-        *(marks[name] for name in marks if when.get(name)),
-    ]
-    return False if False in conditions else None if None in conditions else True
-
-
-def _in_span(span: str, version: Version | None) -> Truth:
-    return None if version is None else within(span, version)
 
 
 def _widened(loss: Loss, others: list[Loss]) -> Loss:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, cast
 
 from diagnose import rule_files
-from diagnose.facts import FactBook
 from diagnose.record import record
-from diagnose.ternary import Truth
-from diagnose.traits import Releases
-from diagnose.units import Version
 
 
 @cache
@@ -53,35 +48,3 @@ def optimizer(word: str) -> Optimizer | None:
     return Optimizer(
         slots=entry.get("slots"), flat=flat, least=float(entry.get("least", flat)), rest=entry.get("rest"), source=entry["source"], **marks
     )
-
-
-def below(limit: str, version: Version | None) -> bool:
-    """Whether a version may lie under a limit "<1.2"; an unknown one may, and no limit holds always."""
-    if not limit or version is None:
-        return True
-    match = re.fullmatch(r"<\s*(\S+)", limit)
-    if not match:
-        return True
-    return version < Version(match[1])
-
-
-def during(releases: Releases, book: FactBook) -> Truth:
-    """Whether a job's releases lie in these spans; None where one that decides is not known."""
-    dated = [(span, book.version(fact)) for fact, span in releases]
-    if not all(within(span, version) for span, version in dated):
-        return False
-    return True if all(version is not None for _, version in dated) else None
-
-
-def within(span: str, version: Version | None) -> bool:
-    """Whether a release may lie in a span such as ">=4.53 <4.56"; an unknown one may."""
-    return version is None or all(version >= bound if lower else version < bound for lower, bound in _bounds(span))
-
-
-@cache
-def _bounds(span: str) -> tuple[tuple[bool, Version], ...]:
-    """The bounds of a span, each whether it is the lower one. Raises ValueError for a text that is none."""
-    bounds = [re.fullmatch(r"(>=|<)(\d\S*)", part) for part in span.split()]
-    if not bounds or not all(bounds):
-        raise ValueError(f"not a span of releases: {span}")
-    return tuple((match[1] == ">=", Version(match[2])) for match in bounds if match)

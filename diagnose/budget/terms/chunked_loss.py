@@ -8,7 +8,8 @@ from diagnose.budget.model.formulas import Number, Span, formula, term
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.loss_table import losses
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import table
+from diagnose.release_spans import releases
 
 #: Chunks of torchtune's and XTuner's chunked cross entropy.
 CHUNKS = 8
@@ -24,9 +25,9 @@ def fused(job: Setup) -> str:
         return ""
     if job.stage in ("sft", "pt") or (loss_kernel == "unsloth" and job.stage in table()["rollouts"]):
         return loss_kernel
-    wired, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
-    known_release = loss_kernel == "liger" and wired is not None and release is not None
-    return loss_kernel if known_release and job.stage in wired["stages"] and within(wired["releases"], release) else ""
+    pairs, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
+    wired = loss_kernel == "liger" and pairs is not None and job.stage in pairs["stages"] and releases(pairs["releases"]).holds(release)
+    return loss_kernel if wired else ""
 
 
 def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
@@ -67,7 +68,7 @@ def _liger(job: Setup, backward: bool) -> list[Term]:
     if backward:
         return [term("loss_fused", "logits", f"2*h*T{_head(job, str(width))}", values, source=source)]
     release, entries = job.book.version("version.liger"), losses()["liger"]["releases"]
-    may = [entry for entry in entries if within(entry["version"], release)]
+    may = [entry for entry in entries if releases(entry["version"]).holds(release) is not False]
     likely = next((entry for entry in may if entry.get("presumed")), may[-1])
 
     def text(entry: dict[str, Any], product: str) -> str:

@@ -8,7 +8,8 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import training_states
 from diagnose.budget.terms.training_states import ZERO
 from diagnose.budget.terms.weight_terms import quantised
-from diagnose.units import Version
+from diagnose.release_spans import releases
+from diagnose.ternary import not_
 
 #: From this prefetch size on the coordinator keeps gathering until the limit of live parameters: DeepSpeed's default.
 EAGER_PREFETCH = 50_000_000
@@ -155,12 +156,11 @@ def whole_gradients(job: Setup) -> list[Term]:
     return [job.term("gradients_whole", "gradients", f"{width}*{flat}", low=least, source=source)]
 
 
-def _reduced_each_time(job: Setup, ignored: dict[str, str]) -> bool | None:
+def _reduced_each_time(job: Setup, ignored: str) -> bool | None:
     """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
     if not job.book.switch("fsdp.sync_each_batch"):
         return False
-    release = job.book.version("version.transformers")
-    return None if release is None else not Version(ignored["since"]) <= release < Version(ignored["until"])
+    return not_(releases(ignored).holds(job.book.version("version.transformers")))
 
 
 def root_gradients(job: Setup) -> list[Term]:

@@ -7,8 +7,10 @@ from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import during, table, within
+from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.training_states import ZERO, letter
+from diagnose.release_spans import releases
+from diagnose.traits import during
 from diagnose.units import Size
 
 #: verl keeps the weights of models that only compute in host memory and gathers them unit by unit.
@@ -55,8 +57,8 @@ def teacher(job: Setup) -> list[Term]:
 
 def samples(job: Setup) -> list[Term]:
     """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
-    releases = job.traits.samples_on_card
-    on_card = releases is not None and during(releases, job.book)
+    span = job.traits.samples_on_card
+    on_card = span is not None and during(span, job.book)
     if job.stage not in table()["rollouts"] or on_card is False:
         return []
     prompts, completions = job.book.count("rollout.batch"), job.book.count("rollout.num_generations") or 1
@@ -190,7 +192,7 @@ def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
         term("kv_copy", "kv_cache", "2*2*k*b_r*s", values, low="0", source="transformers cache_utils.py: torch.cat of one layer"),
     ]
     if job.knows("V"):
-        whole = within("<4.45", job.book.version("version.transformers"))  # all positions of the prompt, in 16 bits and fp32
-        high = "6*b_r*s*V" if whole else ""
+        whole = releases("<4.45").holds(job.book.version("version.transformers"))  # all positions of the prompt, in 16 bits and fp32
+        high = "" if whole is False else "6*b_r*s*V"
         terms.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
     return terms

@@ -10,8 +10,9 @@ from __future__ import annotations
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import table, within
+from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.training_states import ZERO, accumulates, letter
+from diagnose.release_spans import releases
 from diagnose.ternary import Truth
 
 #: The most that a pinned tensor takes of its own bytes.
@@ -76,10 +77,9 @@ def _of_first_stages(job: Setup, values: dict[str, Number], per: str) -> list[Te
     buffer of the largest parameter per rank; while gradients add up, those of earlier micro batches, parameter by parameter."""
     release, rule = job.book.version("version.deepspeed"), table()["deepspeed_host"]
     pins = job.book.switch("zero.pin_memory")
-    always = within(rule["master_pinned"], release)
-    master: Truth = pins if within(rule["master_asked"], release) else always
-    if release is None:
-        master = True if pins else None
+    master = pins if releases(rule["master_asked"]).holds(release) else releases(rule["master_pinned"]).holds(release)
+    if release is None and pins:
+        master = True
     terms = [
         _of_ranks("host_gradients", "gradients", "4*Pt", values, per, pins),
         _of_ranks("host_master", "optimizer_states", "4*Pt", values, per, master),
@@ -90,7 +90,7 @@ def _of_first_stages(job: Setup, values: dict[str, Number], per: str) -> list[Te
         terms.append(term("host_accumulated", "gradients", f"2*Pt{per}", values, source=ZERO, high=upper))
     if release is None:
         terms.append(term("host_weights_buffer", "weights", f"0*2*Pt{per}", values, source=ZERO, high=f"2*Pt{per}"))
-    elif within(rule["weights_buffer"], release):
+    elif releases(rule["weights_buffer"]).holds(release):
         terms.append(_of_ranks("host_weights_buffer", "weights", "2*Pt", values, per, pins))
     if not job.trainable.lora and job.knows("V", "h"):
         terms.append(term("host_staging", "gradients", "2*V*h*n_r", values, source=ZERO))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import Optimizer, during, optimizer, table
+from diagnose.budget.model.software_table import Optimizer, optimizer, table
 from diagnose.budget.model.trainable_params import adapter_params, projected_sides
 from diagnose.budget.terms.weight_terms import ZERO, learnt, letter
+from diagnose.release_spans import releases
 from diagnose.ternary import Truth
-from diagnose.units import Version
+from diagnose.traits import during
 
 #: Tensors of fewer elements stay in ordinary memory under bitsandbytes' paged optimizers (optim/optimizer.py get_state_buffer).
 PAGED_FROM = 100_000
@@ -42,8 +43,8 @@ def away(job: Setup) -> bool:
 def exist_from_start(job: Setup) -> bool:
     """Whether the engine takes a step when it is made, so that the moments exist before training does."""
     release = job.book.version("version.deepspeed")
-    limit = Version(table()["moments_at_first_step"])
-    return job.sharding.scheme in ("zero1", "zero2", "zero3") and release is not None and release < limit
+    late = releases(f">={table()['moments_at_first_step']}")
+    return job.sharding.scheme in ("zero1", "zero2", "zero3") and late.holds(release) is False
 
 
 def moments(job: Setup, *, exist: bool = True) -> list[Term]:
@@ -109,8 +110,8 @@ def _linears(job: Setup) -> int:
 
 def _exempt(job: Setup) -> Truth:
     """Whether the integration keeps the embedding's states in 32 bits; None where the release is not known."""
-    releases = job.traits.exempts_embeddings
-    return False if releases is None else during(releases, job.book)
+    span = job.traits.exempts_embeddings
+    return False if span is None else during(span, job.book)
 
 
 def _paged(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:

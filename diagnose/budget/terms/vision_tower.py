@@ -7,9 +7,10 @@ from typing import Any
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import below, table
+from diagnose.budget.model.software_table import table
 from diagnose.budget.model.trainable_params import tower_frozen
 from diagnose.budget.terms.decoder_layer import recomputes
+from diagnose.release_spans import releases
 
 
 def _patches(job: Setup) -> dict[str, Number] | None:
@@ -36,7 +37,7 @@ def _flattened(job: Setup) -> bool:
     towers, limit = table()["flattened_towers"], table()["flattened_until"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
     release = job.book.version("version.transformers")
-    return kind in towers and job.attention == "sdpa" and release is not None and below(limit, release)
+    return kind in towers and job.attention == "sdpa" and releases(limit).holds(release) is True
 
 
 def _tower(job: Setup) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Words of a command line to jobs: folders, archives, object stores, lists, exports of schedulers."""
+"""Finds jobs: in folders, archives, object stores, lists and exports of schedulers."""

@@ -1,4 +1,4 @@
-"""How the files of jobs are written down: paths, addresses in stores, members of archives. Always Unicode."""
+"""Addresses of files: a local path, the URL of an object in a store, or a member of an archive. Always valid Unicode."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
 #: Between an archive and its member.
-INSIDE = "!/"
-_FILE = "file://"
+MEMBER_SEPARATOR = "!/"
+_FILE_SCHEME = "file://"
 
 
-def written(path: str | os.PathLike[str]) -> str:
-    """An absolute path as any file or database takes it; links in it stay as they are."""
+def to_address(path: str | os.PathLike[str]) -> str:
+    """The address of a local path: absolute, links not resolved; a name that is no UTF-8 becomes file:// with %-escapes."""
     text = os.path.abspath(path)  # noqa: PTH100 - Path.absolute leaves ".." in
     try:
         text.encode()
-    except UnicodeEncodeError:  # a name that is no UTF-8
-        return _FILE + quote(os.fsencode(text))
+    except UnicodeEncodeError:
+        return _FILE_SCHEME + quote(os.fsencode(text))
     return text
 
 
-def shown(path: str) -> str:
-    """A path for people to read, whatever bytes its name has."""
+def display_path(path: str) -> str:
+    """A local path for people to read, whatever bytes its name has."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def is_stored(address: str) -> bool:
+def is_url(address: str) -> bool:
     """Whether an address names an object of a store."""
-    return "://" in address and not address.startswith(_FILE)
+    return "://" in address and not address.startswith(_FILE_SCHEME)
 
 
-def path_of(address: str) -> Path:
-    """The local path that was written down."""
-    return Path(os.fsdecode(unquote_to_bytes(address[len(_FILE) :]))) if address.startswith(_FILE) else Path(address)
+def to_path(address: str) -> Path:
+    """The local path of an address; the inverse of `to_address`."""
+    return Path(os.fsdecode(unquote_to_bytes(address[len(_FILE_SCHEME) :]))) if address.startswith(_FILE_SCHEME) else Path(address)
 
 
-def parted(address: str) -> tuple[str, str]:
+def split_member(address: str) -> tuple[str, str]:
     """The archive and the member that an address names; the member is empty where it names a file or an object itself.
 
     A folder may be called `a!`: a local path that exists as a whole is no member.
     """
-    if INSIDE not in address:
+    if MEMBER_SEPARATOR not in address:
         return address, ""
-    if not is_stored(address) and os.path.lexists(path_of(address)):
+    if not is_url(address) and os.path.lexists(to_path(address)):
         return address, ""
-    at = address.find(INSIDE)
-    while at >= 0:
-        archive = address[:at]
-        if is_stored(archive) or path_of(archive).is_file():
-            return archive, address[at + len(INSIDE) :]
-        at = address.find(INSIDE, at + 1)
-    archive, _, member = address.partition(INSIDE)
+    position = address.find(MEMBER_SEPARATOR)
+    while position >= 0:
+        archive = address[:position]
+        if is_url(archive) or to_path(archive).is_file():
+            return archive, address[position + len(MEMBER_SEPARATOR) :]
+        position = address.find(MEMBER_SEPARATOR, position + 1)
+    archive, _, member = address.partition(MEMBER_SEPARATOR)
     return archive, member
 
 
-def last(address: str) -> str:
-    """The name at the end of an address, as the file is called."""
-    return path_of(address).name if not is_stored(address) and INSIDE not in address else address.rstrip("/").rpartition("/")[2]
+def base_name(address: str) -> str:
+    """The file name at the end of an address."""
+    return to_path(address).name if not is_url(address) and MEMBER_SEPARATOR not in address else address.rstrip("/").rpartition("/")[2]

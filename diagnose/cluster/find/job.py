@@ -20,13 +20,13 @@ class About:
     signal: int | None = None
     nodes: int | None = None
     gpus: int | None = None  # over all nodes
-    gpu: str = ""  # the card's name, where it is said
+    gpu: str = ""  # the card's name
     submitted: float | None = None
     started: float | None = None
     ended: float | None = None
     elapsed: float | None = None  # seconds
     memory_limit: int | None = None  # bytes of host memory that one node (or container) may use
-    memory_used: int | None = None  # bytes, of the task that took the most
+    memory_used: int | None = None  # bytes, of the task that used the most
     restarts: int | None = None
 
     @property
@@ -37,22 +37,39 @@ class About:
 
 @record
 class Job:
-    """Logs that are diagnosed together. `id` is the same in every run over the same archive: the path or address of the folder or
-    log, or what a manifest calls it. `logs` and `configs` are paths, addresses (s3://...) or ARCHIVE!/member. All of it is Unicode
-    that any file or database takes: a path that is none is written as file:// with %-escapes (diagnose/cluster/find/addresses.py)."""
+    """Logs that are diagnosed together.
+
+    `id` is the same in every run over the same tree: the address of the folder or log, or the id in a manifest or export. `logs` and
+    `configs` are addresses (diagnose/cluster/find/addresses.py): paths, s3://..., ARCHIVE!/member.
+    """
 
     id: str
     logs: tuple[str, ...]
     configs: tuple[str, ...] = ()
     about: About = field(default_factory=About)
-    name: str = ""  # what people call it, where that is not its id
+    name: str = ""  # for people, where that is not the id
 
 
 @record
-class Unfound:
-    """A job that is known of and cannot be read, or a place in which jobs may be: a row that says why. `fault` is the kind of error, in
-    one word: vanished, unreadable, link_outside, log_missing, broken_archive, bad_record, unknown_store, store_extra, store_failed."""
+class UnreadableJob:
+    """A job that cannot be read, or a place that cannot be searched for jobs. `fault` is the kind of error, in one word: vanished,
+    unreadable, link_outside, log_missing, broken_archive, bad_record, unknown_store, store_extra, store_failed."""
 
     job: Job
     fault: str
     error: Text
+
+
+#: Prefixes of states in which a job has failed, the most telling first.
+FAILED_STATES = ("OUT_OF_M", "OOMKILL", "FAIL", "EVICT", "ERROR", "NODE_FAIL", "BOOT_FAIL", "CRASH")
+
+
+def state_severity(state: str) -> int:
+    """How much a state says of a failure, 0 for none: of several pieces of a job the most severe counts."""
+    upper = state.upper()
+    return next((len(FAILED_STATES) - rank for rank, prefix in enumerate(FAILED_STATES) if upper.startswith(prefix)), 0)
+
+
+def has_failed(about: About) -> bool:
+    """Whether a scheduler calls a job failed. A job that was cancelled or is running has not."""
+    return state_severity(about.state) > 0 or (not about.state and bool(about.exit_code or about.signal))

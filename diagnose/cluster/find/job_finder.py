@@ -1,4 +1,4 @@
-"""The jobs that some words of a command line name: folders, logs, patterns, lists, exports of schedulers, archives, stores."""
+"""Finds the jobs below paths and URLs: folders, logs, patterns, lists, exports of schedulers, archives, stores."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from diagnose.cluster.find import addresses, job_folders, job_opening, list_files, object_stores
-from diagnose.cluster.find.file_trees import File, Local, Members, Stored, Tree
-from diagnose.cluster.find.job import About, Job, Unfound
+from diagnose.cluster.cluster_errors import error_text, finding_error
+from diagnose.cluster.find import addresses, job_folders, object_stores
+from diagnose.cluster.find.file_trees import ArchiveTree, File, LocalTree, StoreTree, Tree
+from diagnose.cluster.find.job import About, Job, UnreadableJob
+from diagnose.cluster.find.job_files import list_members
 from diagnose.cluster.find.job_folders import Archive, Group
-from diagnose.cluster.find.job_index import Listed, Shelf
-from diagnose.cluster.find.log_joining import LISTS, Say, joined
-from diagnose.cluster.find.path_words import called, home_of, refused, sorted_out, where_of
+from diagnose.cluster.find.job_index import JobIndex, JobRecord
+from diagnose.cluster.find.list_files import read_paths
+from diagnose.cluster.find.log_joining import LIST_KINDS, Say, join_logs
+from diagnose.cluster.find.path_words import PathKind, address_of, classify, folder_of, name_of, unreadable_path
 from diagnose.errors import UserError
-from diagnose.phrases import Text, phrase
+from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
 from diagnose.scan.job_folder import kind_of
 
-#: Folders whose configs are kept in mind while a list is read.
-SEEN = 4096
+#: Folders whose configs are remembered while a list of logs is read.
+MAX_CACHED_FOLDERS = 4096
 
 
 def find(
     paths: Sequence[str], pattern: str | None = None, since: float | None = None, say: Say = lambda _: None
-) -> Iterator[Job | Unfound]:
-    """The jobs, as they are found; memory does not grow with their number. Of what cannot be had an Unfound says why.
+) -> Iterator[Job | UnreadableJob]:
+    """The jobs, as they are found; memory does not grow with their number.
 
-    `pattern`: a regular expression; logs in whose paths it finds the same (its group `job`, else its first group, else all that it
-    matches) are one job, others are jobs of their own. `since`: only jobs that ended then or later, in seconds since 1970 (by their
-    scheduler, else by when their logs were last written). `say` is told how jobs are told apart, and what was passed over.
-    Raises UserError for a pattern that is none, and where there is no room for the records of exports.
+    `pattern`: a regular expression; logs in whose paths it finds the same (its group `job`, else its first group, else the whole match)
+    are one job, other logs are jobs of their own. `since`: only jobs that ended then or later, in seconds since 1970 (by their scheduler,
+    else by when their logs were last written). `say` receives messages about how jobs are told apart, and what was passed over.
+    Raises UserError for a pattern that is no regular expression, and where there is no disk space to index the records of exports.
     """
-    given = sorted_out(paths)
-    is_listed = any(kind in LISTS for kind, _ in given)
-    finder = _Finder(None if pattern is None else job_folders.compiled(pattern), None if is_listed else since)
-    if any(kind == "folder" for kind, _ in given):
+    pairs = classify(paths)
+    has_lists = any(kind in LIST_KINDS for kind, _ in pairs)
+    finder = _Finder(None if pattern is None else job_folders.compile_pattern(pattern), None if has_lists else since)
+    if any(kind == "folder" for kind, _ in pairs):
         say(phrase("finding.how") if pattern is None else phrase("finding.by_pattern", pattern=pattern))
     try:
-        yield from joined(given, finder.logs, since, say) if is_listed else finder.logs(given)
+        yield from join_logs(pairs, finder.find_logs, since, say) if has_lists else finder.find_logs(pairs)
     except sqlite3.Error as error:
-        raise object_stores.trouble("shelf_failed", tempfile.gettempdir(), "make_room", why=error) from error
+        raise finding_error("shelf_failed", tempfile.gettempdir(), "make_room", why=error) from error
 
 
 @record
@@ -52,82 +55,83 @@ class _Finder:
 
     pattern: re.Pattern[str] | None
     since: float | None
-    _seen: dict[str, tuple[File, ...]] = field(default_factory=dict)
+    _configs: dict[str, tuple[File, ...]] = field(default_factory=dict)  # by folder
 
     # -- logs
 
-    def logs(self, given: Sequence[tuple[str, str]]) -> Iterator[Job | Unfound]:
+    def find_logs(self, paths: Sequence[tuple[PathKind, str]]) -> Iterator[Job | UnreadableJob]:
         """The jobs of folders and logs, whatever a scheduler says."""
         if self.pattern is not None:
-            yield from self._by_pattern(given, self.pattern)
+            yield from self._jobs_by_pattern(paths, self.pattern)
             return
-        named: list[str] = []
-        for kind, path in given:
+        logs: list[str] = []  # that follow each other
+        for kind, path in paths:
             if kind == "log":
-                named.append(path)
+                logs.append(path)
                 continue
-            yield from self._named(iter(named))
-            named = []
+            yield from self._jobs_of_logs(iter(logs))
+            logs = []
             try:
-                yield from self._given(kind, path)
-            except (UserError, OSError) as trouble:
-                yield refused(path, trouble)
-        yield from self._named(iter(named))
+                yield from self._jobs_of_path(kind, path)
+            except (UserError, OSError) as error:
+                yield unreadable_path(path, error)
+        yield from self._jobs_of_logs(iter(logs))
 
-    def _given(self, kind: str, path: str) -> Iterator[Job | Unfound]:
+    def _jobs_of_path(self, kind: PathKind, path: str) -> Iterator[Job | UnreadableJob]:
         if kind == "paths":
             path = path.removeprefix("@") if not os.path.lexists(path) else path
-            yield from self._listed(list_files.paths(path if path == "-" else where_of(path), home_of(path)))
+            yield from self._jobs_of_list(read_paths(path if path == "-" else address_of(path), folder_of(path)))
         elif kind == "store":
-            yield from self._stored(path)
+            yield from self._jobs_of_url(path)
         elif kind == "nothing":
-            raise object_stores.trouble("no_match", path, "check_path")
+            raise finding_error("no_match", path, "check_path")
         else:
-            yield from self._below(Local(path, measure=self.since is not None), path)
+            yield from self._jobs_below(LocalTree(path, measure=self.since is not None), path)
 
-    def _listed(self, paths: Iterator[str]) -> Iterator[Job | Unfound]:
-        """Paths of a list, in its order: logs of one folder that follow each other are looked at together."""
-        for is_log, members in groupby(paths, key=lambda path: not addresses.is_stored(path) and not os.path.isdir(path)):  # noqa: PTH112
+    def _jobs_of_list(self, paths: Iterator[str]) -> Iterator[Job | UnreadableJob]:
+        """The jobs of a list of paths, in its order: logs of one folder that follow each other are looked at together."""
+        for is_log, members in groupby(paths, key=lambda path: not addresses.is_url(path) and not os.path.isdir(path)):  # noqa: PTH112
             if is_log:
-                yield from self._named(members)
+                yield from self._jobs_of_logs(members)
                 continue
             for path in members:
                 try:
-                    yield from self._given("store" if addresses.is_stored(path) else "folder", path)
-                except UserError as trouble:
-                    yield refused(path, trouble)
+                    yield from self._jobs_of_path("store" if addresses.is_url(path) else "folder", path)
+                except UserError as error:
+                    yield unreadable_path(path, error)
 
-    def _named(self, paths: Iterator[str]) -> Iterator[Job | Unfound]:
-        """Logs that were named themselves are jobs of their own, but for ranks and streams of one name; with the configs beside them."""
+    def _jobs_of_logs(self, paths: Iterator[str]) -> Iterator[Job | UnreadableJob]:
+        """Logs that were named themselves, with the configs beside them: each is a job, but for the ranks and streams of one name."""
         for home, members in groupby(paths, key=os.path.dirname):
-            tree = Local(home or ".", measure=self.since is not None)
+            tree = LocalTree(home or ".", measure=self.since is not None)
             files: list[File] = []
             for path in members:
                 try:
                     files.append(tree.file(path))
-                except UserError as trouble:
-                    yield refused(path, trouble)
-            packed = [file for file in files if kind_of(file.name) == "archive"]
-            yield from self._made(tree, (Archive(file.path) for file in packed))
-            logs = [file for file in files if file not in packed]
+                except UserError as error:
+                    yield unreadable_path(path, error)
+            archives = [file for file in files if kind_of(file.name) == "archive"]
+            yield from self._to_jobs(tree, (Archive(file.path) for file in archives))
+            logs = [file for file in files if file not in archives]
             if logs:
-                configs = [config for config in self._beside(tree, home or ".") if config.name not in {log.name for log in logs}]
-                yield from self._made(tree, job_folders.groups(tree, home, logs, tuple(configs), together=False))
+                names = {log.name for log in logs}
+                configs = [config for config in self._configs_of(tree, home or ".") if config.name not in names]
+                yield from self._to_jobs(tree, job_folders.group_logs(tree, home, logs, tuple(configs), together=False))
 
-    def _beside(self, tree: Tree, home: str) -> tuple[File, ...]:
-        """The configs of a folder; none where it cannot be looked at. Lists name the same folders again and again."""
-        if home not in self._seen:
-            if len(self._seen) >= SEEN:
-                self._seen.clear()
+    def _configs_of(self, tree: Tree, folder: str) -> tuple[File, ...]:
+        """The configs of a folder; none where it cannot be listed. Lists name the same folders again and again."""
+        if folder not in self._configs:
+            if len(self._configs) >= MAX_CACHED_FOLDERS:
+                self._configs.clear()
             try:
-                self._seen[home] = job_folders.beside(tree.list(home))
+                self._configs[folder] = job_folders.config_files(tree.list(folder).files)
             except UserError:
-                self._seen[home] = ()
-        return self._seen[home]
+                self._configs[folder] = ()
+        return self._configs[folder]
 
-    def _stored(self, url: str) -> Iterator[Job | Unfound]:
-        """An object, those that match a pattern, or all below a prefix."""
-        tree = Stored(url)
+    def _jobs_of_url(self, url: str) -> Iterator[Job | UnreadableJob]:
+        """The jobs of an object, of those that match a pattern, or of all below a prefix."""
+        tree = StoreTree(url)
         try:
             if any(sign in tree.top for sign in "*?["):
                 paths = sorted(tree.store.glob(tree.top))
@@ -135,132 +139,132 @@ class _Finder:
                 paths = [tree.top]
             for path in paths:
                 if not tree.store.isfile(path):
-                    yield from self._below(tree, path)
+                    yield from self._jobs_below(tree, path)
                     continue
-                above, _, name = path.rpartition("/")
-                listing = tree.list(above)
-                own = next((file for file in listing.files if file.name == name), File(name, path))
+                folder, _, name = path.rpartition("/")
+                listing = tree.list(folder)
+                log = next((file for file in listing.files if file.name == name), File(name, path))
                 if kind_of(name) == "archive":
-                    yield from self._made(tree, iter([Archive(path)]))
+                    yield from self._to_jobs(tree, iter([Archive(path)]))
                 else:
-                    yield from self._made(tree, job_folders.groups(tree, above, [own], job_folders.beside(listing), together=False))
+                    configs = job_folders.config_files(listing.files)
+                    yield from self._to_jobs(tree, job_folders.group_logs(tree, folder, [log], configs, together=False))
         except UserError:
             raise
         except Exception as error:  # each store has errors of its own
-            raise object_stores.failed(url, error) from error
+            raise object_stores.store_error(url, error) from error
         if not paths:
-            raise object_stores.trouble("no_match", url, "check_url")
+            raise finding_error("no_match", url, "check_url")
 
-    def _below(self, tree: Tree, top: str) -> Iterator[Job | Unfound]:
-        yield from self._made(tree, job_folders.below(tree, tree.top if isinstance(tree, Stored) else top))
+    def _jobs_below(self, tree: Tree, top: str) -> Iterator[Job | UnreadableJob]:
+        yield from self._to_jobs(tree, job_folders.walk(tree, tree.top if isinstance(tree, StoreTree) else top))
 
-    def _made(
-        self, tree: Tree, found: Iterator[Group | Archive | Unfound] | Iterator[Group] | Iterator[Archive] | Iterator[Group | Archive]
-    ) -> Iterator[Job | Unfound]:
-        """Jobs of what a tree holds; archives are opened to see whether they are many."""
-        for one in found:
-            if isinstance(one, Unfound):
-                yield one
-            elif isinstance(one, Archive):
-                yield from self._of_archive(tree, one.path)
-            elif self._is_wanted(one.logs):
-                yield made(tree, one)
+    def _to_jobs(self, tree: Tree, items: Iterable[Group | Archive | UnreadableJob]) -> Iterator[Job | UnreadableJob]:
+        """Jobs of what a tree holds; archives are opened to see whether they hold several."""
+        for item in items:
+            if isinstance(item, UnreadableJob):
+                yield item
+            elif isinstance(item, Archive):
+                yield from self._jobs_of_archive(tree, item.path)
+            elif self._is_wanted(item.logs):
+                yield to_job(tree, item)
 
     def _is_wanted(self, logs: Sequence[File]) -> bool:
-        times = [file.changed for file in logs if file.changed is not None]
+        times = [file.modified for file in logs if file.modified is not None]
         return self.since is None or not times or max(times) >= self.since
 
     # -- archives
 
-    def _of_archive(self, tree: Tree, path: str) -> Iterator[Job | Unfound]:
+    def _jobs_of_archive(self, tree: Tree, path: str) -> Iterator[Job | UnreadableJob]:
         """The jobs of an archive: itself, unless its folders are those of many."""
-        where = tree.address(path)
-        own = Job(where, (where,), name=called(tree.shown(path), where))
+        address = tree.address(path)
+        whole = Job(address, (address,), name=name_of(tree.display(path), address))
         try:
-            pieces = list(job_opening.places(where))
+            members = list(list_members(address))
         except UserError:
-            yield own  # what is wrong with it is said by who reads it
+            yield whole  # its reader reports the error
             return
-        members = Members(where, tree.shown(path), [piece for piece in pieces if isinstance(piece, str)])
-        found = list(job_folders.below(members, ""))
-        if not are_many([one for one in found if isinstance(one, Group)]):
-            yield own
+        archive = ArchiveTree(address, tree.display(path), [member for member in members if isinstance(member, str)])
+        items = list(job_folders.walk(archive, ""))
+        if not has_many_jobs([item for item in items if isinstance(item, Group)]):
+            yield whole
             return
-        for one in found:
-            if isinstance(one, Archive):  # one that lies in it is a job; whether it is many is not looked at
-                inner = members.address(one.path)
-                yield Job(inner, (inner,), name=called(members.shown(one.path), inner))
+        for item in items:
+            if isinstance(item, Archive):  # an archive in an archive is one job: it is not opened
+                inner = archive.address(item.path)
+                yield Job(inner, (inner,), name=name_of(archive.display(item.path), inner))
             else:
-                yield one if isinstance(one, Unfound) else made(members, one)
-        for piece in pieces:
-            if isinstance(piece, UserError):
-                yield Unfound(own, "broken_archive", Text(piece.to("en"), piece.to("zh")))
+                yield item if isinstance(item, UnreadableJob) else to_job(archive, item)
+        for member in members:
+            if isinstance(member, UserError):
+                yield UnreadableJob(whole, "broken_archive", error_text(member))
 
-    # -- as a person tells them apart
+    # -- by a pattern of the user's
 
-    def _by_pattern(self, given: Sequence[tuple[str, str]], pattern: re.Pattern[str]) -> Iterator[Job | Unfound]:
-        with Shelf() as shelf:
-            for kind, path in given:
+    def _jobs_by_pattern(self, paths: Sequence[tuple[PathKind, str]], pattern: re.Pattern[str]) -> Iterator[Job | UnreadableJob]:
+        with JobIndex() as index:
+            for kind, path in paths:
                 try:
-                    for one in self._loose(kind, path, pattern):
-                        if isinstance(one, Unfound):
-                            yield one
+                    for item in self._match_logs(kind, path, pattern):
+                        if isinstance(item, UnreadableJob):
+                            yield item
                             continue
-                        id, job = one
-                        shelf.add(Listed(id, About(), job.logs, configs=job.configs, said=job.name))
-                except UserError as trouble:
-                    yield refused(path, trouble)
-            shelf.ready()
-            for listed, _, _ in shelf.jobs():
-                configs = listed.configs if len(listed.configs) <= job_folders.MOST else ()
-                yield Job(listed.id, listed.logs, configs, name=listed.said)
+                        id, log = item
+                        index.add(JobRecord(id, About(), log.logs, configs=log.configs, name=log.name))
+                except UserError as error:
+                    yield unreadable_path(path, error)
+            index.finish()
+            for record, _, _ in index.jobs():
+                configs = record.configs if len(record.configs) <= job_folders.MAX_LOGS else ()
+                yield Job(record.id, record.logs, configs, name=record.name)
 
-    def _loose(self, kind: str, path: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, Job] | Unfound]:
-        """Every log for itself, with the id that the pattern gives its job."""
+    def _match_logs(self, kind: PathKind, path: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, Job] | UnreadableJob]:
+        """Every log as a job of its own, with the id that the pattern gives to its job."""
         if kind in ("folder", "store"):
-            tree: Tree = Local(path, measure=self.since is not None) if kind == "folder" else Stored(path)
+            tree: Tree = LocalTree(path, measure=self.since is not None) if kind == "folder" else StoreTree(path)
             top = path if kind == "folder" else tree.top  # type: ignore[attr-defined]
-            for one in job_folders.by_pattern(tree, top, pattern):
-                if isinstance(one, Unfound):
-                    yield one
-                elif isinstance(one, Archive):
-                    for job in self._of_archive(tree, one.path):
-                        yield job if isinstance(job, Unfound) else (job.id, job)
-                elif self._is_wanted([one[1]]):
-                    key, file, configs = one
-                    where = tree.address(file.path)
-                    id = f"{tree.address(top).rstrip('/')}/{key}" if key else where
-                    yield id, Job(id, (where,), tuple(tree.address(each.path) for each in configs), name=key or tree.shown(file.path))
+            for item in job_folders.walk_logs(tree, top, pattern):
+                if isinstance(item, UnreadableJob):
+                    yield item
+                elif isinstance(item, Archive):
+                    for job in self._jobs_of_archive(tree, item.path):
+                        yield job if isinstance(job, UnreadableJob) else (job.id, job)
+                elif self._is_wanted([item[1]]):
+                    key, file, configs = item
+                    address = tree.address(file.path)
+                    id = f"{tree.address(top).rstrip('/')}/{key}" if key else address
+                    config_addresses = tuple(tree.address(config.path) for config in configs)
+                    yield id, Job(id, (address,), config_addresses, name=key or tree.display(file.path))
             return
-        for found in replace(self, pattern=None).logs([(kind, path)]):
-            if isinstance(found, Unfound):
-                yield found
+        for named_job in replace(self, pattern=None).find_logs([(kind, path)]):
+            if isinstance(named_job, UnreadableJob):
+                yield named_job
                 continue
-            for log in found.logs:
-                key = job_folders.found_by(pattern, log)
-                yield key or log, Job(key or log, (log,), found.configs, name=key)
+            for log in named_job.logs:
+                key = job_folders.match_key(pattern, log)
+                yield key or log, Job(key or log, (log,), named_job.configs, name=key)
 
 
-def made(tree: Tree, group: Group) -> Job:
-    """The job of a group."""
-    where, shown = tree.address(group.called), tree.shown(group.called)
+def to_job(tree: Tree, group: Group) -> Job:
+    """The job of a group, with the addresses of its files."""
+    address, display = tree.address(group.path), tree.display(group.path)
     return Job(
-        where,
+        address,
         tuple(tree.address(log.path) for log in group.logs),
-        tuple(tree.address(one.path) for one in group.configs),
-        name=called(shown, where),
+        tuple(tree.address(config.path) for config in group.configs),
+        name=name_of(display, address),
     )
 
 
-def are_many(groups: Sequence[Group]) -> bool:
+def has_many_jobs(groups: Sequence[Group]) -> bool:
     """Whether the logs of an archive are those of many jobs: a log of the same name (but for a job's number) in several of its
     folders, or several folders with a config of their own, or several numbers of jobs."""
     names: set[str] = set()
     with_configs = 0
     for group in groups:
-        own = {re.sub(r"\d{3,}", "#", job_folders.stem(log.name)) for log in group.logs}
-        if own & names:
+        stems = {re.sub(r"\d{3,}", "#", job_folders.log_stem(log.name)) for log in group.logs}
+        if stems & names:
             return True
-        names |= own
+        names |= stems
         with_configs += bool(group.configs)
     return with_configs > 1

@@ -7,133 +7,143 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from diagnose import rule_files
-from diagnose.cluster.find import object_stores
+from diagnose.cluster.cluster_errors import error_text, finding_error
 from diagnose.cluster.find.file_trees import File, Listing, Tree
-from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job import Job, UnreadableJob
 from diagnose.errors import UserError
-from diagnose.phrases import Text
 from diagnose.record import record
 from diagnose.scan import job_folder
 from diagnose.scan.job_folder import bare, kind_of
 
-#: More differently named logs than this are not what one job leaves behind (as with configs).
-MOST = job_folder.CONFIGS
+#: More logs of different names, or configs, than one job leaves behind.
+MAX_LOGS = job_folder.CONFIGS
 
-#: What differs between the logs of one job: the rank, the node, the stream.
-PART = re.compile(
+#: What differs between the names of one job's logs: the rank, the node, the stream.
+RANK_PART = re.compile(
     r"(?:[._-]|^)(?:(?:local_?)?rank|node|worker|proc|gpu)[._-]?\d+|(?:[._-]|^)(?:std)?(?:out|err)(?:or)?(?=[._-]|$)", re.IGNORECASE
 )
 
 #: The streams of PBS and SGE: NAME.o123, NAME.e123.
 STREAM = re.compile(r"\.[oe](\d{3,12}(?:\.\d{1,6})?)$")
 
-#: Folders of logs in a job's own folder, where the configs are.
-BELOW = re.compile(r"logs?|outputs?", re.IGNORECASE)
+#: Folders of logs in a job's own folder, which holds the configs.
+LOG_FOLDER = re.compile(r"logs?|outputs?", re.IGNORECASE)
 
 
 @record
 class Archive:
-    """An archive met on the way: which jobs it holds is seen when it is opened."""
+    """An archive below a folder; opening it tells which jobs it holds."""
 
     path: str
 
 
 @record
 class Group:
-    """Logs of one job, as their tree has them. `called`: the path of what they have in common."""
+    """The logs and configs of one job. `path`: of the folder or log that the job is called by."""
 
-    called: str
+    path: str
     logs: tuple[File, ...]
     configs: tuple[File, ...] = ()
 
 
 @record
-class _At:
-    """A folder to be looked at, and the configs of the folder above, which count where it has none."""
+class _Folder:
+    """A folder to be searched, and the configs of the folder above, which count where it has none."""
 
     path: str
     inherited: tuple[File, ...] = ()
 
 
-def below(tree: Tree, top: str) -> Iterator[Group | Archive | Unfound]:
-    """The jobs below a folder, folder after folder in order of their names; what cannot be looked at comes as it is met."""
-    waiting = [_At(top)]
-    while waiting:
-        at = waiting.pop()
+def walk(tree: Tree, top: str) -> Iterator[Group | Archive | UnreadableJob]:
+    """The jobs below a folder, depth first in order of the names; what cannot be looked at comes where it is met."""
+    stack = [_Folder(top)]
+    while stack:
+        folder = stack.pop()
         try:
-            listing = tree.list(at.path)
-        except UserError as trouble:
-            yield unfound(tree, at.path, trouble)
+            listing = tree.list(folder.path)
+        except UserError as error:
+            yield unreadable(tree, folder.path, error)
             continue
-        yield from (unfound(tree, path, trouble) for path, trouble in listing.refused)
-        folders = [name for name in listing.folders if kind_of(f"{name}/a.log") != "none"]
-        if _is_whole(tree.shown(at.path)):
-            yield from _whole(tree, at, at.path, listing.folders, listing.files)
+        yield from (unreadable(tree, path, error) for path, error in listing.errors)
+        subfolders = [name for name in listing.folders if kind_of(f"{name}/a.log") != "none"]
+        if _is_job_folder(tree.display(folder.path)):
+            yield from _single_job(tree, folder, folder.path, listing.folders, listing.files)
             continue
-        parts = [name for name in folders if _is_part(name)]
-        configs = _configs(listing.files)
-        if "wandb" in folders and len([one for one in _apart(tree, at, listing.files, configs) if isinstance(one, Group)]) == 1:
+        parts = [name for name in subfolders if _is_part(name)]
+        configs = config_files(listing.files)
+        if "wandb" in subfolders and _count_jobs(tree, folder, listing.files, configs) == 1:
             parts.append("wandb")
         if parts:
-            files, refused = _collected(tree, at.path, parts)
-            yield from refused
-            yield from _together(tree, at, listing, files, configs)
+            files, errors = _collect(tree, folder.path, parts)
+            yield from errors
+            yield from _job_of_parts(tree, folder, listing, files, configs)
         else:
-            yield from _apart(tree, at, listing.files, configs)
-        pods = _pods(name for name in folders if name not in parts)
+            yield from _jobs_of_logs(tree, folder, listing.files, configs)
+        pods = _pods_by_job(name for name in subfolders if name not in parts)
         for job, names in pods.items():
-            yield from _whole(tree, _At(tree.inside(at.path, job), configs), at.path, names)
-        others = [name for name in folders if name not in parts and not any(name in names for names in pods.values())]
-        alone = len(others) == 1 and not any(kind_of(file.name) == "log" for file in listing.files)
-        waiting += [_At(tree.inside(at.path, name), configs if alone or BELOW.fullmatch(name) else ()) for name in reversed(others)]
+            yield from _single_job(tree, _Folder(tree.join(folder.path, job), configs), folder.path, names)
+        others = [name for name in subfolders if name not in parts and not any(name in names for names in pods.values())]
+        is_only_content = len(others) == 1 and not any(kind_of(file.name) == "log" for file in listing.files)
+        stack += [
+            _Folder(tree.join(folder.path, name), configs if is_only_content or LOG_FOLDER.fullmatch(name) else ())
+            for name in reversed(others)
+        ]
 
 
-def unfound(tree: Tree, path: str, trouble: UserError) -> Unfound:
-    where = tree.address(path)
-    return Unfound(Job(where, (where,), name=tree.shown(path)), trouble.key, Text(trouble.to("en"), trouble.to("zh")))
+def unreadable(tree: Tree, path: str, error: UserError) -> UnreadableJob:
+    """A folder or file of a tree that cannot be looked at."""
+    address = tree.address(path)
+    return UnreadableJob(Job(address, (address,), name=tree.display(path)), error.key, error_text(error))
 
 
 # -- one folder
 
 
-def _apart(tree: Tree, at: _At, files: Sequence[File], configs: tuple[File, ...]) -> Iterator[Group | Archive]:
+def _count_jobs(tree: Tree, folder: _Folder, files: Sequence[File], configs: tuple[File, ...]) -> int:
+    return sum(isinstance(item, Group) for item in _jobs_of_logs(tree, folder, files, configs))
+
+
+def _jobs_of_logs(tree: Tree, folder: _Folder, files: Sequence[File], configs: tuple[File, ...]) -> Iterator[Group | Archive]:
     """The jobs whose logs lie directly in a folder."""
     kinds = {file.name: kind_of(file.name) for file in files}
     yield from (Archive(file.path) for file in files if kinds[file.name] == "archive")
     logs = [file for file in files if kinds[file.name] == "log"]
-    yield from groups(tree, at.path, logs, configs or at.inherited, together=bool(configs))
+    yield from group_logs(tree, folder.path, logs, configs or folder.inherited, together=bool(configs))
 
 
-def groups(tree: Tree, at: str, logs: Sequence[File], configs: tuple[File, ...], together: bool = True) -> Iterator[Group]:
-    """Logs of one folder as jobs: a job for every number of a scheduler; of the others those with a config beside them are one job
-    (unless `together` is False), and without one those whose names differ only by rank, node or stream."""
-    numbers = _numbers([file.name for file in logs])
-    stems = {file.name: stem(file.name) for file in logs}
-    plain = {stems[name] for name in stems if name not in numbers}
-    as_one = together and bool(configs) and len(plain) <= MOST
-    found: dict[str, list[File]] = {}
+def group_logs(tree: Tree, folder: str, logs: Sequence[File], configs: tuple[File, ...], together: bool = True) -> Iterator[Group]:
+    """Logs of one folder as jobs: one for each number of a scheduler. Of the others all are one job where a config lies beside them
+    (unless `together` is False), else those whose names differ only by rank, node or stream."""
+    numbered = _numbered_names([file.name for file in logs])
+    stems = {file.name: log_stem(file.name) for file in logs}
+    plain = {stems[name] for name in stems if name not in numbered}
+    as_one = together and bool(configs) and len(plain) <= MAX_LOGS
+    groups: dict[str, list[File]] = {}
     for file in logs:
-        key = stems[file.name] if file.name in numbers or not as_one else ""
-        found.setdefault(key, []).append(file)
-    for key, members in found.items():
-        alone = key in ("", "log") and len(found) == 1 and (as_one or len(members) > 1)
-        name = members[0].name if len(members) == 1 and members[0].name not in numbers else key or "log"
-        yield Group(at if alone else tree.inside(at, name), tuple(members), configs)
+        key = stems[file.name] if file.name in numbered or not as_one else ""
+        groups.setdefault(key, []).append(file)
+    for key, members in groups.items():
+        is_whole_folder = key in ("", "log") and len(groups) == 1 and (as_one or len(members) > 1)
+        name = members[0].name if len(members) == 1 and members[0].name not in numbered else key or "log"
+        yield Group(folder if is_whole_folder else tree.join(folder, name), tuple(members), configs)
 
 
-def stem(name: str) -> str:
-    """A log's name without what tells ranks and streams apart."""
+def log_stem(name: str) -> str:
+    """A log's name without suffix, rank, node and stream: equal for the logs of one job."""
     name = bare(name)
-    numbered = STREAM.search(name)
-    if numbered:
-        return name[: numbered.start()] + "." + numbered[1]
-    return PART.sub("", name.rpartition(".")[0] if not name.endswith((".out", ".err")) else name) or "log"
+    stream = STREAM.search(name)
+    if stream:
+        return name[: stream.start()] + "." + stream[1]
+    return RANK_PART.sub("", name.rpartition(".")[0] if not name.endswith((".out", ".err")) else name) or "log"
 
 
-def _numbers(names: Sequence[str]) -> set[str]:
-    """The names that end in a scheduler's number of their job."""
-    said: set[str] = set()
-    alike: dict[str, dict[str, list[str]]] = {}
+def _numbered_names(names: Sequence[str]) -> set[str]:
+    """The names that end in a scheduler's number of their job.
+
+    Some patterns know one by its form (`job`); where it may be any number (`alike`), names must differ in nothing else.
+    """
+    numbered: set[str] = set()
+    candidates: dict[str, dict[str, list[str]]] = {}
     for name in names:
         plain = bare(name)
         for pattern in _patterns("number"):
@@ -141,99 +151,97 @@ def _numbers(names: Sequence[str]) -> set[str]:
             if match is None:
                 continue
             if "job" in match.re.groupindex:
-                said.add(name)
+                numbered.add(name)
             else:
-                frame = PART.sub("", plain[: match.start()])
-                alike.setdefault(frame, {}).setdefault(match["alike"], []).append(name)
+                prefix = RANK_PART.sub("", plain[: match.start()])
+                candidates.setdefault(prefix, {}).setdefault(match["alike"], []).append(name)
             break
-    for numbers in alike.values():
+    for numbers in candidates.values():
         if len(numbers) > 1:
-            said.update(name for members in numbers.values() for name in members)
-    return said
+            numbered.update(name for members in numbers.values() for name in members)
+    return numbered
 
 
-def number_of(name: str) -> str:
-    """The scheduler's number of a job in the name of its log, empty for none."""
+def job_number(name: str) -> str:
+    """The scheduler's number of a job in the name of its log; empty for none."""
     plain = bare(name)
-    found = next((match for pattern in _patterns("number") if (match := pattern.search(plain))), None)
-    return (found.groupdict().get("job") or found.groupdict().get("alike") or "") if found else ""
+    match = next((match for pattern in _patterns("number") if (match := pattern.search(plain))), None)
+    return (match.groupdict().get("job") or match.groupdict().get("alike") or "") if match else ""
 
 
-def _configs(files: Sequence[File]) -> tuple[File, ...]:
+def config_files(files: Sequence[File]) -> tuple[File, ...]:
     """The files beside a log that may be its configs; none where there are too many to be one job's."""
-    found = [file for file in files if kind_of(file.name) == "config" and bare(file.name) == file.name]
-    found = [file for file in found if file.size is None or file.size <= job_folder.CONFIG]
-    return tuple(found) if len(found) <= job_folder.CONFIGS else ()
-
-
-def beside(listing: Listing) -> tuple[File, ...]:
-    """The configs of a folder whose log was named itself."""
-    return _configs(listing.files)
+    configs = [file for file in files if kind_of(file.name) == "config" and bare(file.name) == file.name]
+    configs = [file for file in configs if file.size is None or file.size <= job_folder.CONFIG]
+    return tuple(configs) if len(configs) <= job_folder.CONFIGS else ()
 
 
 # -- folders that belong together
 
 
-def _together(
-    tree: Tree, at: _At, listing: Listing, parts: Sequence[tuple[str, File]], configs: tuple[File, ...]
+def _job_of_parts(
+    tree: Tree, folder: _Folder, listing: Listing, parts: Sequence[tuple[str, File]], configs: tuple[File, ...]
 ) -> Iterator[Group | Archive]:
     """A folder whose ranks, nodes or attempts have folders of their own: one job, but for logs with another job's number."""
-    numbers = _numbers([file.name for file in listing.files if kind_of(file.name) == "log"])
-    yield from _apart(tree, at, [file for file in listing.files if file.name in numbers or kind_of(file.name) == "archive"], configs)
-    own = [file for file in listing.files if kind_of(file.name) == "log" and file.name not in numbers]
+    numbered = _numbered_names([file.name for file in listing.files if kind_of(file.name) == "log"])
+    separate = [file for file in listing.files if file.name in numbered or kind_of(file.name) == "archive"]
+    yield from _jobs_of_logs(tree, folder, separate, configs)
+    own = [file for file in listing.files if kind_of(file.name) == "log" and file.name not in numbered]
     logs = [*own, *(file for place, file in parts if kind_of(place) in ("log", "metadata"))]
-    inner = tuple(file for place, file in parts if kind_of(place) == "config")
+    part_configs = tuple(file for place, file in parts if kind_of(place) == "config")
     if any(kind_of(file.name) == "log" for file in logs):
-        found = (*(configs or at.inherited), *inner)
-        yield Group(at.path, tuple(logs), found if len(found) <= job_folder.CONFIGS else configs)
+        all_configs = (*(configs or folder.inherited), *part_configs)
+        yield Group(folder.path, tuple(logs), all_configs if len(all_configs) <= job_folder.CONFIGS else configs)
 
 
-def _whole(tree: Tree, job: _At, top: str, names: Sequence[str], own: Sequence[File] = ()) -> Iterator[Group | Unfound]:
-    """One job of all that lies in some folders of `top`, and of its `own` files."""
-    deeper, refused = _collected(tree, top, names)
-    yield from refused
-    files = [*((file.name, file) for file in own), *deeper]
+def _single_job(
+    tree: Tree, job: _Folder, top: str, names: Sequence[str], own_files: Sequence[File] = ()
+) -> Iterator[Group | UnreadableJob]:
+    """One job of all that lies in some folders of `top`, and of its own files."""
+    deeper, errors = _collect(tree, top, names)
+    yield from errors
+    files = [*((file.name, file) for file in own_files), *deeper]
     logs = tuple(file for place, file in files if kind_of(place) in ("log", "metadata"))
     configs = tuple(file for place, file in files if kind_of(place) == "config")
     if any(kind_of(place) == "log" for place, _ in files):
         yield Group(job.path, logs, (configs if len(configs) <= job_folder.CONFIGS else ()) or job.inherited)
 
 
-def _pods(names: Iterable[str]) -> dict[str, list[str]]:
-    """The folders of pods by their job, where an operator numbered them."""
-    found: dict[str, list[str]] = {}
+def _pods_by_job(names: Iterable[str]) -> dict[str, list[str]]:
+    """The folders of pods by their job, where an operator numbered the pods."""
+    pods: dict[str, list[str]] = {}
     for name in names:
         match = next((match for pattern in _patterns("pods") if (match := pattern.search(name))), None)
         if match:
-            found.setdefault(match["job"], []).append(name)
-    return found
+            pods.setdefault(match["job"], []).append(name)
+    return pods
 
 
-def _collected(tree: Tree, top: str, names: Sequence[str]) -> tuple[list[tuple[str, File]], list[Unfound]]:
-    """All files below some folders of `top` by their places in it, as many as one job may have, without those of older runs."""
-    found: list[tuple[str, File]] = []
-    refused: list[Unfound] = []
-    waiting = [(name, tree.inside(top, name)) for name in reversed(names)]
-    while waiting and len(found) <= job_folder.FILES:
-        place, path = waiting.pop()
+def _collect(tree: Tree, top: str, names: Sequence[str]) -> tuple[list[tuple[str, File]], list[UnreadableJob]]:
+    """All files below some folders of `top` by their paths in it, at most as many as one job may have, without those of older runs."""
+    files: list[tuple[str, File]] = []
+    errors: list[UnreadableJob] = []
+    stack = [(name, tree.join(top, name)) for name in reversed(names)]
+    while stack and len(files) <= job_folder.FILES:
+        place, path = stack.pop()
         if place.count("/") >= job_folder.DEEP:
             continue
         try:
             listing = tree.list(path)
-        except UserError as trouble:
-            refused.append(unfound(tree, path, trouble))
+        except UserError as error:
+            errors.append(unreadable(tree, path, error))
             continue
-        found += [(f"{place}/{file.name}", file) for file in listing.files]
-        waiting += [(f"{place}/{name}", tree.inside(path, name)) for name in reversed(listing.folders)]
-    late = job_folder.older([place for place, _ in found])
-    return [(place, file) for place, file in found if place not in late and kind_of(place) != "none"], refused
+        files += [(f"{place}/{file.name}", file) for file in listing.files]
+        stack += [(f"{place}/{name}", tree.join(path, name)) for name in reversed(listing.folders)]
+    outdated = job_folder.older([place for place, _ in files])
+    return [(place, file) for place, file in files if place not in outdated and kind_of(place) != "none"], errors
 
 
 def _is_part(name: str) -> bool:
     return any(pattern.fullmatch(name) for pattern in _patterns("part"))
 
 
-def _is_whole(path: str) -> bool:
+def _is_job_folder(path: str) -> bool:
     return any(pattern.search(path[-400:].replace("\\", "/")) for pattern in _patterns("whole"))
 
 
@@ -242,41 +250,41 @@ def _patterns(kind: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(text) for text in rule_files.table("layouts")[kind])
 
 
-# -- as a person says it
+# -- by a pattern of the user's
 
 
-def by_pattern(tree: Tree, top: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, File, tuple[File, ...]] | Archive | Unfound]:
-    """Every log below a folder with what a pattern finds in its path (empty: nothing), and the configs beside it."""
-    waiting = [top]
-    while waiting:
-        at = waiting.pop()
+def walk_logs(tree: Tree, top: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, File, tuple[File, ...]] | Archive | UnreadableJob]:
+    """Every log below a folder with the key that a pattern finds in its path, and the configs beside it."""
+    stack = [top]
+    while stack:
+        folder = stack.pop()
         try:
-            listing = tree.list(at)
-        except UserError as trouble:
-            yield unfound(tree, at, trouble)
+            listing = tree.list(folder)
+        except UserError as error:
+            yield unreadable(tree, folder, error)
             continue
-        yield from (unfound(tree, path, trouble) for path, trouble in listing.refused)
-        configs = _configs(listing.files)
+        yield from (unreadable(tree, path, error) for path, error in listing.errors)
+        configs = config_files(listing.files)
         for file in listing.files:
             kind = kind_of(file.name)
             if kind == "archive":
                 yield Archive(file.path)
             elif kind == "log":
-                yield found_by(pattern, tree.shown(file.path)), file, configs
-        waiting += [tree.inside(at, name) for name in reversed(listing.folders) if kind_of(f"{name}/a.log") != "none"]
+                yield match_key(pattern, tree.display(file.path)), file, configs
+        stack += [tree.join(folder, name) for name in reversed(listing.folders) if kind_of(f"{name}/a.log") != "none"]
 
 
-def found_by(pattern: re.Pattern[str], path: str) -> str:
-    """What a pattern finds in a path: the group `job`, else the first group, else all that it matches; empty for nothing."""
+def match_key(pattern: re.Pattern[str], path: str) -> str:
+    """What a pattern finds in a path: the group `job`, else the first group, else the whole match; empty for none."""
     match = pattern.search(path)
     if match is None:
         return ""
     return (match["job"] if "job" in pattern.groupindex else match[1] if pattern.groups else match[0]) or ""
 
 
-def compiled(text: str) -> re.Pattern[str]:
+def compile_pattern(text: str) -> re.Pattern[str]:
     """Raises UserError for what is no regular expression."""
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise object_stores.trouble("bad_pattern", text, "write_pattern", why=str(error)) from error
+        raise finding_error("bad_pattern", text, "write_pattern", why=str(error)) from error

@@ -1,17 +1,17 @@
-"""A manifest: one JSON object per line for every job, with the names of docs/triage.md or what people call them otherwise."""
+"""A manifest of jobs: one JSON object per line, with the fields of docs/triage.md or the names that other systems have for them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from diagnose.cluster.find import addresses, coerce
 from diagnose.cluster.find.job import About
-from diagnose.cluster.find.job_index import Listed
+from diagnose.cluster.find.job_index import JobRecord
 
-#: What a manifest says, by its own name and by those that other systems have for it (small letters, without dashes and underlines).
-NAMES: dict[str, tuple[str, ...]] = {
+#: The names of each field, its own first, as `fold_keys` writes them.
+FIELD_NAMES: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "jobid", "job", "runid", "uid", "uuid"),
     "name": ("name", "jobname", "displayname", "title"),
     "logs": ("logs", "log", "logfile", "logfiles", "logpath", "logpaths", "logurl", "path", "paths", "stdout", "output", "outputfile"),
@@ -34,70 +34,71 @@ NAMES: dict[str, tuple[str, ...]] = {
     "memory_used": ("memoryused", "maxrss", "peakmemory"),
     "restarts": ("restarts", "restartcount", "attempts"),
 }
-KNOWN = frozenset(name for names in NAMES.values() for name in names)
+KNOWN_NAMES = frozenset(name for names in FIELD_NAMES.values() for name in names)
 
 
-def is_row(value: object) -> bool:
-    """Whether a JSON value describes a job: it names it or its log."""
+def is_record(value: object) -> bool:
+    """Whether a JSON value describes a job: it names an id or a log, and a second known field where it has several."""
     if not isinstance(value, dict):
         return False
-    row = coerce.folded(value)
-    return any(coerce.first(row, NAMES[key]) is not None for key in ("id", "logs")) and len(KNOWN & row.keys()) >= min(len(row), 2)
+    row = coerce.fold_keys(value)
+    has_identity = any(coerce.first_value(row, FIELD_NAMES[key]) is not None for key in ("id", "logs"))
+    return has_identity and len(KNOWN_NAMES & row.keys()) >= min(len(row), 2)
 
 
-def row(value: dict[str, Any], home: str) -> Listed | None:
-    """One job; None where neither an id nor a log is named. Paths begin in the manifest's own folder."""
-    values = coerce.folded(value)
+def read_record(value: dict[str, Any], home: str) -> JobRecord | None:
+    """One job; None where neither an id nor a log is named. Relative paths begin in the folder `home` of the manifest."""
+    row = coerce.fold_keys(value)
 
-    def of(key: str) -> object:
-        return coerce.first(values, NAMES[key])
+    def get(key: str) -> object:
+        return coerce.first_value(row, FIELD_NAMES[key])
 
-    logs = tuple(dict.fromkeys(placed(path, home) for path in (*_paths(of("logs")), *_paths(of("stderr")))))
-    id = coerce.text(of("id")) or (logs[0] if logs else "")
+    logs = tuple(dict.fromkeys(resolve(path, home) for path in (*_paths(get("logs")), *_paths(get("stderr")))))
+    id = coerce.text(get("id")) or (logs[0] if logs else "")
     if not id:
         return None
-    code, signal = coerce.exit_code(of("exit_code"))
-    started, ended = coerce.moment(of("started")), coerce.moment(of("ended"))
-    elapsed = coerce.duration(of("elapsed"))
+    code, signal = coerce.exit_code(get("exit_code"))
+    started, ended = coerce.timestamp(get("started")), coerce.timestamp(get("ended"))
+    elapsed = coerce.duration(get("elapsed"))
     if elapsed is None and started is not None and ended is not None and ended >= started:
         elapsed = ended - started
-    number = coerce.count(of("gpu"))  # {"gpu": 8} says how many
+    gpu_number = coerce.count(get("gpu"))  # {"gpu": 8} is a number of cards and not their name
     about = About(
-        "manifest",
-        id,
-        coerce.text(of("user")),
-        coerce.text(of("project")),
-        coerce.text(of("state")),
-        coerce.text(of("reason")),
-        code,
-        coerce.count(of("signal")) or signal,
-        coerce.count(of("nodes")),
-        coerce.count(of("gpus")) if number is None else number,
-        coerce.text(of("gpu")) if number is None else "",
-        coerce.moment(of("submitted")),
-        started,
-        ended,
-        elapsed,
-        coerce.size(of("memory_limit")),
-        coerce.size(of("memory_used")),
-        coerce.count(of("restarts")),
+        scheduler="manifest",
+        id=id,
+        user=coerce.text(get("user")),
+        project=coerce.text(get("project")),
+        state=coerce.text(get("state")),
+        reason=coerce.text(get("reason")),
+        exit_code=code,
+        signal=coerce.count(get("signal")) or signal,
+        nodes=coerce.count(get("nodes")),
+        gpus=coerce.count(get("gpus")) if gpu_number is None else gpu_number,
+        gpu=coerce.text(get("gpu")) if gpu_number is None else "",
+        submitted=coerce.timestamp(get("submitted")),
+        started=started,
+        ended=ended,
+        elapsed=elapsed,
+        memory_limit=coerce.byte_size(get("memory_limit")),
+        memory_used=coerce.byte_size(get("memory_used")),
+        restarts=coerce.count(get("restarts")),
     )
-    configs = tuple(dict.fromkeys(placed(path, home) for path in _paths(of("configs"))))
-    return Listed(id, about, logs, configs=configs, names=(id,), said=coerce.text(of("name")))
+    configs = tuple(dict.fromkeys(resolve(path, home) for path in _paths(get("configs"))))
+    return JobRecord(id, about, logs, configs=configs, aliases=(id,), name=coerce.text(get("name")))
 
 
 def _paths(value: object) -> Iterator[str]:
-    """One path or several."""
-    for one in value if isinstance(value, list) else [value]:
-        path = one.replace("\0", "") if isinstance(one, str) else ""
+    """The paths of a field that holds one or a list of them."""
+    for item in value if isinstance(value, list) else [value]:
+        path = item.replace("\0", "") if isinstance(item, str) else ""
         if path.strip():
             yield path[:4096]
 
 
-def placed(path: str, home: str) -> str:
+def resolve(path: str, home: str) -> str:
     """The address of a path that begins in a folder, unless it begins at the root or in a store."""
-    if addresses.is_stored(path):
+    if addresses.is_url(path):
         return path
-    if addresses.is_stored(home) and not path.startswith("/"):
+    if addresses.is_url(home) and not path.startswith("/"):
         return f"{home}/{path}"
-    return path if path.startswith("file://") else addresses.written(os.path.join(home, os.path.expanduser(path)))  # noqa: PTH118
+    return path if path.startswith("file://") else addresses.to_address(os.path.join(home, os.path.expanduser(path)))  # noqa: PTH118

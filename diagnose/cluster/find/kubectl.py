@@ -1,4 +1,4 @@
-"""`kubectl get pods -o json`: the pods of one job are pieces of it."""
+"""The output of `kubectl get pods -o json`: each pod is a part of its job."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnose.cluster.find import coerce
-from diagnose.cluster.find.job import About
-from diagnose.cluster.find.job_index import Listed, weight
+from diagnose.cluster.find.job import About, state_severity
+from diagnose.cluster.find.job_index import JobRecord
 from diagnose.parse.messages import kubernetes_quantity
 
-#: Labels that name the job that a pod belongs to, of the operators that start jobs; the first that is there holds.
+#: Labels in which the operators that start jobs name the job of a pod; the first that is present holds.
 JOB_LABELS = (
     "training.kubeflow.org/job-name",
     "jobset.sigs.k8s.io/jobset-name",
@@ -34,112 +34,108 @@ def is_pod(value: object) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("metadata"), dict)
-        and (value.get("kind") == "Pod" or "containers" in _of(value, "spec"))
+        and (value.get("kind") == "Pod" or "containers" in _mapping(value, "spec"))
     )
 
 
-def row(pod: dict[str, Any]) -> Listed | None:
-    """One pod as a piece of its job; None for one without a name."""
-    about, spec, status = _of(pod, "metadata"), _of(pod, "spec"), _of(pod, "status")
-    name = coerce.text(about.get("name"))
+def read_record(pod: dict[str, Any]) -> JobRecord | None:
+    """One pod as a part of its job; None for one without a name."""
+    metadata, spec, status = _mapping(pod, "metadata"), _mapping(pod, "spec"), _mapping(pod, "status")
+    name = coerce.text(metadata.get("name"))
     if not name:
         return None
-    labels = {**_of(about, "annotations"), **_of(about, "labels")}
-    space = coerce.text(about.get("namespace"))
-    job = _first(labels, JOB_LABELS) or _owner(about) or name
-    ended = _endings(status)
-    worst = max(ended, key=lambda one: weight(coerce.text(one.get("reason"))), default={})
-    codes = [coerce.exit_code(one.get("exitCode"))[0] for one in ended]
-    start = coerce.moment(status.get("startTime")) or _least(coerce.moment(one.get("startedAt")) for one in ended)
-    end = _most(coerce.moment(one.get("finishedAt")) for one in ended)
-    containers = [one for one in _list(spec, "containers") if isinstance(one, dict)]
-    found = About(
-        "kubernetes",
-        f"{space}/{job}" if space else job,
-        _first(labels, USER_LABELS),
-        _first(labels, PROJECT_LABELS) or space,
-        _state(status, worst),
-        coerce.text(status.get("message")),
-        next((code for code in codes if code), codes[0] if codes else None),
-        next((signal for one in ended if (signal := coerce.count(one.get("signal")))), None),
-        1,
-        sum(_gpus(one) for one in containers),
-        _first({**labels, **_of(spec, "nodeSelector")}, GPU_LABELS),
-        coerce.moment(about.get("creationTimestamp")),
-        start,
-        end,
-        end - start if start is not None and end is not None and end >= start else None,
-        _most(_memory(one) for one in containers if not _names(worst) or one.get("name") in _names(worst)),
-        restarts=_most(coerce.count(one.get("restartCount")) for one in _statuses(status)),
+    labels = {**_mapping(metadata, "annotations"), **_mapping(metadata, "labels")}
+    namespace = coerce.text(metadata.get("namespace"))
+    job = _first_label(labels, JOB_LABELS) or _owner_job(metadata) or name
+    terminations = _terminations(status)
+    worst = max(terminations, key=lambda termination: state_severity(coerce.text(termination.get("reason"))), default={})
+    codes = [coerce.exit_code(termination.get("exitCode"))[0] for termination in terminations]
+    start = coerce.timestamp(status.get("startTime")) or coerce.smallest(
+        coerce.timestamp(termination.get("startedAt")) for termination in terminations
     )
-    uid = coerce.text(about.get("uid"))
-    names = (name, job, *((f"{space}_{name}_{uid}",) if space and uid else ()))
-    return Listed(f"kubernetes:{found.id}", found, names=tuple(dict.fromkeys(names)), part=True, said=found.id)
+    end = coerce.largest(coerce.timestamp(termination.get("finishedAt")) for termination in terminations)
+    containers = [container for container in _list(spec, "containers") if isinstance(container, dict)]
+    worst_name = worst.get("container")
+    about = About(
+        scheduler="kubernetes",
+        id=f"{namespace}/{job}" if namespace else job,
+        user=_first_label(labels, USER_LABELS),
+        project=_first_label(labels, PROJECT_LABELS) or namespace,
+        state=_state(status, worst),
+        reason=coerce.text(status.get("message")),
+        exit_code=next((code for code in codes if code), codes[0] if codes else None),
+        signal=next((signal for termination in terminations if (signal := coerce.count(termination.get("signal")))), None),
+        nodes=1,
+        gpus=sum(_gpus(container) for container in containers),
+        gpu=_first_label({**labels, **_mapping(spec, "nodeSelector")}, GPU_LABELS),
+        submitted=coerce.timestamp(metadata.get("creationTimestamp")),
+        started=start,
+        ended=end,
+        elapsed=end - start if start is not None and end is not None and end >= start else None,
+        memory_limit=coerce.largest(
+            _memory_limit(container) for container in containers if not worst_name or container.get("name") == worst_name
+        ),
+        restarts=coerce.largest(coerce.count(container.get("restartCount")) for container in _container_statuses(status)),
+    )
+    uid = coerce.text(metadata.get("uid"))
+    aliases = (name, job, *((f"{namespace}_{name}_{uid}",) if namespace and uid else ()))
+    return JobRecord(f"kubernetes:{about.id}", about, aliases=tuple(dict.fromkeys(aliases)), is_part=True, name=about.id)
 
 
 def _state(status: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
-    """How the pod ended: a container's reason where that is a failure, unless the pod did its work after all."""
+    """How the pod ended: the reason of its worst container where that is a failure, unless the pod succeeded after all."""
     reason, phase = coerce.text(worst.get("reason")), coerce.text(status.get("phase"))
-    if phase != "Succeeded" and weight(reason):
+    if phase != "Succeeded" and state_severity(reason):
         return reason
     return coerce.text(status.get("reason")) or phase
 
 
-def _endings(status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How the containers ended, now and before they were started again, each with the container's name."""
-    found: list[dict[str, Any]] = []
-    for one in _statuses(status):
-        for when in ("state", "lastState"):
-            ended = _of(_of(one, when), "terminated")
-            if ended:
-                found.append({**ended, "container": one.get("name")})
-    return found
+def _terminations(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How the containers ended, now and before a restart, each with the container's name."""
+    terminations: list[dict[str, Any]] = []
+    for container in _container_statuses(status):
+        for state in ("state", "lastState"):
+            terminated = _mapping(_mapping(container, state), "terminated")
+            if terminated:
+                terminations.append({**terminated, "container": container.get("name")})
+    return terminations
 
 
-def _statuses(status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in (*_list(status, "containerStatuses"), *_list(status, "initContainerStatuses")) if isinstance(one, dict)]
-
-
-def _names(ended: Mapping[str, Any]) -> tuple[object, ...]:
-    return (ended["container"],) if ended.get("container") else ()
+def _container_statuses(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    statuses = (*_list(status, "containerStatuses"), *_list(status, "initContainerStatuses"))
+    return [container for container in statuses if isinstance(container, dict)]
 
 
 def _gpus(container: Mapping[str, Any]) -> int:
-    limits = {**_of(_of(container, "resources"), "requests"), **_of(_of(container, "resources"), "limits")}
+    resources = _mapping(container, "resources")
+    limits = {**_mapping(resources, "requests"), **_mapping(resources, "limits")}
     return sum(coerce.count(amount) or 0 for name, amount in limits.items() if _GPUS.fullmatch(str(name)))
 
 
-def _memory(container: Mapping[str, Any]) -> int | None:
-    limit = _of(_of(container, "resources"), "limits").get("memory")
-    found = kubernetes_quantity.of(str(limit)) if isinstance(limit, (str, int)) else None
-    return found.bytes if found else None
+def _memory_limit(container: Mapping[str, Any]) -> int | None:
+    """The container's limit of host memory, in bytes."""
+    limit = _mapping(_mapping(container, "resources"), "limits").get("memory")
+    size = kubernetes_quantity.of(str(limit)) if isinstance(limit, (str, int)) else None
+    return size.bytes if size else None
 
 
-def _owner(about: Mapping[str, Any]) -> str:
-    """The job that started the pod, where a controller of jobs did: a ReplicaSet's pods are a service."""
-    for one in _list(about, "ownerReferences"):
-        if isinstance(one, dict) and coerce.text(one.get("kind")).endswith("Job"):
-            return coerce.text(one.get("name"))
+def _owner_job(metadata: Mapping[str, Any]) -> str:
+    """The job whose controller started the pod; empty for other owners: the pods of a ReplicaSet are a service."""
+    for owner in _list(metadata, "ownerReferences"):
+        if isinstance(owner, dict) and coerce.text(owner.get("kind")).endswith("Job"):
+            return coerce.text(owner.get("name"))
     return ""
 
 
-def _of(value: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+def _mapping(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    item = value.get(key)
+    return item if isinstance(item, dict) else {}
 
 
 def _list(value: Mapping[str, Any], key: str) -> list[Any]:
-    found = value.get(key)
-    return found if isinstance(found, list) else []
+    item = value.get(key)
+    return item if isinstance(item, list) else []
 
 
-def _first(labels: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    return next((found for name in names if (found := coerce.text(labels.get(name)))), "")
-
-
-def _least(found: Any) -> Any:
-    return min((one for one in found if one is not None), default=None)
-
-
-def _most(found: Any) -> Any:
-    return max((one for one in found if one is not None), default=None)
+def _first_label(labels: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((text for name in names if (text := coerce.text(labels.get(name)))), "")

@@ -1,38 +1,40 @@
-"""What a file that was named is: a list of paths, a list of jobs, or a log. Its name helps, its first bytes decide."""
+"""Tells lists of paths, lists of jobs and logs apart, and reads the lists. A file's name hints what it is, its first bytes decide."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from typing import BinaryIO, Literal, cast
 
 from diagnose.cluster.find import addresses, job_manifest, kubectl, object_stores, sacct
-from diagnose.cluster.find.job_index import Listed
-from diagnose.cluster.find.job_opening import source
-from diagnose.cluster.find.json_stream import LARGEST, values
+from diagnose.cluster.find.job_files import open_source
+from diagnose.cluster.find.job_index import JobRecord
+from diagnose.cluster.find.json_stream import MAX_VALUE, read_lines, read_values
 from diagnose.errors import UserError
 from diagnose.packed.unpack_limits import Allowance
 from diagnose.packed.unpacking import contents
 from diagnose.scan.job_folder import bare
 from diagnose.scan.source import Source
 
-Kind = Literal["paths", "slurm", "kubernetes", "manifest", "log"]
+ListKind = Literal["paths", "slurm", "kubernetes", "manifest", "log"]
 
-_HEAD = 64 << 10
-_PATHS = re.compile(r"\.(?:list|lst|paths|txt)$", re.IGNORECASE)
-#: What a log is called, and never a list: a file of such a name is not looked into. (.txt may be either.)
-_LOGS = re.compile(r"\.(?:log|out|err|[oe]\d{3,12}|tar|tgz|zip)$", re.IGNORECASE)
+_HEAD_BYTES = 64 << 10
+_PATH_LIST = re.compile(r"\.(?:list|lst|paths|txt)$", re.IGNORECASE)
+#: Names of logs, which are never opened to look for a list. (.txt may be either.)
+_LOG = re.compile(r"\.(?:log|out|err|[oe]\d{3,12}|tar|tgz|zip)$", re.IGNORECASE)
 
 
-def kind_of(where: str, home: str) -> Kind:
-    """What a file is, by its beginning. One that cannot be read is a log: that is said when it is."""
-    if _LOGS.search(bare(where)):
+def list_kind(address: str, home: str) -> ListKind:
+    """What a file is, by its beginning. One that cannot be read counts as a log, whose reader reports the error."""
+    if _LOG.search(bare(address)):
         return "log"
     try:
-        head = _beginning(where)
+        head = _read_head(address)
     except (UserError, OSError):
         return "log"
     text = head.decode("utf-8-sig", "replace")
@@ -43,45 +45,36 @@ def kind_of(where: str, home: str) -> Kind:
         return "kubernetes"
     if first.startswith(("{", "[")) and _is_manifest(text):
         return "manifest"
-    return "paths" if _PATHS.search(bare(where)) and _are_paths(text, home) else "log"
+    return "paths" if _PATH_LIST.search(bare(address)) and _is_path_list(text, home) else "log"
 
 
-def _beginning(where: str) -> bytes:
-    with _expanded(where) as opened:
-        return opened.read(_HEAD) or b""
+def _read_head(address: str) -> bytes:
+    with _open_expanded(address) as file:
+        return file.read(_HEAD_BYTES) or b""
 
 
-class _expanded:  # noqa: N801 - used as a function
-    """A file that may be compressed, open to be read once."""
-
-    def __init__(self, where: str) -> None:
-        self._pieces = contents(source(where), Allowance())
-
-    def __enter__(self) -> BinaryIO:
-        for piece in self._pieces:
-            if isinstance(piece, Source) and not piece.place and piece.opened is not None:
-                return piece.opened
-            if isinstance(piece, UserError):
-                raise piece
-            break
-        raise OSError(0, "an archive is no list")
-
-    def __exit__(self, *_: object) -> None:
-        cast("Iterator[object]", self._pieces).close()  # type: ignore[attr-defined]
+@contextmanager
+def _open_expanded(address: str) -> Iterator[BinaryIO]:
+    """A file that may be compressed, open to be read once. Raises UserError or OSError where it cannot be, or is an archive."""
+    with closing(cast("Generator[Source | UserError]", contents(open_source(address), Allowance()))) as pieces:
+        piece = next(pieces, None)
+        if isinstance(piece, UserError):
+            raise piece
+        if piece is None or piece.place or piece.opened is None:
+            raise OSError(0, "an archive is no list")
+        yield piece.opened
 
 
 def _is_manifest(text: str) -> bool:
-    """Whether the first value describes a job, and is none of a log's own records."""
-    import io
-
+    """Whether the first value describes a job, and is no record of a structured log."""
     try:
-        first = next((value for _, value in values(io.BytesIO(text.encode()), "")), None)
+        first = next((value for _, value in read_values(io.BytesIO(text.encode()), "")), None)
     except UserError:
         return False
-    return job_manifest.is_row(first)
+    return job_manifest.is_record(first)
 
 
-def _are_paths(text: str, home: str) -> bool:
+def _is_path_list(text: str, home: str) -> bool:
     """Whether the first lines name files that exist, or objects of a store."""
     lines = [line.strip() for line in re.split(r"[\n\0]", text)[:-1] or [text] if line.strip() and not line.startswith("#")][:5]
     return bool(lines) and all(_is_path(line, home) for line in lines)
@@ -95,49 +88,49 @@ def _is_path(line: str, home: str) -> bool:
     return os.path.lexists(os.path.expanduser(line)) or os.path.lexists(os.path.join(home, line))  # noqa: PTH118
 
 
-def paths(where: str, home: str) -> Iterator[str]:
-    """The paths of a list, one per line (or each before a NUL, as `find -print0` writes); those that are not there from here begin in
-    the folder of the list (`-`: standard input). Lines that begin with # are notes. Raises UserError where it cannot be read."""
-    with nullcontext(sys.stdin.buffer) if where == "-" else _expanded(where) as opened:
-        for line in _lines(opened):
+def read_paths(address: str, home: str) -> Iterator[str]:
+    """The paths of a list (`-`: standard input), one per line, or each before a NUL, as `find -print0` writes.
+
+    Paths that do not exist from the working directory begin in the list's folder `home`; lines that begin with # are comments. Raises
+    UserError where the list cannot be read.
+    """
+    with nullcontext(sys.stdin.buffer) if address == "-" else _open_expanded(address) as file:
+        for line in _split_entries(file):
             path = os.fsdecode(line)
             if path.strip() and not path.startswith("#"):
-                yield path if addresses.is_stored(path) or os.path.lexists(path) else _from(home, path)
+                yield path if addresses.is_url(path) or os.path.lexists(path) else _resolve(home, path)
 
 
-def _from(home: str, path: str) -> str:
-    there = os.path.join(home, os.path.expanduser(path))  # noqa: PTH118
-    return there if os.path.lexists(there) else path
+def _resolve(home: str, path: str) -> str:
+    resolved = os.path.join(home, os.path.expanduser(path))  # noqa: PTH118
+    return resolved if os.path.lexists(resolved) else path
 
 
-def _lines(opened: BinaryIO) -> Iterator[bytes]:
-    kept, sign = b"", b""
-    while part := opened.read(1 << 20):
-        if not kept and not sign:
-            part = part.removeprefix(b"\xef\xbb\xbf")
-        sign = sign or (b"\0" if b"\0" in part else b"\n")
-        *whole, kept = (kept + part).split(sign)
-        yield from (line.rstrip(b"\r") if sign == b"\n" else line for line in whole)
-        if len(kept) > LARGEST:
+def _split_entries(file: BinaryIO) -> Iterator[bytes]:
+    """The entries of a list, which end in a NUL where its first block has one, else in a line break."""
+    buffer, separator = b"", b""
+    while block := file.read(1 << 20):
+        if not buffer and not separator:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        separator = separator or (b"\0" if b"\0" in block else b"\n")
+        *complete, buffer = (buffer + block).split(separator)
+        yield from (line.rstrip(b"\r") if separator == b"\n" else line for line in complete)
+        if len(buffer) > MAX_VALUE:
             return
-    if kept:
-        yield kept
+    if buffer:
+        yield buffer
 
 
-def jobs(where: str, kind: Kind, home: str) -> Iterator[Listed | int]:
-    """The jobs of an export or a manifest; the number of a line that is none. Raises UserError where it cannot be read on."""
-    with _expanded(where) as opened:
+def read_records(address: str, kind: ListKind, home: str) -> Iterator[JobRecord | int]:
+    """The jobs of an export or a manifest; for a line that is none its number. Raises UserError where the rest cannot be read."""
+    with _open_expanded(address) as file:
         if kind == "slurm":
-            import codecs
-
-            from diagnose.cluster.find.json_stream import lines
-
-            yield from sacct.rows(lines("", codecs.getreader("utf-8-sig")(opened, "replace")))
+            yield from sacct.read_records(read_lines("", codecs.getreader("utf-8-sig")(file, "replace")))
             return
-        for line, value in values(opened, where):
-            found = None
+        for line, value in read_values(file, address):
+            record = None
             if kind == "kubernetes" and kubectl.is_pod(value):
-                found = kubectl.row(value)
+                record = kubectl.read_record(value)
             elif kind == "manifest" and isinstance(value, dict):
-                found = job_manifest.row(value, home)
-            yield line if found is None else found
+                record = job_manifest.read_record(value, home)
+            yield line if record is None else record

@@ -1,110 +1,116 @@
-"""Jobs as schedulers and manifests list them, and the logs that were found for them."""
+"""Joins the jobs of manifests and schedulers' exports with the logs that were found."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from diagnose.cluster.find import addresses, job_folders, list_files, object_stores
-from diagnose.cluster.find.file_stamp import modified
-from diagnose.cluster.find.job import Job, Unfound
-from diagnose.cluster.find.job_index import Listed, Shelf, failed
-from diagnose.cluster.find.path_words import home_of, refused, where_of
-from diagnose.cluster.find.synthesize_log import of_memory
+from diagnose.cluster.cluster_errors import finding_error
+from diagnose.cluster.find import addresses, job_folders
+from diagnose.cluster.find.job import Job, UnreadableJob, has_failed
+from diagnose.cluster.find.job_files import last_modified
+from diagnose.cluster.find.job_index import JobIndex, JobRecord
+from diagnose.cluster.find.list_files import ListKind, read_records
+from diagnose.cluster.find.path_words import PathKind, address_of, folder_of, unreadable_path
+from diagnose.cluster.find.synthesize_log import memory_state
 from diagnose.errors import UserError
 from diagnose.phrases import Text, phrase
 
 Say: TypeAlias = Callable[[Text], None]
-Logs: TypeAlias = Callable[[Sequence[tuple[str, str]]], Iterator[Job | Unfound]]
+FindLogs: TypeAlias = Callable[[Sequence[tuple[PathKind, str]]], Iterator[Job | UnreadableJob]]
 
-#: What lists jobs, and not files.
-LISTS = ("slurm", "kubernetes", "manifest")
+#: Kinds of files that list jobs.
+LIST_KINDS = ("slurm", "kubernetes", "manifest")
 
 
-def joined(given: Sequence[tuple[str, str]], logs_of: Logs, since: float | None, say: Say) -> Iterator[Job | Unfound]:
-    """The jobs of exports and manifests with the logs that were found for them, and the logs of no such job. `logs_of` finds the jobs of
-    folders and logs."""
-    with Shelf() as shelf:
-        for kind, path in given:
-            if kind in LISTS:
+def join_logs(paths: Sequence[tuple[PathKind, str]], find_logs: FindLogs, since: float | None, say: Say) -> Iterator[Job | UnreadableJob]:
+    """The listed jobs with their logs, and the logs of no listed job. `find_logs` finds the jobs of folders and logs."""
+    with JobIndex() as index:
+        for kind, path in paths:
+            if kind in LIST_KINDS:
                 try:
-                    yield from _shelve(shelf, say, list_files.jobs(where_of(path), kind, home_of(path)), kind, path)  # type: ignore[arg-type]
-                except (UserError, OSError) as trouble:
-                    yield refused(path, trouble)
-        others = [(kind, path) for kind, path in given if kind not in LISTS]
-        for job in logs_of(others):
-            number = None if isinstance(job, Unfound) else _number(shelf, job)
-            if number is None or isinstance(job, Unfound):
-                if isinstance(job, Unfound) or since is None or (modified(job) or since) >= since:
+                    yield from _index_list(index, say, cast("ListKind", kind), path)
+                except (UserError, OSError) as error:
+                    yield unreadable_path(path, error)
+        others = [(kind, path) for kind, path in paths if kind not in LIST_KINDS]
+        for job in find_logs(others):
+            number = None if isinstance(job, UnreadableJob) else _find_number(index, job)
+            if number is None or isinstance(job, UnreadableJob):
+                if isinstance(job, UnreadableJob) or since is None or (last_modified(job) or since) >= since:
                     yield job
             else:
-                shelf.put(number, job.logs, job.configs)
-        shelf.ready()
-        logs = 0
-        for listed, found, configs in shelf.jobs():
-            made = _of_list(listed, found, configs, since)
-            if made is not None:
-                logs += isinstance(made, Job) and bool(made.logs)
-                yield made
-        say(phrase("finding.joined", logs=logs, count=shelf.count))
+                index.add_logs(number, job.logs, job.configs)
+        index.finish()
+        with_logs = 0
+        for record, logs, configs in index.jobs():
+            listed_job = _listed_job(record, logs, configs, since)
+            if listed_job is not None:
+                with_logs += isinstance(listed_job, Job) and bool(listed_job.logs)
+                yield listed_job
+        say(phrase("finding.joined", logs=with_logs, count=index.count))
 
 
-def _shelve(shelf: Shelf, say: Say, rows: Iterator[Listed | int], kind: str, path: str) -> Iterator[Unfound]:
-    before, bad, first = shelf.count, 0, 0
-    for row in rows:
-        if isinstance(row, Listed):
-            shelf.add(row)
+def _index_list(index: JobIndex, say: Say, kind: ListKind, path: str) -> Iterator[UnreadableJob]:
+    """Add the jobs of one list to the index; lines that are none become one error."""
+    count_before, bad_lines, first_bad = index.count, 0, 0
+    for item in read_records(address_of(path), kind, folder_of(path)):
+        if isinstance(item, JobRecord):
+            index.add(item)
             continue
-        bad, first = bad + 1, first or row
-    where = addresses.shown(path)
-    say(phrase("finding.listed", where=where, count=shelf.count - before, what=phrase(f"finding.as_{kind}")))
-    if bad:
-        yield refused(path, object_stores.trouble("skipped", where, "see_inputs", count=bad, line=first))
+        bad_lines, first_bad = bad_lines + 1, first_bad or item
+    where = addresses.display_path(path)
+    say(phrase("finding.listed", where=where, count=index.count - count_before, what=phrase(f"finding.as_{kind}")))
+    if bad_lines:
+        yield unreadable_path(path, finding_error("skipped", where, "see_inputs", count=bad_lines, line=first_bad))
 
 
-def _of_list(listed: Listed, found: list[str], configs: list[str], since: float | None) -> Job | Unfound | None:
-    """A listed job with its logs: those that were found, else those that it names. One that did not fail and has none is left out."""
-    about = listed.about
+def _listed_job(record: JobRecord, found_logs: list[str], found_configs: list[str], since: float | None) -> Job | UnreadableJob | None:
+    """A listed job with its logs: those that were found and those that it names. One that has none and did not fail is left out."""
+    about = record.about
     if since is not None and about.ended is not None and about.ended < since:
         return None
-    logs = list(dict.fromkeys((*found, *(log for log in listed.logs if _is_there(log)))))
-    logs = logs or [log for log in listed.guessed if _is_there(log)]
-    used = tuple(dict.fromkeys((*listed.configs, *configs)))
-    job = Job(listed.id, tuple(logs), used if listed.configs or len(used) <= job_folders.MOST else (), about, listed.said)
-    if logs or of_memory(about):
+    logs = list(dict.fromkeys((*found_logs, *(log for log in record.logs if _exists(log)))))
+    logs = logs or [log for log in record.default_logs if _exists(log)]
+    configs = tuple(dict.fromkeys((*record.configs, *found_configs)))
+    job = Job(record.id, tuple(logs), configs if record.configs or len(configs) <= job_folders.MAX_LOGS else (), about, record.name)
+    if logs or memory_state(about):
         return job
-    if listed.logs and (failed(about) or about.scheduler == "manifest"):
-        return Unfound(job, "log_missing", phrase("finding.log_gone", log=listed.logs[0]))
-    if not failed(about):
+    if record.logs and (has_failed(about) or about.scheduler == "manifest"):
+        return UnreadableJob(job, "log_missing", phrase("finding.log_gone", log=record.logs[0]))
+    if not has_failed(about):
         return None
-    says = phrase("finding.log_missing", scheduler=about.scheduler, state=about.state or f"exit {about.exit_code}")
+    message = phrase("finding.log_missing", scheduler=about.scheduler, state=about.state or f"exit {about.exit_code}")
     hint = phrase("finding.give_logs")
-    return Unfound(job, "log_missing", Text(f"{says.en}; {hint.en}", f"{says.zh}；{hint.zh}"))
+    return UnreadableJob(job, "log_missing", Text(f"{message.en}; {hint.en}", f"{message.zh}；{hint.zh}"))
 
 
-def _is_there(where: str) -> bool:
-    return addresses.is_stored(where) or os.path.lexists(addresses.path_of(addresses.parted(where)[0]))
+def _exists(address: str) -> bool:
+    """Whether a log is there; objects of a store are not asked for."""
+    return addresses.is_url(address) or os.path.lexists(addresses.to_path(addresses.split_member(address)[0]))
 
 
-def _number(shelf: Shelf, job: Job) -> int | None:
-    """The listed job that a found one is, by where its logs are: paths; else the names of files and of the folders that they are in, and a
-    scheduler's number at the end of one; else any number in them. What fits several is none of them."""
+def _find_number(index: JobIndex, job: Job) -> int | None:
+    """The listed job that these logs belong to; None where none or several match.
+
+    By their paths; else by the names of files and of the folders that they are in, and a scheduler's number at the end of one; else by any
+    number in the names.
+    """
     logs = job.logs[:64]
     names: list[str] = []
     numbers: list[str] = []
     for log in (*logs, job.id):
-        *above, last = log.replace(addresses.INSIDE, "/").split("/")[-3:]
-        plain = job_folders.stem(last)
+        *folders, file = log.replace(addresses.MEMBER_SEPARATOR, "/").split("/")[-3:]
+        stem = job_folders.log_stem(file)
         names += [
-            last,
-            plain,
-            job_folders.number_of(last),
-            *above,
-            *plain.split("_"),
-            *(part for name in above for part in name.split("_")),
+            file,
+            stem,
+            job_folders.job_number(file),
+            *folders,
+            *stem.split("_"),
+            *(part for name in folders for part in name.split("_")),
         ]
-        numbers += re.findall(r"\d{3,12}(?:_\d{1,9})?", plain)
+        numbers += re.findall(r"\d{3,12}(?:_\d{1,9})?", stem)
     tiers = ([f"log {log}" for log in logs], names, numbers)
-    return next((number for tier in tiers if (number := shelf.whose(list(dict.fromkeys(filter(None, tier))))) is not None), None)
+    return next((number for tier in tiers if (number := index.number_of(list(dict.fromkeys(filter(None, tier))))) is not None), None)

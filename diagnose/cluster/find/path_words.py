@@ -1,84 +1,86 @@
-"""What the words of a command line name, before anything in it is looked at."""
+"""What each path or URL of a command line names, before jobs are looked for in it."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
-from diagnose.cluster.find import addresses, list_files
-from diagnose.cluster.find.file_trees import unreadable
-from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.cluster_errors import error_text
+from diagnose.cluster.find import addresses
+from diagnose.cluster.find.file_trees import read_error
+from diagnose.cluster.find.job import Job, UnreadableJob
+from diagnose.cluster.find.list_files import ListKind, list_kind
 from diagnose.errors import UserError
-from diagnose.phrases import Text
 
-#: What a list in a store is called: any other object is not looked into before its turn.
-LISTED = re.compile(r"\.(?:jsonl?|ndjson|txt|list|lst|paths)(?:\.gz|\.zst|\.bz2|\.xz)?$", re.IGNORECASE)
+PathKind: TypeAlias = ListKind | Literal["folder", "store", "nothing"]
 
-#: Complaints of other rooms, in the words of Unfound.
-FAULTS = {"no_such_file": "vanished", "cannot_read": "unreadable"}
+#: Names of lists in a store; any other object is not opened before its turn.
+STORED_LIST = re.compile(r"\.(?:jsonl?|ndjson|txt|list|lst|paths)(?:\.gz|\.zst|\.bz2|\.xz)?$", re.IGNORECASE)
 
-
-def sorted_out(paths: Sequence[str]) -> list[tuple[str, str]]:
-    """Each word with what it names: folder, store, a list's kind, log, or nothing. What lies in a folder that is given is met there."""
-    words = ((word, _matching(word)) for word in dict.fromkeys(paths))
-    found = [one for word, matching in words for one in ([(_kind(path), path) for path in matching] or [("nothing", word)])]
-    tops = {os.path.realpath(path) for kind, path in found if kind == "folder"}
-    return [(kind, path) for kind, path in found if not tops or kind not in ("folder", "log") or not _is_below(path, tops)]
+#: Keys of other packages' errors, as faults of an UnreadableJob.
+FAULTS: Mapping[str, str] = {"no_such_file": "vanished", "cannot_read": "unreadable"}
 
 
-def _matching(word: str) -> list[str]:
-    """What a word stands for, in order: itself, unless it is a pattern that the shell left alone."""
-    if addresses.is_stored(word) or not any(sign in word for sign in "*?[") or os.path.lexists(word):
+def classify(words: Sequence[str]) -> list[tuple[PathKind, str]]:
+    """Each path with its kind; patterns are expanded, and what lies in a folder that is named too is left to that folder."""
+    matches = ((word, _expand(word)) for word in dict.fromkeys(words))
+    pairs = [pair for word, paths in matches for pair in ([(_kind(path), path) for path in paths] or [("nothing", word)])]
+    folders = {os.path.realpath(path) for kind, path in pairs if kind == "folder"}
+    return [(kind, path) for kind, path in pairs if not folders or kind not in ("folder", "log") or not _is_below(path, folders)]
+
+
+def _expand(word: str) -> list[str]:
+    """The paths that a pattern matches, where the shell left it as it is; else the word itself."""
+    if addresses.is_url(word) or not any(sign in word for sign in "*?[") or os.path.lexists(word):
         return [word]
     return sorted(glob.iglob(os.path.expanduser(word), recursive=True))  # noqa: PTH207
 
 
-def _kind(path: str) -> str:
-    if addresses.is_stored(path):
-        kind = list_files.kind_of(path, home_of(path)) if LISTED.search(path) else "log"
+def _kind(path: str) -> PathKind:
+    if addresses.is_url(path):
+        kind = list_kind(path, folder_of(path)) if STORED_LIST.search(path) else "log"
         return "store" if kind == "log" else kind
     if path.startswith("@") and not os.path.lexists(path):
         return "paths"
     if os.path.isdir(path):  # noqa: PTH112 - a Path takes no name with a NUL
         return "folder"
-    return list_files.kind_of(addresses.written(path), home_of(path)) if os.path.isfile(path) else "log"  # noqa: PTH113
+    return list_kind(addresses.to_address(path), folder_of(path)) if os.path.isfile(path) else "log"  # noqa: PTH113
 
 
-def _is_below(path: str, tops: set[str]) -> bool:
-    at = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
+def _is_below(path: str, folders: set[str]) -> bool:
+    folder = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
     while True:
-        if at in tops:
+        if folder in folders:
             return True
-        above = os.path.dirname(at)  # noqa: PTH120
-        if above == at:
+        parent = os.path.dirname(folder)  # noqa: PTH120
+        if parent == folder:
             return False
-        at = above
+        folder = parent
 
 
-def where_of(path: str) -> str:
-    """The address of a word."""
-    return path if addresses.is_stored(path) else addresses.written(path)
+def address_of(path: str) -> str:
+    """The address of a path or URL."""
+    return path if addresses.is_url(path) else addresses.to_address(path)
 
 
-def home_of(path: str) -> str:
-    """The folder that a file is in, which paths in it begin in."""
-    if addresses.is_stored(path):
+def folder_of(path: str) -> str:
+    """The folder of a file, in which the relative paths in it begin."""
+    if addresses.is_url(path):
         return path.rpartition("/")[0]
     return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
 
 
-def refused(path: str, error: UserError | OSError) -> Unfound:
-    """A word of the command line that names nothing to be read."""
-    trouble = error if isinstance(error, UserError) else unreadable(addresses.shown(path), error)
-    where = where_of(path)
-    return Unfound(
-        Job(where, (where,), name=called(addresses.shown(path), where)),
-        FAULTS.get(trouble.key, trouble.key),
-        Text(trouble.to("en"), trouble.to("zh")),
-    )
+def unreadable_path(path: str, error: UserError | OSError) -> UnreadableJob:
+    """A path of the command line or of a list that cannot be read."""
+    user_error = error if isinstance(error, UserError) else read_error(addresses.display_path(path), error)
+    address = address_of(path)
+    job = Job(address, (address,), name=name_of(addresses.display_path(path), address))
+    return UnreadableJob(job, FAULTS.get(user_error.key, user_error.key), error_text(user_error))
 
 
-def called(shown: str, where: str) -> str:
-    return shown if shown != where else ""
+def name_of(display: str, address: str) -> str:
+    """The name of a job: how its path is shown, where that is not its address."""
+    return display if display != address else ""

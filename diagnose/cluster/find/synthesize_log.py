@@ -1,75 +1,74 @@
-"""What a scheduler says of how a job ended, as the lines that people know: `seff` and slurmstepd of Slurm, `kubectl describe`.
+"""Writes what a scheduler says of a job's end as log lines that the parser knows: of `seff`, slurmstepd and `kubectl describe`.
 
-A log that just ends says nothing, and one in which a process was killed not by whom; its job's state does. grammars/scheduler_oom.lark
-and grammars/launcher_oom.lark read these lines wherever they stand.
+A log may end without a word, or with a process killed by nobody knows whom; the state of its job tells. grammars/scheduler_oom.lark and
+grammars/launcher_oom.lark read these lines in any log.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from diagnose.cluster.find.job_index import failed
+from diagnose.cluster.find.job import About, has_failed
 from diagnose.scan.source import Source
 
-if TYPE_CHECKING:
-    from diagnose.cluster.find.job import About
-
-#: States, folded, that say that memory ran out.
-_SLURM = re.compile(r"OUT_OF_ME(?:MORY|\+)?$", re.IGNORECASE)
-_KUBERNETES = re.compile(r"OOMKill(?:ed|ing)$", re.IGNORECASE)
+#: States and reasons that say that memory ran out.
+_SLURM_OOM = re.compile(r"OUT_OF_ME(?:MORY|\+)?$", re.IGNORECASE)
+_KUBERNETES_OOM = re.compile(r"OOMKill(?:ed|ing)$", re.IGNORECASE)
 _EVICTED = re.compile(r"low on resource: memory", re.IGNORECASE)
 _GB = 1 << 30
 
 #: States in which Slurm ended a job for reasons of its own, as slurmstepd writes them (src/slurmd/slurmstepd/req.c).
-_ENDED = {"TIMEOUT": "TIME LIMIT", "PREEMPTED": "PREEMPTION", "NODE_FAIL": "NODE FAILURE", "REQUEUED": "JOB REQUEUE"}
+_CANCEL_REASONS = {"TIMEOUT": "TIME LIMIT", "PREEMPTED": "PREEMPTION", "NODE_FAIL": "NODE FAILURE", "REQUEUED": "JOB REQUEUE"}
 
-#: What a shell and a runtime make of SIGKILL.
-_KILLED = (128 + 9, -9)
+#: The exit codes that a shell and a runtime make of SIGKILL.
+_SIGKILL_CODES = (128 + 9, -9)
 
 
-def of_memory(about: About) -> str:
-    """Which words a state belongs to that says that memory ran out: slurm, kubernetes, evicted; empty for any other."""
-    if _SLURM.match(about.state):
+def memory_state(about: About) -> Literal["slurm", "kubernetes", "evicted", ""]:
+    """Which form of state or reason says that memory ran out; empty for any other."""
+    if _SLURM_OOM.match(about.state):
         return "slurm"
-    if _KUBERNETES.match(about.state):
+    if _KUBERNETES_OOM.match(about.state):
         return "kubernetes"
     return "evicted" if _EVICTED.search(about.reason) else ""
 
 
-def spoken(about: About) -> Source | None:
-    """The scheduler's words as a log of their own; None where they say nothing of memory, nor who killed the job."""
-    kind = of_memory(about)
+def scheduler_log(about: About) -> Source | None:
+    """The scheduler's words as a log of their own; None where they tell neither of memory nor who killed the job."""
+    kind = memory_state(about)
     if kind:
-        lines = {"slurm": _slurm, "kubernetes": _kubernetes, "evicted": _evicted}[kind](about)
-    elif ended(about):
-        lines = [_cancelled(about)]
-    elif _killed(about):
-        lines = _kubernetes(about) if about.scheduler == "kubernetes" else _slurm(about)
+        lines = {"slurm": _slurm_lines, "kubernetes": _kubernetes_lines, "evicted": _eviction_lines}[kind](about)
+    elif is_scheduler_kill(about):
+        lines = [_cancel_line(about)]
+    elif _is_unexplained_kill(about):
+        lines = _kubernetes_lines(about) if about.scheduler == "kubernetes" else _slurm_lines(about)
     else:
         return None
     return Source(f"{about.scheduler or 'scheduler'}:{about.id}", data=("\n".join(lines) + "\n").encode(errors="replace"))
 
 
-def ended(about: About) -> bool:
+def is_scheduler_kill(about: About) -> bool:
     """Whether the scheduler ended the job for reasons of its own: then the kills in its log are the scheduler's."""
-    return about.state.upper() in _ENDED
+    return about.state.upper() in _CANCEL_REASONS
 
 
-def _killed(about: About) -> bool:
+def _is_unexplained_kill(about: About) -> bool:
     """Whether a job failed by SIGKILL and nobody says who sent it. (A pod's message does: of a deadline, of a node that is shut down.)"""
-    by_signal = about.signal == 9 or about.exit_code in _KILLED
-    return by_signal and failed(about) and (not about.reason or about.scheduler == "slurm")
+    is_sigkill = about.signal == 9 or about.exit_code in _SIGKILL_CODES
+    return is_sigkill and has_failed(about) and (not about.reason or about.scheduler == "slurm")
 
 
-def _cancelled(about: About) -> str:
-    when = "Unknown" if about.ended is None else datetime.fromtimestamp(about.ended, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"slurmstepd: error: *** JOB {about.id} CANCELLED AT {when} DUE TO {_ENDED[about.state.upper()]} ***"
+def _cancel_line(about: About) -> str:
+    time = "Unknown" if about.ended is None else datetime.fromtimestamp(about.ended, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"slurmstepd: error: *** JOB {about.id} CANCELLED AT {time} DUE TO {_CANCEL_REASONS[about.state.upper()]} ***"
 
 
-def _slurm(about: About) -> list[str]:
-    state = f"OUT_OF_MEMORY (exit code {about.exit_code or 0})" if _SLURM.match(about.state) else f"FAILED (exit code {_KILLED[0]})"
+def _slurm_lines(about: About) -> list[str]:
+    """As `seff` prints them."""
+    is_oom = _SLURM_OOM.match(about.state)
+    state = f"OUT_OF_MEMORY (exit code {about.exit_code or 0})" if is_oom else f"FAILED (exit code {_SIGKILL_CODES[0]})"
     lines = [f"Job ID: {about.id}", f"State: {state}"]
     if about.memory_used is not None:
         lines.append(f"Memory Utilized: {about.memory_used / _GB:.2f} GB")
@@ -79,7 +78,8 @@ def _slurm(about: About) -> list[str]:
     return lines
 
 
-def _kubernetes(about: About) -> list[str]:
+def _kubernetes_lines(about: About) -> list[str]:
+    """As `kubectl describe` prints them."""
     lines = [f"Name: {about.id}", "    Last State: Terminated", f"      Reason: {about.state}"]
     if about.exit_code is not None:
         lines.append(f"      Exit Code:    {about.exit_code}")
@@ -88,5 +88,5 @@ def _kubernetes(about: About) -> list[str]:
     return lines
 
 
-def _evicted(about: About) -> list[str]:
+def _eviction_lines(about: About) -> list[str]:
     return [f"Name: {about.id}", "Status: Failed", "Reason: Evicted", f"Message: {about.reason[:1000]}"]

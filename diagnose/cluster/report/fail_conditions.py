@@ -9,7 +9,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from diagnose.cluster.cluster_errors import trouble
+from diagnose.cluster.cluster_errors import cluster_error
 from diagnose.record import record
 
 if TYPE_CHECKING:
@@ -68,13 +68,15 @@ def condition(text: str) -> Condition:
     known = (*FIGURES, *OTHERS)
     found = CONDITION.fullmatch(text)
     if found is None:
-        raise trouble("bad_condition", hint="conditions", text=repr(text[:80]), known=", ".join(known))
+        raise cluster_error("bad_condition", hint="conditions", text=repr(text[:80]), known=", ".join(known))
     name, sign, number, percent = found[1].lower().replace("_", "-"), found[2], float(found[3]), bool(found[4])
     if name not in known:
         near = get_close_matches(name, known, 1)
-        raise trouble("no_such_figure", hint="nearest_figure" if near else "figures", name=name, near="".join(near), known=", ".join(known))
+        raise cluster_error(
+            "no_such_figure", hint="nearest_figure" if near else "figures", name=name, near="".join(near), known=", ".join(known)
+        )
     if percent and name not in SHARES:
-        raise trouble("no_share", hint="shares", name=name, known=", ".join(SHARES))
+        raise cluster_error("no_share", hint="shares", name=name, known=", ".join(SHARES))
     return Condition(text.strip(), name, sign, number, percent)
 
 
@@ -95,4 +97,4 @@ def since(text: str, now: float) -> float:
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError) as error:
-        raise trouble("bad_since", hint="sinces", text=repr(text[:80])) from error
+        raise cluster_error("bad_since", hint="sinces", text=repr(text[:80])) from error

@@ -1,1 +1,1 @@
-"""Jobs on worker processes: tasks, supervision, deduplication, Ray, rounds over a growing folder."""
+"""Runs jobs on worker processes: supervision, deduplication, Ray, rounds over a growing folder."""

@@ -1,4 +1,4 @@
-"""Rounds over a folder that grows: logs are read once they have settled. No clock is asked what time it is, only how long it was."""
+"""Watches a folder that grows: in each round, logs are read once they have settled. Only elapsed time counts, never the time of day."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from diagnose.cluster.find.file_stamp import stamp
+from diagnose.cluster.cluster_errors import error_text
+from diagnose.cluster.find.job_files import stamp
 from diagnose.errors import UserError
 from diagnose.phrases import Text, phrase
 
 if TYPE_CHECKING:
     from diagnose.cluster.find.job import About, Job
 
-#: Seconds between rounds; seconds that a log may not have changed for before it is read. On NFS a folder is looked up anew after 30 s
+#: Seconds between rounds; seconds for which a log must not have changed before it is read. On NFS a folder is looked up anew after 30 s
 #: at the earliest, a file after 60 s at the latest (acdirmin and acregmax of nfs(5)): until then a log that grows looks as if it did not.
-EVERY, SETTLE = 30.0, 60.0
+ROUND_SECONDS, SETTLE_SECONDS = 30.0, 60.0
 
 #: States in which a job still writes.
-RUNNING = (
+RUNNING_STATES = (
     "RUNNING",
     "PENDING",
     "COMPLETING",
@@ -39,37 +40,36 @@ RUNNING = (
 
 
 class Watch:
-    """Which jobs have settled, by how they looked in earlier rounds; on disk, so that millions may wait."""
+    """Repeats rounds, and remembers which jobs have not settled yet; on disk, as there may be millions."""
 
-    def __init__(self, every: float = EVERY, settle: float = SETTLE, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, every: float = ROUND_SECONDS, settle: float = SETTLE_SECONDS, clock: Callable[[], float] = monotonic) -> None:
         self.every, self.settle, self._clock = every, settle, clock
         self._stop = threading.Event()
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        self._db.execute("CREATE TABLE seen (job TEXT PRIMARY KEY, stamp TEXT, since REAL) WITHOUT ROWID")
+        self._db.execute("CREATE TABLE waiting (job TEXT PRIMARY KEY, stamp TEXT, since REAL) WITHOUT ROWID")
 
-    def ready(self, job: Job, known: str = "") -> bool:
-        """Whether a job is to be looked at in this round: its scheduler says that it ended, or nothing of it has changed for a while.
-        `known` is its stamp when it was read last: one that is as it was need not be waited for."""
-        now = stamp(job)
-        if not now or now == known or ended(job.about):
-            self._db.execute("DELETE FROM seen WHERE job = ?", (job.id,))
+    def is_ready(self, job: Job, last_stamp: str = "") -> bool:
+        """Whether a job is to be looked at in this round: its scheduler says that it ended, or its files have not changed for a while.
+        `last_stamp`: of when it was read last; a job that has not changed since need not settle."""
+        current = stamp(job)
+        if not current or current == last_stamp or is_over(job.about):
+            self._db.execute("DELETE FROM waiting WHERE job = ?", (job.id,))
             return True
-        row = self._db.execute("SELECT stamp, since FROM seen WHERE job = ?", (job.id,)).fetchone()
-        if row is None or row[0] != now:
-            self._db.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", (job.id, now, self._clock()))
+        row = self._db.execute("SELECT stamp, since FROM waiting WHERE job = ?", (job.id,)).fetchone()
+        if row is None or row[0] != current:
+            self._db.execute("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", (job.id, current, self._clock()))
             return self.settle <= 0
         return bool(self._clock() - row[1] >= self.settle)
 
     def run(self, round: Callable[[], object], say: Callable[[Text], None] = lambda _: None) -> None:
-        """Do rounds until Ctrl-C, SIGTERM or `stop`. A round that cannot be finished is said, and the next one goes on where it ended."""
+        """Do rounds until Ctrl-C, SIGTERM or `stop`. A round that fails is reported, and the next one goes on where it ended."""
         say(phrase("notify.watching", settle=f"{self.settle:g}"))
-        with interrupted(self), suppress(KeyboardInterrupt):
+        with sigterm_as_interrupt(self), suppress(KeyboardInterrupt):
             while not self._stop.is_set():
                 try:
                     round()
-                except UserError as trouble:
-                    why = Text(trouble.to("en"), trouble.to("zh"))
-                    say(phrase("notify.round_failed", why=why, every=f"{self.every:g}"))
+                except UserError as error:
+                    say(phrase("notify.round_failed", why=error_text(error), every=f"{self.every:g}"))
                 self._stop.wait(self.every)
         say(phrase("notify.ended"))
 
@@ -81,27 +81,27 @@ class Watch:
         self._db.close()
 
 
-def ended(about: About) -> bool:
-    """Whether the scheduler says that a job is over."""
-    if about.state and about.state.upper().startswith(RUNNING):
+def is_over(about: About) -> bool:
+    """Whether the scheduler says that a job has ended."""
+    if about.state and about.state.upper().startswith(RUNNING_STATES):
         return False
     return about.ended is not None
 
 
 @contextmanager
-def interrupted(watch: Watch) -> Iterator[None]:
-    """While a watch runs SIGTERM is what Ctrl-C is: the round ends where it is. In a thread signals are not ours."""
+def sigterm_as_interrupt(watch: Watch) -> Iterator[None]:
+    """While a watch runs, SIGTERM interrupts the round as Ctrl-C does. Outside the main thread signals cannot be handled."""
 
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
         watch.stop()
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

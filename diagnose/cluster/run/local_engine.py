@@ -1,4 +1,4 @@
-"""Jobs on worker processes of this machine: bounded queues, one diagnosis for equal jobs, and nothing lost when a process dies."""
+"""Runs jobs on worker processes of this machine: bounded queues, one diagnosis for equal jobs, no job lost when a process dies."""
 
 from __future__ import annotations
 
@@ -7,199 +7,207 @@ import queue
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from diagnose import workers
-from diagnose.cluster.cluster_errors import trouble
-from diagnose.cluster.run.task import Asked, Task
-from diagnose.cluster.run.worker_supervisor import LIMITS, Limits, Minder
-from diagnose.cluster.store.result import Brought, Result
+from diagnose.cluster.cluster_errors import cluster_error
+from diagnose.cluster.run.task import LIMITS, JobOptions, Limits, Task
+from diagnose.cluster.run.worker_supervisor import Supervisor
+from diagnose.cluster.store.result import DiagnosisSummary, Result
 from diagnose.record import NamedTuple, replace
 
-#: Tasks that one worker is given at once at most; those that wait for a worker (so many that the time left is known early, at a
-#: kilobyte each); results that wait for whoever asked.
-CHUNK, AHEAD, BEHIND = 32, 20_000, 1024
-#: Seconds after which a thread that waits looks up.
+Item = TypeVar("Item")
+
+#: The most tasks that one worker receives at once.
+CHUNK = 32
+#: Tasks that wait for a worker, so many that the remaining time is known early, at a kilobyte each; results that wait for the caller.
+MAX_TASKS, MAX_RESULTS = 20_000, 1024
+#: Seconds after which a waiting thread looks whether all is stopped.
 TICK = 0.1
-#: Diagnoses that are remembered for the jobs that they answer too; older ones are asked of `known`.
-REMEMBERED = 4096
+#: Summaries of diagnoses that are remembered; older ones are asked of the `Lookup`.
+MAX_SUMMARIES = 4096
+
+#: The stored diagnosis of a key; None where there is none.
+Lookup: TypeAlias = Callable[[str], DiagnosisSummary | None]
 
 
-#: What an earlier diagnosis of this key says; None where there is none.
-Known = Callable[[str], "Brought | None"]
+class Deduplicator:
+    """Which diagnoses are being made and which are made. A result is released after the diagnosis that answers it, never before.
 
-
-class Shared:
-    """Which diagnoses are being made and which are there. A job is passed on after the diagnosis that answers it, never before.
-
-    `elsewhere`: others say who makes a diagnosis, so every one that is missing may still come; at the end `left` tells what did not.
+    With `claims_elsewhere` others decide who makes a diagnosis, so every missing one may still come; `unanswered` returns at the end what
+    did not.
     """
 
-    def __init__(self, known: Known = lambda _: None, elsewhere: bool = False) -> None:
-        self._known, self._elsewhere = known, elsewhere
+    def __init__(self, lookup: Lookup = lambda _: None, claims_elsewhere: bool = False) -> None:
+        self._lookup, self._claims_elsewhere = lookup, claims_elsewhere
         self._lock = threading.Lock()
-        self._makers: dict[str, str] = {}  # key: the job that makes the diagnosis
-        self._brought: OrderedDict[str, Brought] = OrderedDict()
+        self._makers: dict[str, str] = {}  # by key: the job that makes the diagnosis
+        self._summaries: OrderedDict[str, DiagnosisSummary] = OrderedDict()
         self._waiting: dict[str, list[Result]] = {}
 
-    def claim(self, same: str, job: str) -> bool:
-        """Whether this job is to make the diagnosis: nobody else does, and there is none."""
+    def claim(self, key: str, job: str) -> bool:
+        """Whether this job is to make the diagnosis: there is none, and no other job makes it."""
         with self._lock:
-            maker = self._makers.get(same)
-            if maker is None and self._recall(same) is None:
-                self._makers[same] = maker = job
+            maker = self._makers.get(key)
+            if maker is None and self._summary(key) is None:
+                self._makers[key] = maker = job
             return maker == job
 
-    def passed(self, result: Result) -> tuple[list[Result], list[Task]]:
-        """What can be passed on now that this result is there, in order; and the tasks that must be done again, because the job that was
-        to make their diagnosis has failed."""
+    def add(self, result: Result) -> tuple[list[Result], list[Task]]:
+        """The results that are complete with this one, in order; and the tasks to repeat, because the job that was to make their
+        diagnosis has failed."""
         with self._lock:
-            ready, again = self._sorted(result)
-            for same in [same for same, maker in self._makers.items() if maker == result.job.id]:
-                del self._makers[same]
-                again += [Task(each.job) for each in self._waiting.pop(same, ())]
-            return ready, again
+            complete, repeat = self._release(result)
+            for key in [key for key, maker in self._makers.items() if maker == result.job.id]:
+                del self._makers[key]
+                repeat += [Task(waiting.job) for waiting in self._waiting.pop(key, ())]
+            return complete, repeat
 
-    def left(self) -> list[Task]:
+    def unanswered(self) -> list[Task]:
         """Jobs whose diagnosis did not come."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
-        return [Task(each.job) for results in waiting.values() for each in results]
+        return [Task(result.job) for results in waiting.values() for result in results]
 
-    def _sorted(self, result: Result) -> tuple[list[Result], list[Task]]:
+    def _release(self, result: Result) -> tuple[list[Result], list[Task]]:
         if result.digest:
-            brought = Brought(result.headline, result.fingerprint)
-            self._remember(result.same, brought)
+            summary = DiagnosisSummary(result.headline, result.fingerprint)
+            self._remember(result.same, summary)
             self._makers.pop(result.same, None)
-            return [result, *(_with(each, brought) for each in self._waiting.pop(result.same, ()))], []
+            return [result, *(_with_summary(waiting, summary) for waiting in self._waiting.pop(result.same, ()))], []
         if not result.same:
             return [result], []
-        held = self._recall(result.same)
-        if held is not None:
-            return [_with(result, held)], []
-        if result.same not in self._makers and not self._elsewhere:
+        known = self._summary(result.same)
+        if known is not None:
+            return [_with_summary(result, known)], []
+        if result.same not in self._makers and not self._claims_elsewhere:
             return [], [Task(result.job)]
         self._waiting.setdefault(result.same, []).append(result)
         return [], []
 
-    def _recall(self, same: str) -> Brought | None:
-        held = self._brought.get(same)
-        if held is None:
-            held = self._known(same)
-            if held is not None:
-                self._remember(same, held)
-        return held
+    def _summary(self, key: str) -> DiagnosisSummary | None:
+        summary = self._summaries.get(key)
+        if summary is None:
+            summary = self._lookup(key)
+            if summary is not None:
+                self._remember(key, summary)
+        return summary
 
-    def _remember(self, same: str, brought: Brought) -> None:
-        self._brought[same] = brought
-        self._brought.move_to_end(same)
-        while len(self._brought) > REMEMBERED:
-            self._brought.popitem(last=False)
-
-
-def _with(result: Result, brought: Brought) -> Result:
-    return replace(result, headline=brought.headline, fingerprint=brought.fingerprint)
+    def _remember(self, key: str, summary: DiagnosisSummary) -> None:
+        self._summaries[key] = summary
+        self._summaries.move_to_end(key)
+        while len(self._summaries) > MAX_SUMMARIES:
+            self._summaries.popitem(last=False)
 
 
-def local(
-    tasks: Iterable[Task | Result], asked: Asked, count: int | None = None, limits: Limits = LIMITS, known: Known = lambda _: None
+def _with_summary(result: Result, summary: DiagnosisSummary) -> Result:
+    return replace(result, headline=summary.headline, fingerprint=summary.fingerprint)
+
+
+def run_local(
+    tasks: Iterable[Task | Result],
+    options: JobOptions,
+    count: int | None = None,
+    limits: Limits = LIMITS,
+    lookup: Lookup = lambda _: None,
 ) -> Generator[Result]:
-    """The results of tasks as they come, from `count` worker processes of this machine (None: one per core), which end with it."""
-    hall = _Hall(tasks, asked, count or os.cpu_count() or 1, limits, Shared(known))
+    """The results of tasks as they come, from `count` worker processes (None: one per core), which end with the generator."""
+    pool = _Pool(tasks, options, count or os.cpu_count() or 1, limits, Deduplicator(lookup))
     try:
-        yield from hall.results()
+        yield from pool.results()
     finally:
-        hall.close()
+        pool.close()
 
 
-class _Hall:
-    """Threads that each mind one process, between a queue of tasks and a queue of results."""
+class _Pool:
+    """A thread for each worker process, between a queue of tasks and a queue of results."""
 
-    def __init__(self, tasks: Iterable[Task | Result], asked: Asked, count: int, limits: Limits, shared: Shared) -> None:
-        self._shared = shared
-        self._todo: queue.Queue[Task] = queue.Queue(AHEAD)
-        self._again: deque[Task] = deque()  # before all others
-        self._out: queue.Queue[Result | Exception | _Fed] = queue.Queue(BEHIND)
+    def __init__(self, tasks: Iterable[Task | Result], options: JobOptions, count: int, limits: Limits, deduplicator: Deduplicator) -> None:
+        self._deduplicator = deduplicator
+        self._tasks: queue.Queue[Task] = queue.Queue(MAX_TASKS)
+        self._repeat: deque[Task] = deque()  # before all others
+        self._results: queue.Queue[Result | Exception | _AllQueued] = queue.Queue(MAX_RESULTS)
         self._stop = threading.Event()
-        self._minders = [Minder(asked, limits, shared.claim) for _ in range(count)]
-        self._threads = [threading.Thread(target=self._guarded, args=(self._feed, tasks), daemon=True)]
-        self._threads += [threading.Thread(target=self._guarded, args=(self._tend, each), daemon=True) for each in self._minders]
+        self._supervisors = [Supervisor(options, limits, deduplicator.claim) for _ in range(count)]
+        self._threads = [threading.Thread(target=self._guard, args=(self._feed, tasks), daemon=True)]
+        self._threads += [threading.Thread(target=self._guard, args=(self._serve, item), daemon=True) for item in self._supervisors]
 
     def results(self) -> Iterator[Result]:
         for thread in self._threads:
             thread.start()
-        done, fed = 0, None
-        while fed is None or done < fed:
-            said = self._out.get()
-            if isinstance(said, workers.Lost):
-                raise trouble("no_worker", hint="fewer_workers", why=str(said)) from said
-            if isinstance(said, Exception):
-                raise said
-            if isinstance(said, _Fed):
-                fed = said.tasks
+        done, total = 0, None
+        while total is None or done < total:
+            item = self._results.get()
+            if isinstance(item, workers.Lost):
+                raise cluster_error("no_worker", hint="fewer_workers", why=str(item)) from item
+            if isinstance(item, Exception):
+                raise item
+            if isinstance(item, _AllQueued):
+                total = item.tasks
                 continue
-            ready, again = self._shared.passed(said)
-            self._again.extend(again)
-            done += len(ready)
-            yield from ready
+            complete, repeat = self._deduplicator.add(item)
+            self._repeat.extend(repeat)
+            done += len(complete)
+            yield from complete
 
     def close(self) -> None:
         """End threads and processes, whatever they are doing."""
         self._stop.set()
-        for minder in self._minders:
-            minder.stop()
+        for supervisor in self._supervisors:
+            supervisor.stop()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(10)  # one that waits for a slow listing is left to itself
 
     # -- in the threads
 
-    def _guarded(self, work: Callable[..., None], of: object) -> None:
+    def _guard(self, target: Callable[[Item], None], argument: Item) -> None:
+        """Run a thread's function; the caller of `results` receives its exception."""
         try:
-            work(of)
-        except Exception as error:  # whoever asked for results is told
+            target(argument)
+        except Exception as error:
             if not self._stop.is_set():
-                self._put(self._out, error)
+                self._put(self._results, error)
 
     def _feed(self, tasks: Iterable[Task | Result]) -> None:
         count = 0
-        for count, task in enumerate(tasks, 1):  # noqa: B007 - counted
-            if not self._put(self._todo if isinstance(task, Task) else self._out, task):
+        for count, task in enumerate(tasks, 1):  # noqa: B007 - used after the loop
+            if not (self._put(self._tasks, task) if isinstance(task, Task) else self._put(self._results, task)):
                 return
-        self._put(self._out, _Fed(count))
+        self._put(self._results, _AllQueued(count))
 
-    def _tend(self, minder: Minder) -> None:
+    def _serve(self, supervisor: Supervisor) -> None:
         try:
             while not self._stop.is_set():
-                for result in minder.results(self._chunk()):
-                    if not self._put(self._out, result):
+                for result in supervisor.results(self._next_chunk()):
+                    if not self._put(self._results, result):
                         return
         finally:
-            minder.close()
+            supervisor.close()
 
-    def _chunk(self) -> list[Task]:
-        """The tasks that a worker is given next: fewer where few are left, so that all workers end together."""
-        taken: list[Task] = []
-        room = min(CHUNK, max(1, self._todo.qsize() // (2 * len(self._minders))))
-        while len(taken) < room:
+    def _next_chunk(self) -> list[Task]:
+        """The tasks for a worker: fewer where few remain, so that all workers end together."""
+        chunk: list[Task] = []
+        size = min(CHUNK, max(1, self._tasks.qsize() // (2 * len(self._supervisors))))
+        while len(chunk) < size:
             try:
-                taken.append(self._again.popleft() if self._again else self._todo.get(timeout=0 if taken else TICK))
+                chunk.append(self._repeat.popleft() if self._repeat else self._tasks.get(timeout=0 if chunk else TICK))
             except (IndexError, queue.Empty):
                 break
-        return taken
+        return chunk
 
-    def _put(self, where: queue.Queue[Any], what: object) -> bool:
-        """Whether there was room for it before all was stopped."""
+    def _put(self, target: queue.Queue[Item], item: Item) -> bool:
+        """Wait for room in a queue; False where all was stopped before."""
         while not self._stop.is_set():
             try:
-                where.put(what, timeout=TICK)
+                target.put(item, timeout=TICK)
             except queue.Full:
                 continue
             return True
         return False
 
 
-class _Fed(NamedTuple):
-    """All tasks are in the queue; how many there were."""
+class _AllQueued(NamedTuple):
+    """All tasks are in the queue; their number."""
 
     tasks: int

@@ -1,8 +1,8 @@
-"""The story of many jobs: found, read and diagnosed by an engine, stored as they come. What is cut off, the next run goes on with."""
+"""A run of triage: jobs are found, read and diagnosed by an engine, and stored as they come. A run that was cut off is continued by the
+next one."""
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -11,31 +11,29 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from diagnose import rule_files
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.cluster.find.file_stamp import stamp
-from diagnose.cluster.find.job import Job, Unfound
+from diagnose.cluster.find.job import Job, UnreadableJob
+from diagnose.cluster.find.job_files import stamp
 from diagnose.cluster.find.job_finder import find
-from diagnose.cluster.run import local_engine as here
-from diagnose.cluster.run.task import Asked, Task
-from diagnose.cluster.run.worker_supervisor import LIMITS, Limits
+from diagnose.cluster.run.local_engine import run_local
+from diagnose.cluster.run.ray_engine import run_ray
+from diagnose.cluster.run.task import LIMITS, JobOptions, Limits, Task, with_basis
 from diagnose.cluster.store.result import Result
-from diagnose.cluster.store.result_store import NEVER, Store
+from diagnose.cluster.store.result_store import NEVER_READ, Store
 from diagnose.errors import UserError
 from diagnose.phrases import Text, phrase
 from diagnose.record import record, replace
-from diagnose.version import __version__
 
 Engine = Literal["local", "ray"]
 
 #: Results that are stored at once, and the seconds after which fewer are.
-BATCH, PAUSE = 256, 2.0
+STORE_BATCH, STORE_SECONDS = 256, 2.0
 #: Jobs that are looked up in the database at once.
-LOOKED_UP = 256
+LOOKUP_BATCH = 256
 
 
 @record
-class Plan:
+class RunPlan:
     """How jobs are found and who reads them. `workers` None: as many as there are cores; `since`: seconds since 1970."""
 
     paths: tuple[str, ...]
@@ -76,55 +74,55 @@ def triage(
     empty where the diagnosis of an earlier result with the same `same` answers this job too. The other options are those of `explain`.
     Raises UserError where nothing can be found or stored, or an option is wrong. Closing the iterator ends the run; what was done is kept.
     """
-    asked = Asked(tuple(map(ConfigSource.file, configs)), model, gpu, gpus, set or {}, tuple(map(str, rules)), trial)
-    plan = Plan(tuple(map(str, paths)), pattern, since, engine, address, workers)
+    options = JobOptions(tuple(map(ConfigSource.file, configs)), model, gpu, gpus, set or {}, tuple(map(str, rules)), trial)
+    plan = RunPlan(tuple(map(str, paths)), pattern, since, engine, address, workers)
     with tempfile.TemporaryDirectory(prefix="oomdoctor-") as folder:
-        held = Store.open(Path(store) if store is not None else Path(folder) / "triage.duckdb")
+        database = Store.open(Path(store) if store is not None else Path(folder) / "triage.duckdb")
         try:
-            yield from Run(held, plan, asked).results()
+            yield from Run(database, plan, options).results()
         finally:
-            held.close()
+            database.close()
 
 
 class Run:
-    """One run over some jobs. `found` counts those that were found, `finished` is true once all were; `done` those that are answered.
+    """One run over some jobs. `found` counts the jobs, `done` those with a result; `finished` is true once all jobs were found.
 
-    `ready(job)`, where given, says of a job that is new or has changed whether it is looked at now. Then this is one round of many: what
-    is as it was is passed over, and a round that met nothing new leaves no trace.
+    With `is_ready` the run is one round of a watch: unchanged jobs are skipped, a new or changed one is read where `is_ready(job)` says
+    so, and a round that met nothing new leaves no trace.
     """
 
     def __init__(
         self,
         store: Store,
-        plan: Plan,
-        asked: Asked,
+        plan: RunPlan,
+        options: JobOptions,
         say: Callable[[Text], None] = lambda _: None,
-        ready: Callable[[Job], bool] | None = None,
+        is_ready: Callable[[Job], bool] | None = None,
     ) -> None:
-        self.store, self.plan, self.asked, self.say, self.ready = store, plan, settled(asked), say, ready
+        self.store, self.plan, self.options, self.say, self.is_ready = store, plan, with_basis(options), say, is_ready
         self.found = self.done = self.reused = self.errors = 0
         self.finished = False
-        self.tick: Callable[[], None] | None = None  # called after every result
-        self._unfound = False  # something could not be looked through, so what is missing need not be gone
+        self.on_result: Callable[[], None] | None = None
+        self._has_gaps = False  # something could not be searched, so a job that is missing need not be gone
         self._batch: list[Result] = []
-        self._stored = monotonic()
+        self._stored_at = monotonic()
 
     def results(self) -> Iterator[Result]:
-        """What is new or has changed, as it comes; everything is stored on the way."""
+        """New and changed results, as they come; every result is stored on the way."""
         arguments = {"paths": list(self.plan.paths), "pattern": self.plan.pattern, "since": self.plan.since}
-        self.asked.given()  # an option that cannot be meant is said before any work
-        if self.store.begin(self.asked.basis, self.plan.engine, arguments):
+        self.options.facts()  # raises before any work where an option is wrong
+        if self.store.begin_run(self.options.basis, self.plan.engine, arguments):
             self.say(phrase("cluster.resumed"))
         state = "failed"
         try:
-            with closing(self._engine()) as engine:  # whatever happens nobody works on when this is over
+            with closing(self._engine()) as engine:  # no worker outlives the run
                 for result in engine:
                     self.done += 1
                     self.reused += result.reused
                     self.errors += bool(result.error is not None or result.troubles)
                     self._keep(result)
-                    if self.tick is not None:
-                        self.tick()
+                    if self.on_result is not None:
+                        self.on_result()
                     if not result.reused:
                         yield result
             state = "done"
@@ -135,68 +133,59 @@ class Run:
             self._end(state)
 
     def _end(self, state: str) -> None:
-        """Store what is left. A run that has failed keeps the error that it failed of."""
+        """Store the remaining results. A run that has failed raises its own error and not one of this."""
         with suppress(*([UserError] if state == "failed" else [])):
             self._flush()
-            if self.ready is not None and state == "done" and self.done == self.reused:
-                self.store.forget()
+            if self.is_ready is not None and state == "done" and self.done == self.reused:
+                self.store.discard_run()
             else:
-                every = self.ready is None and self.plan.since is None and not self._unfound
-                self.store.end(state, whole=state == "done" and every)
+                saw_all = self.is_ready is None and self.plan.since is None and not self._has_gaps
+                self.store.end_run(state, complete=state == "done" and saw_all)
 
     def _engine(self) -> Generator[Result]:
-        plan = self.plan
+        plan, lookup = self.plan, self.store.diagnosis_summary
         if plan.engine == "ray":
-            from diagnose.cluster.run import ray_engine
-
             partitions = f"{plan.export}/results/{self.store.run:05d}" if plan.export else ""
-            return ray_engine.cluster(self._tasks(), self.asked, plan.address, plan.workers, plan.limits, self.store.brought, partitions)
-        return here.local(self._tasks(), self.asked, plan.workers, plan.limits, self.store.brought)
+            return run_ray(self._tasks(), self.options, plan.address, plan.workers, plan.limits, lookup, partitions)
+        return run_local(self._tasks(), self.options, plan.workers, plan.limits, lookup)
 
     def _tasks(self) -> Iterator[Task | Result]:
-        """What there is to do, and what there is nothing to do about: jobs that are as they were, and what could not be found."""
-        for some in parts(find(self.plan.paths, self.plan.pattern, self.plan.since, self.say), LOOKED_UP):
-            was = self.store.was([one.id for one in some if isinstance(one, Job)])
-            for one in some:
-                if isinstance(one, Unfound):
-                    self._unfound = True
+        """Tasks for jobs that are new or may have changed, results for those that have not and those that cannot be read."""
+        for jobs in batches(find(self.plan.paths, self.plan.pattern, self.plan.since, self.say), LOOKUP_BATCH):
+            last_reads = self.store.last_read([job.id for job in jobs if isinstance(job, Job)])
+            for job in jobs:
+                if isinstance(job, UnreadableJob):
+                    self._has_gaps = True
                     self.found += 1
-                    yield Result(one.job, error=one.error, fault=one.fault)
+                    yield Result(job.job, error=job.error, fault=job.fault)
                     continue
-                before = was.get(one.id, NEVER)
-                now = stamp(one) if before is not NEVER or self.ready is not None else ""
-                unchanged = bool(now) and now == before.stamp
-                if self.ready is not None and (unchanged or not self.ready(one)):
+                last_read = last_reads.get(job.id, NEVER_READ)
+                current = stamp(job) if last_read is not NEVER_READ or self.is_ready is not None else ""
+                is_unchanged = bool(current) and current == last_read.stamp
+                if self.is_ready is not None and (is_unchanged or not self.is_ready(job)):
                     continue
                 self.found += 1
-                yield Result(one, stamp=now, content=before.content, reused=True) if unchanged else Task(one, before.content)
+                if is_unchanged:
+                    yield Result(job, stamp=current, content=last_read.content, reused=True)
+                else:
+                    yield Task(job, last_read.content)
         self.finished = True
 
     def _keep(self, result: Result) -> None:
         self._batch.append(replace(result, report=""))
-        if len(self._batch) >= BATCH or monotonic() - self._stored > PAUSE:
+        if len(self._batch) >= STORE_BATCH or monotonic() - self._stored_at > STORE_SECONDS:
             self._flush()
 
     def _flush(self) -> None:
         if self._batch:
             self.store.add(self._batch)
         self._batch = []
-        self._stored = monotonic()
+        self._stored_at = monotonic()
 
 
-def parts(items: Iterable[Job | Unfound], most: int) -> Iterator[list[Job | Unfound]]:
-    """Lists of at most so many items. The first are short, so that work begins at once."""
-    rest, size = iter(items), 16
-    while some := list(islice(rest, size)):
-        yield some
-        size = min(2 * size, most)
-
-
-def settled(asked: Asked) -> Asked:
-    """The same with its `basis`: what it was diagnosed with changes when the tool, a rule or an option does."""
-    told = hashlib.sha256(repr((__version__, replace(asked, basis="", reports=None, redact=False))).encode(errors="surrogatepass"))
-    folders = [rule_files.home() / "rules", rule_files.home() / "grammars", *map(Path, asked.rules)]
-    for path in sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in (".yaml", ".yml", ".lark")):
-        told.update(path.name.encode(errors="surrogatepass"))
-        told.update(path.read_bytes())
-    return replace(asked, basis=told.hexdigest()[:16])
+def batches(jobs: Iterable[Job | UnreadableJob], size: int) -> Iterator[list[Job | UnreadableJob]]:
+    """Lists of at most so many jobs. The first are short, so that work begins at once."""
+    remaining, current_size = iter(jobs), 16
+    while batch := list(islice(remaining, current_size)):
+        yield batch
+        current_size = min(2 * current_size, size)

@@ -1,4 +1,4 @@
-"""A failure diagnosed on import: tables and grammars are read, and all that a diagnosis needs is loaded."""
+"""Diagnoses a failure on import: a fork server, which can only import modules, has then read all tables and grammars for its workers."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from diagnose.cluster.run.job_work import work as work
 from diagnose.cluster.store.digests import digest
 from diagnose.pipeline import explain
 
-digest(explain(workers.PRACTICE))
+digest(explain(workers.WARMUP_LOG))

@@ -1,4 +1,4 @@
-"""One worker process and the jobs that it is given: replaced when it dies, takes too long or has grown, without a job being lost."""
+"""Supervises one worker process: replaced when it dies, takes too long or has grown, without losing a job."""
 
 from __future__ import annotations
 
@@ -10,66 +10,54 @@ from time import monotonic
 
 from diagnose import workers
 from diagnose.cluster import PRELOADED
-from diagnose.cluster.run.task import Asked, Task
-from diagnose.cluster.store.result import Result, unread
+from diagnose.cluster.run.task import JobOptions, Limits, Task
+from diagnose.cluster.store.result import Result, unread_result
 from diagnose.phrases import phrase
-from diagnose.record import NamedTuple, record
+from diagnose.record import NamedTuple
 
 #: Jobs after which a process is replaced.
-LIFE = 5000
-#: Results that travel together, and the seconds that the first of them waits for the others.
-TOGETHER, WAIT = 32, 0.05
+JOBS_PER_PROCESS = 5000
+#: Results that are sent together, and the seconds that the first of them waits for the others.
+BATCH_SIZE, BATCH_SECONDS = 32, 0.05
 
 
-@record
-class Limits:
-    """What one job may take: seconds, and bytes of address space; `held`: bytes in memory at which an idle process is replaced."""
+class ClaimRequest(NamedTuple):
+    """A worker asks whether it is to make the diagnosis of a key."""
 
-    seconds: float = 300.0
-    memory: int = 4 << 30
-    held: int = 200 << 20
-
-
-LIMITS = Limits()
-
-
-class Question(NamedTuple):
-    """A worker asks whether it is to make the diagnosis that has this key."""
-
-    same: str
+    key: str
     job: str
 
 
-class Done(NamedTuple):
-    """A worker has answered what it was given; the bytes that it holds."""
+class ChunkDone(NamedTuple):
+    """A worker has finished its tasks, and has this many bytes in memory."""
 
-    held: int
+    memory: int
 
 
-class Minder:
-    """`claim(same, job)` says whether the worker makes a diagnosis; `settled(job)` is called for every job whose worker is done with it."""
+class Supervisor:
+    """Feeds tasks to a worker. `claim(key, job)` says whether this job is to make the diagnosis of a key."""
 
-    def __init__(self, asked: Asked, limits: Limits, claim: Callable[[str, str], bool]) -> None:
-        self.asked, self.limits, self.claim = asked, limits, claim
+    def __init__(self, options: JobOptions, limits: Limits, claim: Callable[[str, str], bool]) -> None:
+        self.options, self.limits, self.claim = options, limits, claim
         self._worker: workers.Worker | None = None
-        self._left = 0
+        self._jobs_left = 0  # until the process is replaced
         self._stopped = False
 
     def results(self, tasks: Sequence[Task]) -> Iterator[Result]:
         """The results of some tasks. Those under way when the process died or was stopped are tried once more, each alone; one that
-        fails again is a row that says so."""
+        fails again has an error as its result."""
         if not tasks:
             return
-        left = list(tasks)
+        pending = list(tasks)
         try:
-            for result in self._tried(tasks):
-                left.pop(0)
+            for result in self._run_chunk(tasks):
+                pending.pop(0)
                 yield result
         except (EOFError, OSError, workers.Stopped):
             self.close()
-        for task in left:
+        for task in pending:
             if not self._stopped:
-                yield self._alone(task)
+                yield self._run_alone(task)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -78,86 +66,86 @@ class Minder:
             worker.end()
 
     def stop(self) -> None:
-        """Let the process die now; whoever waits for it gets no more results. (From another thread.)"""
+        """Kill the process now, from another thread; `results` gives no more."""
         worker, self._stopped = self._worker, True
         if worker is not None:
             worker.process.kill()
 
-    def _alone(self, task: Task) -> Result:
+    def _run_alone(self, task: Task) -> Result:
         try:
-            [result] = self._tried([task])
+            [result] = self._run_chunk([task])
             return result
         except workers.Stopped:
             self.close()
-            return unread(task.job, "timed_out", phrase("cluster.timed_out", seconds=f"{self.limits.seconds:g}"))
+            return unread_result(task.job, "timed_out", phrase("cluster.timed_out", seconds=f"{self.limits.seconds:g}"))
         except (EOFError, OSError):
             self.close()
-            return unread(task.job, "worker_died", phrase("cluster.worker_died"))
+            return unread_result(task.job, "worker_died", phrase("cluster.worker_died"))
 
-    def _tried(self, tasks: Sequence[Task]) -> Iterator[Result]:
-        worker = self._ready()
+    def _run_chunk(self, tasks: Sequence[Task]) -> Iterator[Result]:
+        worker = self._ready_worker()
         worker.pipe.send(list(tasks))
-        self._left -= len(tasks)
+        self._jobs_left -= len(tasks)
         while True:
-            said = worker.hear(self.limits.seconds + WAIT)
-            if isinstance(said, Question):
-                worker.pipe.send(self.claim(said.same, said.job))
-            elif isinstance(said, Done):
-                if said.held > self.limits.held:
-                    self._left = 0
+            message = worker.receive(self.limits.seconds + BATCH_SECONDS)
+            if isinstance(message, ClaimRequest):
+                worker.pipe.send(self.claim(message.key, message.job))
+            elif isinstance(message, ChunkDone):
+                if message.memory > self.limits.idle_memory:
+                    self._jobs_left = 0
                 return
             else:
-                yield from said
+                yield from message
 
-    def _ready(self) -> workers.Worker:
-        if self._left <= 0:
+    def _ready_worker(self) -> workers.Worker:
+        if self._jobs_left <= 0:
             self.close()
         if self._worker is None:
-            self._worker = workers.Worker(life, (self.asked, self.limits), PRELOADED)
-            self._left = LIFE
+            self._worker = workers.Worker(worker_main, (self.options, self.limits), PRELOADED)
+            self._jobs_left = JOBS_PER_PROCESS
         return self._worker
 
 
-def life(pipe: Connection, asked: Asked, limits: Limits) -> None:
-    """The life of a worker: tasks in, results out, until the other end is gone."""
-    from diagnose.cluster.run import warmup  # noqa: F401 - before time is taken
+def worker_main(pipe: Connection, options: JobOptions, limits: Limits) -> None:
+    """The main function of a worker: tasks in, results out, until the other end is closed."""
+    from diagnose.cluster.run import warmup  # noqa: F401 - diagnoses on import: in the worker, before the clock runs, never in its parent
 
     workers.confine(limits.memory)
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
-            _answer(pipe, pipe.recv(), asked)
-            pipe.send(Done(_held()))
+            _answer(pipe, pipe.recv(), options)
+            pipe.send(ChunkDone(_resident_bytes()))
 
 
-def _answer(pipe: Connection, tasks: Sequence[Task], asked: Asked) -> None:
-    from diagnose.cluster.run.job_work import work
+def _answer(pipe: Connection, tasks: Sequence[Task], options: JobOptions) -> None:
+    from diagnose.cluster.run.job_work import work  # the whole engine: the parent does without it
 
-    ready: list[Result] = []
-    sent = monotonic()
+    batch: list[Result] = []
+    last_sent = monotonic()
 
     def send() -> None:
-        nonlocal sent
-        pipe.send(ready)
-        ready.clear()
-        sent = monotonic()
+        nonlocal last_sent
+        pipe.send(batch)
+        batch.clear()
+        last_sent = monotonic()
 
     for task in tasks:
 
-        def claim(same: str, job: str = task.job.id) -> bool:
-            if ready:
+        def claim(key: str, job: str = task.job.id) -> bool:
+            if batch:
                 send()
-            pipe.send(Question(same, job))
+            pipe.send(ClaimRequest(key, job))
             return bool(pipe.recv())
 
-        ready.append(work(task, asked, claim))
-        if len(ready) >= TOGETHER or monotonic() - sent > WAIT:
+        batch.append(work(task, options, claim))
+        if len(batch) >= BATCH_SIZE or monotonic() - last_sent > BATCH_SECONDS:
             send()
-    if ready:
+    if batch:
         send()
 
 
-def _held() -> int:
+def _resident_bytes() -> int:
     """The bytes that this process has in memory; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - after every few jobs

@@ -1,1 +1,1 @@
-"""The database of results: digests, fingerprints, schema, export."""
+"""The database of results: digests of diagnoses, fingerprints of mistakes, tables, export."""

@@ -1,7 +1,7 @@
-"""What is kept of a diagnosis: enough to group it, to show it, and to follow its plan; a few KB of JSON, its sentences in both languages.
+"""The digest of a diagnosis that triage stores: a few KB of JSON, enough to group it, show it and follow its plan, in both languages.
 
-One digest answers every job with the same facts and configs, so nothing in it belongs to one of them alone: configs and logs are called by
-their base names, and no job, host or process is named. docs/triage.md describes the fields.
+All jobs with the same facts and configs share one digest, so it names no job, host or process, and configs and logs by their base names
+only. docs/triage.md describes the fields.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Any
 from diagnose.cluster.store import fingerprints
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis, Json
-from diagnose.facts import Notice, Witness
+from diagnose.facts import RANK, Notice, Witness
 from diagnose.parse.model.event import Event, Frame
 from diagnose.phrases import Text
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
 from diagnose.render.parts import card
 from diagnose.units import Size
 
-#: The version of the fields below.
+#: The version of the fields.
 VERSION = 1
 
-#: So many causes, remedies, edits of one remedy, ranks, notices and places; a line of a log is cut at so many characters.
+#: The most causes, remedies, edits of one remedy, ranks, notices and places that are kept, and characters of a line of a log.
 CAUSES, REMEDIES, EDITS, RANKS, NOTICES, PLACES, LINE = 6, 5, 12, 16, 4, 3, 320
 
-#: Figures of the message, as the report of the contract calls them.
+#: Sizes in the message, as the JSON report calls them.
 FIGURES = ("requested", "capacity", "free", "process_in_use", "allocated", "reserved_unallocated")
 
 
 def digest(diagnosis: Diagnosis) -> str:
     """The digest of a failure, as JSON."""
-    found = fingerprints.parts(diagnosis)
+    parts = fingerprints.parts(diagnosis)
     verdict, root, outcome = diagnosis.verdict, diagnosis.root, diagnosis.outcome
     steps = outcome.plan.steps if outcome.plan is not None else ()
-    kept: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "version": VERSION,
-        "parts": None if found is None else dict(found._asdict()),
+        "parts": None if parts is None else dict(parts._asdict()),
         "framework": _framework(diagnosis),
         "status": verdict.status,
         "family": verdict.family,
@@ -46,17 +46,18 @@ def digest(diagnosis: Diagnosis) -> str:
         "card": _card(diagnosis),
         "request": _request(diagnosis),
         "causes": [_cause(ruling) for ruling in diagnosis.judgement.causes[:CAUSES]],
-        "remedies": [_remedy(each, each.id in steps) for each in _first(outcome.remedies, steps)],
+        "remedies": [_remedy(remedy, remedy.id in steps) for remedy in _kept_remedies(outcome.remedies, steps)],
         "plan": None if outcome.plan is None or not steps else _plan(outcome.plan),
         "question": None if not outcome.questions else {
             "why": _text(outcome.questions[0].why), "how": _text(outcome.questions[0].how), "set": outcome.questions[0].set},
-        "notices": [_notice(said) for said in diagnosis.notices if said.level != "info"][:NOTICES],
+        "notices": [_notice(notice) for notice in diagnosis.notices if notice.level != "info"][:NOTICES],
     }  # fmt: skip
-    return _without_folders(json.dumps(kept, ensure_ascii=False, separators=(",", ":")), [given.name for given in diagnosis.inputs])
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return _without_folders(text, [source.name for source in diagnosis.inputs])
 
 
 def _without_folders(text: str, names: list[str]) -> str:
-    """The digest with the inputs called by their base names in sentences too."""
+    """The digest with the inputs' base names in place of their paths, in sentences too."""
     for name in sorted(set(names), key=len, reverse=True):
         if base(name) != name:
             text = text.replace(json.dumps(name, ensure_ascii=False)[1:-1], json.dumps(base(name), ensure_ascii=False)[1:-1])
@@ -64,13 +65,13 @@ def _without_folders(text: str, names: list[str]) -> str:
 
 
 def read(text: str) -> dict[str, Any]:
-    """A digest as plain data."""
-    held: dict[str, Any] = json.loads(text)
-    return held
+    """Parse a digest."""
+    fields: dict[str, Any] = json.loads(text)
+    return fields
 
 
 def base(name: str) -> str:
-    """The last part of a path or address: what the files of many jobs have in common."""
+    """The last part of a path or URL."""
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
 
 
@@ -83,15 +84,13 @@ def _bytes(size: Size | None) -> int | None:
 
 
 def _framework(diagnosis: Diagnosis) -> str | None:
-    """The trainer, as the best-placed witness calls it."""
-    from diagnose.facts import RANK
-
-    said = [fact for fact in diagnosis.facts if fact.name == "train.framework" and isinstance(fact.value, str)]
-    return str(min(said, key=lambda fact: RANK[fact.origin]).value) if said else None
+    """The trainer, by the fact of the highest-ranked origin."""
+    facts = [fact for fact in diagnosis.facts if fact.name == "train.framework" and isinstance(fact.value, str)]
+    return str(min(facts, key=lambda fact: RANK[fact.origin]).value) if facts else None
 
 
 def _event(event: Event) -> Json:
-    """The failure's figures and its place in user code; its line is the first that proves it."""
+    """The failure: its sizes, its place in user code, and the first line of its evidence."""
     sizes: dict[str, Json] = {name: _bytes(getattr(event, name)) for name in FIGURES}
     line = event.evidence[0] if event.evidence else None
     ranks = event.ranks or (() if event.rank is None else (event.rank,))
@@ -113,27 +112,28 @@ def _frame(frame: Frame | None) -> str | None:
     return None if frame is None else f"{base(frame.file)}:{frame.line} {frame.function}"[:LINE]
 
 
-def _place(witness: Witness, quoted: bool = True) -> Json:
-    held: dict[str, Json] = {"source": base(witness.source), "line": witness.line or None, "key": witness.key or None}
+def _place(witness: Witness, with_text: bool = True) -> Json:
+    place: dict[str, Json] = {"source": base(witness.source), "line": witness.line or None, "key": witness.key or None}
     text = witness.text if len(witness.text) <= LINE else witness.text[: LINE - 1] + "…"
-    return {**held, "text": text} if quoted else held
+    return {**place, "text": text} if with_text else place
 
 
 def _card(diagnosis: Diagnosis) -> Json:
-    """The card as the report draws it: its parts in order, `estimated` where the ledger says so and not the log."""
-    shown = card.of(diagnosis, "en")
-    if shown is None:
+    """The bar of the card's memory as the report draws it; a part is estimated where it comes of the ledger and not of the log."""
+    bar = card.of(diagnosis, "en")
+    if bar is None:
         return None
-    title = {"en": shown.title, "zh": (card.of(diagnosis, "zh") or shown).title}
-    return {"title": dict(title), "edge": shown.edge, "parts": [[part.kind, part.bytes, part.estimated] for part in shown.parts]}
+    title = {"en": bar.title, "zh": (card.of(diagnosis, "zh") or bar).title}
+    return {"title": dict(title), "edge": bar.edge, "parts": [[part.kind, part.bytes, part.estimated] for part in bar.parts]}
 
 
 def _request(diagnosis: Diagnosis) -> Json:
-    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
+    """The tensor that the failed request was for; `named` where the log confirms it."""
+    claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
     if claim is None:
         return None
-    named = claim.agrees and (claim.exact or claim.at_least)
-    return {"tensor": _text(claim.tensor), "numbers": claim.numbers, "bytes": claim.bytes, "named": named, "also": claim.coincidence}
+    is_confirmed = claim.agrees and (claim.exact or claim.at_least)
+    return {"tensor": _text(claim.tensor), "numbers": claim.numbers, "bytes": claim.bytes, "named": is_confirmed, "also": claim.coincidence}
 
 
 def _cause(ruling: Ruling) -> Json:
@@ -146,11 +146,11 @@ def _cause(ruling: Ruling) -> Json:
         "share": None if ruling.share is None else round(ruling.share, 4),
         "title": _text(ruling.title),
         "said": _text(ruling.explanation),
-        "places": [_place(each, quoted=False) for each in dict.fromkeys(ruling.evidence) if each.line or each.key][:PLACES],
+        "places": [_place(witness, with_text=False) for witness in dict.fromkeys(ruling.evidence) if witness.line or witness.key][:PLACES],
     }
 
 
-def _first(remedies: tuple[Remedy, ...], steps: tuple[str, ...]) -> list[Remedy]:
+def _kept_remedies(remedies: tuple[Remedy, ...], steps: tuple[str, ...]) -> list[Remedy]:
     """The steps of the plan, then the best of the others."""
     planned = [remedy for remedy in remedies if remedy.id in steps]
     return [*planned, *(remedy for remedy in remedies if remedy.id not in steps)][: max(REMEDIES, len(planned))]
@@ -189,5 +189,5 @@ def _plan(plan: Plan) -> Json:
     }
 
 
-def _notice(said: Notice) -> Json:
-    return {"level": said.level, "message": _text(said.message)}
+def _notice(notice: Notice) -> Json:
+    return {"level": notice.level, "message": _text(notice.message)}

@@ -1,7 +1,7 @@
-"""Which failures are one mistake: a short name made of what stays the same when it is repeated.
+"""Fingerprints: a hash that is equal for failures of one mistake, made of what stays the same when the mistake is repeated.
 
-Lines, paths, processes, ranks, steps and sizes are no part of it. rules/fingerprint.yaml is its other half; both are held to a table of
-real failures (tests/fingerprints.json), and what would change that is a new version.
+Lines, paths, processes, ranks, steps and sizes are left out. rules/fingerprint.yaml is the other half; tests/fingerprints.json holds the
+fingerprints of real failures, and a change to any of them needs a new version.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from diagnose.facts import FactBook
 from diagnose.parse.model.event import Frame
 from diagnose.record import NamedTuple
 
-#: Functions that Python makes itself: the place is that of the function round them, whose frame stands above.
-UNNAMED = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")
+#: Frames that Python names itself: the enclosing function, whose frame is above, tells the place.
+ANONYMOUS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")
 
-#: Code that was typed into a notebook, whose number is another in every session.
+#: Code of a notebook's cell, whose number differs in every session.
 NOTEBOOK = re.compile(r"<ipython-input|\b(?:Cell|Input) In\b|^In ?\[|ipykernel")
 
 #: Numbers and hashes in a file's name: of a run, a process, a day.
-PASSING = re.compile(r"[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
+VOLATILE = re.compile(r"[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
 
 #: Where Python keeps its own modules: lib/python3.11, Python311/Lib.
-PYTHON = re.compile(r"(?:^|/)(?:lib(?:64)?/python\d[\d.]*|Python\d+/Lib)(?:/|$)")
+PYTHON_LIBRARY = re.compile(r"(?:^|/)(?:lib(?:64)?/python\d[\d.]*|Python\d+/Lib)(?:/|$)")
 
-#: Longer names are cut: a name is there to be compared.
-LONGEST = 80
+#: Characters of a place; a longer one is cut.
+MAX_PLACE = 80
 
 
 class Parts(NamedTuple):
-    """What a fingerprint is made of; an empty part is unknown. `tensor` is a key of rules/phrases/ledger.yaml or of rules/tensors.yaml,
-    `knobs` NAME=VALUE of the knobs that rules/fingerprint.yaml lists for the cause, parted by commas."""
+    """What a fingerprint is made of; an empty part is unknown. `tensor` is a key of rules/phrases/ledger.yaml or rules/tensors.yaml,
+    `knobs` is NAME=VALUE,... of the knobs that rules/fingerprint.yaml lists for the cause."""
 
     family: str
     phase: str
@@ -47,45 +47,45 @@ class Parts(NamedTuple):
     knobs: str
 
     def as_json(self) -> str:
-        """The parts by name, as a database keeps them."""
+        """The parts as the database stores them."""
         return json.dumps(self._asdict(), ensure_ascii=False)
 
 
 class Alike(NamedTuple):
-    """How far two mistakes are one: the parts that both have, and those in which they differ."""
+    """The parts that two fingerprints have in common, and those in which they differ."""
 
     same: tuple[str, ...]
     other: tuple[str, ...]
 
     @property
     def similarity(self) -> float:
-        """Parts in common as a share of the parts that either of them has."""
-        told = len(self.same) + len(self.other)
-        return len(self.same) / told if told else 0.0
+        """The share of known parts that are equal."""
+        known = len(self.same) + len(self.other)
+        return len(self.same) / known if known else 0.0
 
 
-#: Two groups are suggested for merging at this similarity, where they have a cause and the phase is the same.
+#: The similarity from which merging two groups is suggested.
 NEAR = 0.7
 
 
 def version() -> int:
-    """The version that a fingerprint begins with."""
+    """The version, with which a fingerprint begins."""
     return int(rule_files.table("fingerprint")["version"])
 
 
 def fingerprint(diagnosis: Diagnosis) -> str:
     """VERSION:HASH of the mistake; empty for what did not fail of memory."""
-    found = parts(diagnosis)
-    return "" if found is None else name(found)
+    failure_parts = parts(diagnosis)
+    return "" if failure_parts is None else name(failure_parts)
 
 
-def name(found: Parts) -> str:
+def name(failure_parts: Parts) -> str:
     """The fingerprint of some parts."""
-    return f"{version()}:{sha256(chr(31).join(found).encode(errors='replace')).hexdigest()[:16]}"
+    return f"{version()}:{sha256(chr(31).join(failure_parts).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def parts(diagnosis: Diagnosis) -> Parts | None:
-    """What the fingerprint of a failure is made of; None for what did not fail of memory."""
+    """The parts of a failure's fingerprint; None for what did not fail of memory."""
     root = diagnosis.root
     if root is None or diagnosis.verdict.status not in ("oom", "suspected"):
         return None
@@ -107,30 +107,30 @@ def cause(diagnosis: Diagnosis) -> str:
 
 
 def rule(diagnosis: Diagnosis) -> str:
-    """The rule that found the first cause, where quite different mistakes have that cause; empty elsewhere."""
+    """The rule that found the first cause, where that cause stands for several mistakes; else empty."""
     first = next(iter(diagnosis.judgement.causes), None)
     return first.rule if first is not None and first.cause in rule_files.table("fingerprint")["rules"] else ""
 
 
 def tensor(diagnosis: Diagnosis) -> str:
-    """The tensor that the failed request was, where the log bears it out; a mere coincidence of sizes names nothing."""
-    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
+    """The tensor that the failed request was for, where the log confirms it; empty for a mere coincidence of sizes."""
+    claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
     return claim.key if claim is not None and claim.agrees and (claim.exact or claim.at_least) else ""
 
 
 def knobs(diagnosis: Diagnosis) -> str:
-    """The knobs that matter for the first cause, as they were in effect; those unknown are left out."""
+    """The values of the knobs that matter for the first cause; unknown ones are left out."""
     wanted = rule_files.table("fingerprint")["knobs"].get(cause(diagnosis))
     if not wanted:
         return ""
     book = FactBook(fact for fact in diagnosis.facts if fact.name in wanted)
-    said = {name: _word(book.value(name)) for name in wanted}
-    return ",".join(f"{name}={value}" for name, value in said.items() if value)
+    values = {name: _word(book.value(name)) for name in wanted}
+    return ",".join(f"{name}={value}" for name, value in values.items() if value)
 
 
 def _word(value: object) -> str:
-    """A knob's value as a word; an offset, a model or a size is none. What is not in use is as if nobody had named it: a job whose config
-    was found made no other mistake than one whose config was not."""
+    """A knob's value as a word; empty for a model or a size, and for "none": whether a config that says so was found makes no other
+    mistake of a failure."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, (str, int)) and value != "none" else ""
@@ -141,7 +141,7 @@ def _word(value: object) -> str:
 
 def user_frame(frames: tuple[Frame, ...]) -> Frame | None:
     """The innermost frame that the user wrote; None where the traceback shows only installed packages."""
-    return next((frame for frame in reversed(frames) if frame.function not in UNNAMED and written_by_user(frame.file)), None)
+    return next((frame for frame in reversed(frames) if frame.function not in ANONYMOUS and written_by_user(frame.file)), None)
 
 
 @cache
@@ -156,11 +156,11 @@ def written_by_user(file: str) -> bool:
     if not last or (last.startswith("<") and not NOTEBOOK.search(file)):  # <frozen importlib>, <string>, <eval_with_key>
         return False
     installed, libraries = _installed()
-    if any(folder in installed for folder in folders) or PYTHON.search("/".join(folders)):
+    if any(folder in installed for folder in folders) or PYTHON_LIBRARY.search("/".join(folders)):
         return False
-    for at, folder in enumerate(folders):
-        inside = at + 1 < len(folders) or folders[at - 1 : at] == ["src"]  # /home/me/trl/train.py is mine, trl/trainer/x.py is not
-        if folder in libraries and inside:
+    for index, folder in enumerate(folders):
+        is_inside = index + 1 < len(folders) or folders[index - 1 : index] == ["src"]  # trl/train.py is the user's, trl/trainer/x.py is not
+        if folder in libraries and is_inside:
             return False
     return True
 
@@ -170,33 +170,34 @@ def place(frame: Frame | None) -> str:
     if frame is None:
         return ""
     if NOTEBOOK.search(frame.file):
-        return f"notebook:{frame.function}"[:LONGEST]
+        return f"notebook:{frame.function}"[:MAX_PLACE]
     last = frame.file.replace("\\", "/").rpartition("/")[2]
     stem, dot, suffix = last.rpartition(".")
-    known = PASSING.sub("#", stem if dot else last)
-    known = "#" if known.isdigit() else known
-    return f"{known}{dot}{suffix if dot else ''}:{frame.function}"[:LONGEST]
+    stable = VOLATILE.sub("#", stem if dot else last)
+    stable = "#" if stable.isdigit() else stable
+    return f"{stable}{dot}{suffix if dot else ''}:{frame.function}"[:MAX_PLACE]
 
 
-# -- groups that may be one
+# -- similar groups
 
 
-def alike(one: Parts, other: Parts) -> Alike:
-    """The parts in which two mistakes agree and differ; what neither knows says nothing."""
-    pairs = [(key, mine, theirs) for key, mine, theirs in zip(Parts._fields, one, other, strict=True) if mine or theirs]
+def alike(first: Parts, second: Parts) -> Alike:
+    """Compare the parts that at least one of two fingerprints knows."""
+    pairs = [(key, a, b) for key, a, b in zip(Parts._fields, first, second, strict=True) if a or b]
     return Alike(
-        tuple(key for key, mine, theirs in pairs if mine == theirs),
-        tuple(key for key, mine, theirs in pairs if mine != theirs),
+        tuple(key for key, a, b in pairs if a == b),
+        tuple(key for key, a, b in pairs if a != b),
     )
 
 
-def near(one: Parts, other: Parts) -> Alike | None:
-    """Why two groups may be one mistake; None where they are not near. Never merged by itself: a person decides."""
-    found = alike(one, other)
-    return found if "cause" in found.same and "phase" not in found.other and found.similarity >= NEAR else None
+def near(first: Parts, second: Parts) -> Alike | None:
+    """The comparison of two groups that a person may want to merge: same known cause, no different phase, similar enough; else None."""
+    comparison = alike(first, second)
+    is_near = "cause" in comparison.same and "phase" not in comparison.other and comparison.similarity >= NEAR
+    return comparison if is_near else None
 
 
 def read(text: str) -> Parts:
-    """Parts as a database keeps them; a part that it does not know is unknown."""
-    held: Any = json.loads(text)
-    return Parts(*(str(held.get(key) or "") for key in Parts._fields))
+    """Parts as the database stores them; a missing one is unknown."""
+    values: dict[str, Any] = json.loads(text)
+    return Parts(*(str(values.get(key) or "") for key in Parts._fields))

@@ -8,8 +8,8 @@ from diagnose.record import NamedTuple, record
 
 
 @record
-class Happened:
-    """One event of a job, as a row."""
+class EventRow:
+    """One event of a job, as a row of the table `events`."""
 
     family: str
     status: str
@@ -31,8 +31,8 @@ class Happened:
 
 
 @record
-class Trouble:
-    """What could not be used of a job that could be read otherwise. `fault`: one word, as `Result.fault`."""
+class InputFault:
+    """An input that could not be used, of a job whose others could be read. `fault`: one word, as `Result.fault`."""
 
     fault: str
     message: Text
@@ -42,9 +42,10 @@ class Trouble:
 class Result:
     """One job, read and diagnosed.
 
-    `content` is a digest of the bytes that were read, `stamp` of sizes and times before they were; `same` of the facts and configs, equal
-    for jobs that one diagnosis answers. `digest` is the diagnosis as JSON (cluster/digest.py), empty where another job of the same
-    `same` brings it, and for what did not fail. `error` says why nothing could be read or diagnosed.
+    `stamp` is a hash of the inputs' sizes and times before they were read, `content` of the bytes that were read, `same` of the facts and
+    configs (run/dedupe_key.py): jobs with equal `same` have one diagnosis. `digest` is the diagnosis as JSON (store/digests.py), empty
+    where the result of another job with this `same` carries it, and for what did not fail. `error` says why nothing could be read or
+    diagnosed.
     """
 
     job: Job
@@ -52,8 +53,8 @@ class Result:
     family: str = ""
     phase: str = ""
     headline: Text = Text("", "")
-    events: tuple[Happened, ...] = ()
-    fingerprint: str = ""  # of the group (cluster/fingerprint.py); empty for what did not fail of memory
+    events: tuple[EventRow, ...] = ()
+    fingerprint: str = ""  # of the group (store/fingerprints.py); empty for what did not fail of memory
     digest: str = ""
     same: str = ""
     stamp: str = ""
@@ -63,7 +64,7 @@ class Result:
     seconds: float = 0.0  # of processor time
     error: Text | None = None
     fault: str = ""  # unreadable, broken_archive, vanished, crashed, worker_died ...: the kind of error, one word
-    troubles: tuple[Trouble, ...] = ()  # what could not be used beside the rest
+    troubles: tuple[InputFault, ...] = ()
     report: str = ""  # the whole report as a line of JSON, where reports were asked for
     reused: bool = False  # nothing has changed since it was read last: only `stamp`, `content` and `modified` are filled
 
@@ -73,12 +74,12 @@ class Result:
         return self.status in ("oom", "suspected")
 
 
-def unread(job: Job, fault: str, error: Text) -> Result:
-    """The result of a job that nothing could be learned of."""
+def unread_result(job: Job, fault: str, error: Text) -> Result:
+    """The result of a job that could not be read or diagnosed."""
     return Result(job, error=error, fault=fault)
 
 
-class Brought(NamedTuple):
+class DiagnosisSummary(NamedTuple):
     """What a diagnosis says of every job that it answers."""
 
     headline: Text

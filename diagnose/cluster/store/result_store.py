@@ -1,20 +1,20 @@
-"""The database of results: one file, written in whole batches, so that what stands in it is true at any moment."""
+"""The database of runs and results: one file, written in whole batches, so that it is consistent at any moment."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 
-from diagnose.cluster.cluster_errors import refusals
-from diagnose.cluster.store import result_rows
-from diagnose.cluster.store.bloom_filter import Perhaps
+from diagnose.cluster.cluster_errors import database_errors
+from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.database import Database
-from diagnose.cluster.store.result import Brought, Result
-from diagnose.cluster.store.result_rows import Row
+from diagnose.cluster.store.result import DiagnosisSummary, Result
+from diagnose.cluster.store.result_tables import Row
 from diagnose.phrases import Text
 from diagnose.record import NamedTuple
 from diagnose.version import __version__
@@ -22,32 +22,54 @@ from diagnose.version import __version__
 if TYPE_CHECKING:
     import duckdb
 
-#: Jobs that runs with the arguments of this one found before, and this one did not.
-GONE = """update jobs set gone = true where last_run <> $1 and not gone and last_run in
+#: Marks jobs that earlier runs with the arguments of this one found, and this one did not.
+MARK_GONE = """update jobs set gone = true where last_run <> $1 and not gone and last_run in
     (select run from runs where arguments::varchar = (select arguments::varchar from runs where run = $1))"""
-REUSED = """update jobs set last_run = ?, stamp = s.stamp, modified = coalesce(s.modified, jobs.modified), gone = false
+UPDATE_REUSED = """update jobs set last_run = ?, stamp = s.stamp, modified = coalesce(s.modified, jobs.modified), gone = false
     from (select unnest(?::varchar[]) as job, unnest(?::varchar[]) as stamp, unnest(?::double[]) as modified) s where jobs.job = s.job"""
-IN_USE = "(select diagnosis from jobs where diagnosis is not null)"
+USED_DIAGNOSES = "(select diagnosis from jobs where diagnosis is not null)"
+
+#: Bits of the Bloom filter (2 MiB): with a million keys one unknown key in seventy is taken for a known one.
+BLOOM_BITS = 1 << 24
 
 
-class Was(NamedTuple):
-    """How a job was when it was read last."""
+class LastRead(NamedTuple):
+    """What identified a job's inputs when they were read last; empty for a job that was not read yet."""
 
     stamp: str
     content: str
 
 
-NEVER = Was("", "")
+NEVER_READ = LastRead("", "")
+
+
+class BloomFilter:
+    """Keys that were added, with two hashes. `False` is certain and saves a database look-up."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray(BLOOM_BITS // 8)
+
+    def add(self, key: str) -> None:
+        for position in _bit_positions(key):
+            self._bits[position >> 3] |= 1 << (position & 7)
+
+    def __contains__(self, key: str) -> bool:
+        return all(self._bits[position >> 3] & 1 << (position & 7) for position in _bit_positions(key))
+
+
+def _bit_positions(key: str) -> tuple[int, int]:
+    digest = int.from_bytes(blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest())
+    return digest % BLOOM_BITS, (digest >> 32) % BLOOM_BITS
 
 
 class Store(Database):
-    """An open database of runs and results. `was` and `brought` may be called from any thread, all else by the one that opened it."""
+    """An open database. `last_read` and `diagnosis_summary` may be called from any thread, all else by the one that opened it."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         super().__init__(path, connection)
-        self._cursor = connection.cursor()  # for questions beside a write
+        self._cursor = connection.cursor()  # for queries of other threads during a write
         self._lock = threading.Lock()
-        self._made: Perhaps | None = None  # the diagnoses that are there; read when the first is asked for
+        self._known_diagnoses: BloomFilter | None = None  # filled on first use
         self.run = 0
         self.basis = ""
 
@@ -57,127 +79,127 @@ class Store(Database):
 
     # -- runs
 
-    def begin(self, basis: str, engine: str, arguments: Mapping[str, object]) -> bool:
-        """Open a run; whether the one before it was cut off. `basis` stands for the tool, its rules and the options."""
-        with refusals(self.path), self._whole():
-            cut = self._one("select count(*) from runs where state = 'running'")[0]
+    def begin_run(self, basis: str, engine: str, arguments: Mapping[str, object]) -> bool:
+        """Open a run; whether an earlier one was cut off. `basis` is a hash of the tool, its rules and the options."""
+        with database_errors(self.path), self._transaction():
+            unfinished = self._first_row("select count(*) from runs where state = 'running'")[0]
             self._connection.execute("update runs set state = 'killed' where state = 'running'")
-            self.run, self.basis = self._one("select coalesce(max(run), 0) + 1 from runs")[0], basis
+            self.run, self.basis = self._first_row("select coalesce(max(run), 0) + 1 from runs")[0], basis
             row = [self.run, time(), None, "running", __version__, basis, engine, json.dumps(arguments, ensure_ascii=False), 0, 0, 0, 0]
             self._connection.execute(f"insert into runs values ({', '.join('?' * len(row))})", row)
             self._execute("insert or replace into meta values ('tool', ?)", __version__)
-        return bool(cut)
+        return bool(unfinished)
 
-    def end(self, state: str, whole: bool = False) -> None:
-        """Close the run: done, stopped or failed. `whole`: it has seen all that there is, so what an earlier run with the same arguments
-        found and this one did not is gone."""
-        with refusals(self.path), self._whole():
+    def end_run(self, state: str, complete: bool = False) -> None:
+        """Close the run: done, stopped or failed. `complete`: it has searched everything, so jobs that an earlier run with the same
+        arguments found and this one did not are gone."""
+        with database_errors(self.path), self._transaction():
             self._execute("update runs set state = ?, ended = ? where run = ?", state, time(), self.run)
-            if whole:
-                self._execute(GONE, self.run)
+            if complete:
+                self._execute(MARK_GONE, self.run)
             if state == "done":
                 for table in ("causes", "remedies", "diagnoses"):
-                    self._connection.execute(f"delete from {table} where diagnosis not in {IN_USE}")
+                    self._connection.execute(f"delete from {table} where diagnosis not in {USED_DIAGNOSES}")
 
-    def forget(self) -> None:
-        """As if the run had never been."""
-        with refusals(self.path), self._whole():
+    def discard_run(self) -> None:
+        """Delete the run's row: it has read nothing."""
+        with database_errors(self.path), self._transaction():
             self._execute("delete from runs where run = ?", self.run)
 
-    def notified(self, fingerprint: str) -> None:
-        """Note that somebody was told of a group."""
-        with refusals(self.path), self._whole():
+    def mark_notified(self, fingerprint: str) -> None:
+        """Note that a group was announced."""
+        with database_errors(self.path), self._transaction():
             self._execute("update groups set notified = ? where fingerprint = ?", time(), fingerprint)
 
-    def failed(self, fault: str, message: Text) -> None:
-        """Note an error that is no job's."""
+    def add_error(self, fault: str, message: Text) -> None:
+        """Store an error that is no job's."""
         row: Row = {"run": self.run, "job": None, "fault": fault, "message_en": message.en, "message_zh": message.zh, "seen": time()}
-        with refusals(self.path), self._whole():
+        with database_errors(self.path), self._transaction():
             self._insert("errors", [row])
 
     # -- what is known
 
-    def was(self, jobs: Sequence[str]) -> dict[str, Was]:
-        """How these jobs were when they were read last with the same tool, rules and options. What could not be read, all of it or a part,
-        is read again."""
+    def last_read(self, jobs: Sequence[str]) -> dict[str, LastRead]:
+        """What identified the inputs of these jobs when they were read last with the same tool, rules and options. Jobs that could not be
+        read, wholly or in part, are left out: they are read again."""
         sql = """select j.job, j.stamp, j.content from jobs j join runs r using (run) where r.rules = ? and j.status <> 'unread'
             and j.job in (select unnest(?::varchar[])) and not exists (from errors e where e.job = j.job and e.run = j.run)"""
-        with self._lock, refusals(self.path):
+        with self._lock, database_errors(self.path):
             rows = self._cursor.execute(sql, [self.basis, list(jobs)]).fetchall()
-        return {job: Was(stamp, content) for job, stamp, content in rows}
+        return {job: LastRead(stamp, content) for job, stamp, content in rows}
 
-    def brought(self, same: str) -> Brought | None:
-        """What the diagnosis of this key says of every job that it answers."""
-        with self._lock, refusals(self.path):
-            if same not in self._there():  # every failed job asks, and a query takes as long as to store it
+    def diagnosis_summary(self, key: str) -> DiagnosisSummary | None:
+        """The stored diagnosis of a key, as far as every job with this key shares it; None where there is none."""
+        with self._lock, database_errors(self.path):
+            if key not in self._diagnosis_filter():  # every failed job asks, and a query takes as long as to store it
                 return None
-            found = self._cursor.execute("select digest, fingerprint from diagnoses where diagnosis = ?", [same]).fetchone()
-        if found is None:
+            row = self._cursor.execute("select digest, fingerprint from diagnoses where diagnosis = ?", [key]).fetchone()
+        if row is None:
             return None
-        headline = json.loads(found[0])["headline"]
-        return Brought(Text(headline["en"], headline["zh"]), found[1] or "")
+        headline = json.loads(row[0])["headline"]
+        return DiagnosisSummary(Text(headline["en"], headline["zh"]), row[1] or "")
 
-    def _there(self) -> Perhaps:
-        if self._made is None:
-            self._made = Perhaps()
-            rows = self._cursor.execute("select diagnosis from diagnoses")
-            while some := rows.fetchmany(1024):
-                for (same,) in some:
-                    self._made.add(same)
-        return self._made
+    def _diagnosis_filter(self) -> BloomFilter:
+        if self._known_diagnoses is None:
+            self._known_diagnoses = BloomFilter()
+            cursor = self._cursor.execute("select diagnosis from diagnoses")
+            while rows := cursor.fetchmany(1024):
+                for (key,) in rows:
+                    self._known_diagnoses.add(key)
+        return self._known_diagnoses
 
     # -- results
 
     def add(self, results: Sequence[Result]) -> None:
         """Store a batch, all of it or nothing. A job's rows are replaced as a whole; one that can no longer be read keeps what it had."""
-        with refusals(self.path), self._whole():
+        with database_errors(self.path), self._transaction():
             self._add(list({result.job.id: result for result in results}.values()))
 
     def _add(self, results: Sequence[Result]) -> None:
         reused = [result for result in results if result.reused]
         unread = [result for result in results if result.error is not None]
         read = [result for result in results if not result.reused and result.error is None]
-        there = self._names("job", "jobs where status <> 'unread'", [result.job.id for result in unread])
-        self._reuse(reused)
-        self._diagnoses([result for result in read if result.digest])
-        self._jobs([*read, *(result for result in unread if result.job.id not in there)])
+        known = self._existing("job", "jobs where status <> 'unread'", [result.job.id for result in unread])
+        self._update_reused(reused)
+        self._add_diagnoses([result for result in read if result.digest])
+        self._replace_jobs([*read, *(result for result in unread if result.job.id not in known)])
         fingerprints = list({result.fingerprint for result in read if result.fingerprint})
         self._execute("update groups set last_run = ? where fingerprint in (select unnest(?::varchar[]))", self.run, fingerprints)
-        self._insert("errors", result_rows.errors(results, self.run, time()))
-        counted = "update runs set found = found + ?, read = read + ?, reused = reused + ?, failed = failed + ? where run = ?"
-        self._execute(counted, len(results), len(read), len(reused), sum(result.failed for result in read), self.run)
+        self._insert("errors", result_tables.error_rows(results, self.run, time()))
+        update_counts = "update runs set found = found + ?, read = read + ?, reused = reused + ?, failed = failed + ? where run = ?"
+        self._execute(update_counts, len(results), len(read), len(reused), sum(result.failed for result in read), self.run)
 
-    def _reuse(self, results: Sequence[Result]) -> None:
+    def _update_reused(self, results: Sequence[Result]) -> None:
         rows = [(result.job.id, result.stamp, result.modified) for result in results]
-        names, stamps, times = zip(*rows, strict=True) if rows else ((), (), ())
-        self._execute(REUSED, self.run, list(names), list(stamps), list(times))
+        jobs, stamps, times = zip(*rows, strict=True) if rows else ((), (), ())
+        self._execute(UPDATE_REUSED, self.run, list(jobs), list(stamps), list(times))
 
-    def _jobs(self, results: Sequence[Result]) -> None:
-        names = [result.job.id for result in results]
-        first = dict(self._execute("select job, first_run from jobs where job in (select unnest(?::varchar[]))", names).fetchall())
+    def _replace_jobs(self, results: Sequence[Result]) -> None:
+        jobs = [result.job.id for result in results]
+        first_runs = dict(self._execute("select job, first_run from jobs where job in (select unnest(?::varchar[]))", jobs).fetchall())
         for table in ("events", "jobs"):
-            self._execute(f"delete from {table} where job in (select unnest(?::varchar[]))", names)
-        self._insert("jobs", [result_rows.job(result, self.run, first.get(result.job.id, self.run)) for result in results])
-        self._insert("events", [row for result in results for row in result_rows.events(result)])
+            self._execute(f"delete from {table} where job in (select unnest(?::varchar[]))", jobs)
+        self._insert("jobs", [result_tables.job_row(result, self.run, first_runs.get(result.job.id, self.run)) for result in results])
+        self._insert("events", [row for result in results for row in result_tables.event_rows(result)])
 
-    def _diagnoses(self, results: Sequence[Result]) -> None:
-        made = {result.same: result for result in results}
+    def _add_diagnoses(self, results: Sequence[Result]) -> None:
+        by_key = {result.same: result for result in results}
         for table in ("causes", "remedies", "diagnoses"):
-            self._execute(f"delete from {table} where diagnosis in (select unnest(?::varchar[]))", list(made))
-        told = {same: json.loads(result.digest) for same, result in made.items()}
-        mine: Row = {"tool": __version__, "rules": self.basis}
-        rows = [{"diagnosis": same, "digest": one.digest, "fingerprint": one.fingerprint or None} | mine for same, one in made.items()]
+            self._execute(f"delete from {table} where diagnosis in (select unnest(?::varchar[]))", list(by_key))
+        digests = {key: json.loads(result.digest) for key, result in by_key.items()}
+        versions: Row = {"tool": __version__, "rules": self.basis}
+        rows = [
+            {"diagnosis": key, "digest": result.digest, "fingerprint": result.fingerprint or None} | versions
+            for key, result in by_key.items()
+        ]
         self._insert("diagnoses", rows)
         with self._lock:
-            if self._made is not None:
-                for same in made:
-                    self._made.add(same)
-        self._insert(
-            "causes", [row for same, digest in told.items() for row in result_rows.listed(same, digest["causes"], result_rows.CAUSE)]
-        )
-        self._insert(
-            "remedies", [row for same, digest in told.items() for row in result_rows.listed(same, digest["remedies"], result_rows.REMEDY)]
-        )
-        parts = {result.fingerprint: told[same]["parts"] for same, result in made.items() if result.fingerprint}
-        there = self._names("fingerprint", "groups", list(parts))
-        self._insert("groups", [result_rows.group(name, of, self.run) for name, of in parts.items() if name not in there])
+            if self._known_diagnoses is not None:
+                for key in by_key:
+                    self._known_diagnoses.add(key)
+        for table, columns in (("causes", result_tables.CAUSE_COLUMNS), ("remedies", result_tables.REMEDY_COLUMNS)):
+            self._insert(table, [row for key, digest in digests.items() for row in result_tables.digest_rows(key, digest[table], columns)])
+        parts = {result.fingerprint: digests[key]["parts"] for key, result in by_key.items() if result.fingerprint}
+        known = self._existing("fingerprint", "groups", list(parts))
+        new_groups = {fingerprint: group for fingerprint, group in parts.items() if fingerprint not in known}
+        self._insert("groups", [result_tables.group_row(fingerprint, group, self.run) for fingerprint, group in new_groups.items()])

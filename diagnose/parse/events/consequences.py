@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import Event
 
 if TYPE_CHECKING:
@@ -13,20 +14,6 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
 
 COUNTED = 1024  # lines of one kind whose processes are told apart; more are only counted
-
-#: Kinds of rules/messages.yaml, under `near`, and the family that each is of.
-KINDS = {
-    "collective_timeout": "nccl",
-    "collective_error": "nccl",
-    "gloo": "other",
-    "store": "other",
-    "connection": "other",
-    "sigterm": "other",
-    "abort": "other",
-    "engine": "other",
-    "actor": "other",
-    "exit": "other",
-}
 
 
 def consequences_of(
@@ -45,7 +32,7 @@ def consequences_of(
     groups: dict[tuple[int, str], list[Mark]] = {}
     last: tuple[Page | None, int] = (None, -1)
     for mark in marks:
-        if mark.kind not in KINDS or (mark.page is last[0] and mark.offset < last[1]):
+        if mark.kind not in sayings("consequences") or (mark.page is last[0] and mark.offset < last[1]):
             continue
         attempt = attempt_at(mark.source, mark.offset)
         if attempt not in causes or (mark.source == places[attempt][0] and mark.offset < places[attempt][1]):
@@ -60,7 +47,7 @@ def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
     prefixes = [mark.page.writer_at(mark.offset) for mark in marks[:COUNTED]]
     first, prefix = marks[0], prefixes[0]
     return Event(
-        family=KINDS[first.kind],
+        family=sayings("consequences")[first.kind].family,
         status="none",
         exception=first.words,
         attempt=attempt,

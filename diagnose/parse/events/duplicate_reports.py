@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.host_oom import KILLS
+from diagnose import families
 from diagnose.parse.messages.lookalike import FAULTS
 from diagnose.parse.text.lines import Prefix
 from diagnose.record import replace
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 NEAR = 200  # lines within which it is told again
 BACK = 8  # messages that are looked back at
-
-#: Two frameworks, one allocator: its log alone does not always say whose it is.
-_ONE_ALLOCATOR = frozenset({"jax", "tf"})
-#: Kills and collectives: diagnose/parse/events/folding.py knows which of their words are of one failure.
-_JUDGED_ELSEWHERE = KILLS | {"nccl"}
-#: Libraries whose handles fail to be made once the device has stopped.
-_LIBRARIES = frozenset({"cublas", "cudnn", "cusolver", "nccl"})
 
 
 def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMessage, PlacedMessage], None]) -> list[PlacedMessage]:
@@ -49,13 +42,13 @@ def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
         return False
     if first.prefix != second.prefix and Prefix() not in (first.prefix, second.prefix):
         return False
+    family = families.of(first.message.family)
     if second.message.retells:
-        return first.message.family.startswith("torch_") or first.message.family == "cuda_driver"
-    families = {first.message.family, second.message.family}
-    if families <= _ONE_ALLOCATOR:
+        return bool(family.allocator) or family.retold
+    if family.shared and families.of(second.message.family).shared:  # two frameworks, one allocator
         return _agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
     own_tracebacks = first.trace.frames and second.trace.frames and first.trace.places != second.trace.places
-    if len(families) > 1 or first.message.family in _JUDGED_ELSEWHERE or own_tracebacks:
+    if first.message.family != second.message.family or family.kill or family.collective or own_tracebacks:
         return False
     if None not in (first.message.gpu, second.message.gpu) and first.message.gpu != second.message.gpu:
         return False
@@ -72,7 +65,7 @@ def _agree(first: Size | None, second: Size | None) -> bool:
 
 def blame_earlier_fault(event: Event, earlier_events: Sequence[Event]) -> Event:
     """An event that only follows from an earlier fault of the device, as the consequence that it is: no failure of memory."""
-    if event.family not in _LIBRARIES or event.requested is not None or event.status not in ("oom", "suspected"):
+    if not families.of(event.family).handles or event.requested is not None or event.status not in ("oom", "suspected"):
         return event
     faulty = any(earlier.reason in FAULTS and earlier.attempt == event.attempt for earlier in earlier_events)
     return replace(event, status="none", reason="") if faulty else event

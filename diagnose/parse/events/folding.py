@@ -6,8 +6,9 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from diagnose import families
 from diagnose.parse.events import duplicate_reports
-from diagnose.parse.messages.host_oom import KILLS, joined, same_death, same_number, settle
+from diagnose.parse.messages.host_oom import joined, same_death, same_number, settle
 from diagnose.parse.text.lines import Prefix
 from diagnose.record import field, record, replace
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 NEAR = 200  # lines within which a bare message is the same one printed again
 EVIDENCE = 6  # places that one event names
 MEMBERS = 256  # equal failures that one event holds with their figures; more are counted
-
-#: What a dying job prints besides its failure: a kill of what was left, a broken collective, a library that finds no memory any more.
-_ECHOES = KILLS | {"nccl", "cublas", "cudnn"}
 
 
 # -- one failure, printed several times
@@ -48,14 +46,14 @@ def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
             group.append(placed)
         else:
             _merge(first, placed)
-    settle([placed.message for placed in unique if placed.message.family in KILLS])
+    settle([placed.message for placed in unique if families.of(placed.message.family).kill])
     return unique
 
 
 def _first(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
     """The failure that this is another print of: of several deaths the one of the same process number, else the latest."""
     alike = (earlier for earlier in reversed(group) if _again(earlier, second))
-    if second.message.family not in KILLS:
+    if not families.of(second.message.family).kill:
         return next(alike, None)
     return max(alike, key=lambda earlier: same_number(earlier.message, second.message), default=None)
 
@@ -63,9 +61,9 @@ def _first(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessa
 def kind(placed: PlacedMessage) -> Hashable:
     """What two prints of one failure have in common."""
     message, attempt = placed.message, placed.attempt.number
-    if message.family in KILLS:  # kernel, scheduler and launcher each have a word for one death
+    if families.of(message.family).kill:  # kernel, scheduler and launcher each have a word for one death
         return "killed", attempt
-    if message.family == "nccl":
+    if families.of(message.family).collective:
         return message.family, attempt
     return message.family, attempt, message.gpu, figures(placed), message.processes, message.reason
 
@@ -77,9 +75,9 @@ def figures(placed: PlacedMessage) -> tuple[str, ...]:
 def _again(first: PlacedMessage, second: PlacedMessage) -> bool:
     if None not in (first.prefix.rank, second.prefix.rank) and first.prefix.rank != second.prefix.rank:
         return False
-    if first.message.family in KILLS:
+    if families.of(first.message.family).kill:
         return _one_death(first, second)
-    if first.message.family == "nccl":
+    if families.of(first.message.family).collective:
         return True
     if second.repeated or _of_others(first, second) or first.survived != second.survived:
         return False
@@ -119,9 +117,9 @@ def _merge(first: PlacedMessage, second: PlacedMessage) -> None:
     if second.message.weight > first.message.weight:
         first.message, second.message = second.message, first.message
         first.exception, first.words = second.exception or first.exception, second.words
-        if first.message.family in KILLS:  # the line that knows most stands first
+        if families.of(first.message.family).kill:  # the line that knows most stands first
             first.evidence, second.evidence = second.evidence, first.evidence
-    if first.message.family in KILLS and second.message.family in KILLS:
+    if families.of(first.message.family).kill and families.of(second.message.family).kill:
         joined(first.message, second.message)
     elif first.message.family == second.message.family:
         for name, size in second.message.figures.items():
@@ -255,15 +253,21 @@ def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
 # -- consequences
 
 
+def _is_echo(name: str) -> bool:
+    """Whether a dying job prints this besides its failure: a kill of what was left, a broken collective, a library without memory."""
+    family = families.of(name)
+    return family.kill or family.echo
+
+
 def _as_consequence(event: Event, events: Sequence[Event], index: int) -> Event:
     """A failure of the kind that a dying job prints, after one of the same attempt that is none of that kind."""
-    if event.family not in _ECHOES or (event.family in KILLS and event.status == "oom"):
+    if not _is_echo(event.family) or (families.of(event.family).kill and event.status == "oom"):
         return event
     cause = next(
         (
             i
             for i, earlier in enumerate(events[:index])
-            if earlier.fatal and earlier.family not in _ECHOES and earlier.attempt == event.attempt
+            if earlier.fatal and not _is_echo(earlier.family) and earlier.attempt == event.attempt
         ),
         None,
     )

@@ -7,10 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from diagnose import rule_files
+from diagnose import families, rule_files
 from diagnose.parse.events.attempts import ONLY, Attempt
 from diagnose.parse.frames import partial_traceback, phases, tracebacks
-from diagnose.parse.messages import host_oom
 from diagnose.parse.model.event import Event
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrapped_messages
@@ -177,7 +176,7 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
         placed.evidence += [page.witness(page.excerpt.offset + page.starts[at]) for at in lines]
     repeated = _REPEATED.search(line_rest)
     placed.repeated = int(repeated[1]) if repeated else 0
-    placed.by_launcher = message.family in host_oom.KILLS and message.status == "suspected"
+    placed.by_launcher = families.of(message.family).kill and message.status == "suspected"
     return placed
 
 
@@ -207,21 +206,22 @@ def _width(page: Page, offset: int, exception: str) -> int:
 
 def locate(placed: PlacedMessage) -> PlacedMessage:
     """The message with its traceback; a shortage below a pin_memory frame is one of pinned host memory."""
-    if placed.message.family in host_oom.KILLS and not placed.message.raised:
+    if families.of(placed.message.family).kill and not placed.message.raised:
         return placed  # written by a kernel or a launcher: the traceback above belongs to something else
     placed.trace = tracebacks.above(placed.page, placed.index, placed.prefix, placed.same_line)
     if not placed.trace.frames:
         placed.trace = partial_traceback.listed_below(placed.page, placed.index, placed.prefix)
-    if not placed.trace.frames and placed.message.family.startswith("torch_"):
+    if not placed.trace.frames and families.of(placed.message.family).allocator:
         placed.trace = partial_traceback.cut_off(placed.page, placed.index)
     if placed.trace.places:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
         placed.evidence.append(placed.page.witness(inner))
-    if placed.message.family == "cuda_driver" and any(
+    pinning = families.of(placed.message.family).pinning
+    if pinning and any(
         re.search("pin_memory|cudaHost|CachingHostAllocator", f"{frame.file} {frame.function} {frame.statement}")
         for frame in placed.trace.frames
     ):
-        placed.message.family = "pinned_host"
+        placed.message.family = pinning
     return placed
 
 
@@ -275,7 +275,7 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
 
 def _phase(placed: PlacedMessage) -> str:
     phase = phases.of_frames(placed.trace.frames) or placed.message.phase or phases.of_words(placed.message.said)
-    if not phase and not placed.trace.frames and placed.message.family not in host_oom.KILLS:
+    if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
         phase = phases.of_source(partial_traceback.source(placed.page, placed.index, placed.prefix))
     return phase or phases.of_lines(placed.bytes_before()) or "unknown"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from diagnose import families
 from diagnose.facts import Notice
 from diagnose.parse.events import attempts, consequences, folding, interleaved_tracebacks, nearby_marks, order
 from diagnose.parse.events import log_events as events
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
 from diagnose.parse.frames import phases
-from diagnose.parse.messages.host_oom import KILLS
 from diagnose.parse.messages.scheduler_oom import STOPS
 from diagnose.parse.text.lines import Page
 from diagnose.phrases import phrase
@@ -91,7 +91,7 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
     failures = folding.without_repeats(_without_guesses(messages))
     for failure in failures:  # a helper that is killed after the end is not the death of the job
         if (
-            failure.message.family not in KILLS
+            not families.of(failure.message.family).kill
             or failure.by_launcher
             or not survival.had_finished(failure.page.source, failure.offset, failure.attempt.start)
         ):
@@ -99,7 +99,7 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
         if failure.message.helper:
             failure.message.status, failure.message.reason = "lookalike", "after_end"
         saving = phases.of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
-        own = failure.message.family == "ray_oom"  # Ray ends the job's own workers, and says which
+        own = families.of(failure.message.family).own  # Ray ends the job's own workers, and says which
         failure.survived = failure.survived or failure.message.helper or not (saving or own)
     failures.sort(key=lambda failure: failure.attempt.number)
     named = next((fact.value for fact in order.root_rank(pages)), None)
@@ -108,7 +108,7 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
     """Ray prints what may have happened whenever a worker is gone: that counts where nothing else was found."""
-    certain = [placed for placed in messages if placed.message.family not in KILLS or placed.message.weight]
+    certain = [placed for placed in messages if not families.of(placed.message.family).kill or placed.message.weight]
     return certain or messages
 
 

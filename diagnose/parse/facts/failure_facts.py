@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from diagnose import families
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.events import progress
 from diagnose.parse.facts import node_memory
@@ -167,7 +168,7 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
         return
     yield Fact("log.process_in_use", root.process_in_use, "log", place)
     others = [process.in_use for process in root.other_processes if not process.own]
-    if None not in others and root.family not in host_oom.KILLS:  # those are on the node, not on the card
+    if None not in others and not families.of(root.family).kill:  # those are on the node, not on the card
         total = sum((size for size in others if size is not None), start=Size.exactly(0))
         yield Fact("log.other_processes", total, "log", place)
     yield from _largest(root, place)

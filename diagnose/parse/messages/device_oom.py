@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from diagnose import families
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
@@ -16,21 +18,6 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
 
-FAMILIES = {
-    "cuda": "torch_cuda",
-    "hip": "torch_hip",
-    "npu": "torch_npu",
-    "xpu": "torch_xpu",
-    "mps": "torch_mps",
-    "mlu": "torch_mlu",
-    "musa": "torch_musa",
-    "gcu": "torch_gcu",
-}
-#: First words of a head that names no device: cudaMallocAsync and some forks. They are CUDA's.
-_NAMELESS = ("allocation", "out")
-
-#: Torch 2.1 took the figures of these out of their brackets ("has a total capacty of ..."); Ascend kept the old words.
-_REWORDED = ("torch_cuda", "torch_hip")
 _OLD = later(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
 
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
@@ -85,7 +72,7 @@ def read(text: str) -> Message | None:
         message.facts["alloc.backend"] = "cuda_async"
     if re.search(r"\bRequested(?: size)?\s*:", text, re.IGNORECASE):
         message.facts["log.request_exact"] = True
-    if message.family in _REWORDED and _OLD.search(text):
+    if families.of(message.family).reworded and _OLD.search(text):
         message.facts["log.torch_before_2_1"] = True
     if any(said.kind == "cached" for said in rest):
         message.facts["log.torch_before_1_4"] = True
@@ -100,7 +87,8 @@ def read(text: str) -> Message | None:
 def family_of(text: str) -> str:
     """The family that the first words of a message name."""
     first = text.lower().split()[0] if text else ""
-    return "torch_cuda" if first in _NAMELESS else FAMILIES.get(first, "other")
+    says = sayings("device_oom")
+    return says.get(first, says["unnamed"]).family
 
 
 def speaks_for_an_engine(text: str) -> bool:

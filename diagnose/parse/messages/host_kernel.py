@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.text import context_lines, grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -42,6 +43,7 @@ class _Row(NamedTuple):
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     """Add what the report says above its last line; the indexes of the lines that said it."""
     lines, rows = _report(page, index)
+    kernel, group = (sayings("host_oom")[kind].family for kind in ("kernel", "cgroup"))
     used = []
     pages: dict[str, int] = {}
     for at, text in lines:
@@ -49,20 +51,20 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
             numbers = [int(number) for number in re.findall(r"\d+", said.words[0])] if said.words else []
             match said.kind:
                 case "usage":
-                    message.family = "cgroup_oom"
+                    message.family = group
                     message.figures.setdefault("capacity", Size.printed(str(numbers[1]), "KiB"))
                     used.append(at)
                 case "constraint" if said.words[0].endswith("MEMCG") and f"pid={message.pid}" in said.words:
-                    message.family = "cgroup_oom"
+                    message.family = group
                     used.append(at)
                 case "limit":
-                    message.family = "cgroup_oom"
+                    message.family = group
                 case "pages_ram" | "pages_reserved":
                     pages.setdefault(said.kind, numbers[0])
                 case "available":
                     message.figures.setdefault("capacity", Size.printed(str(numbers[1]), "MiB"))
                     used.append(at)
-    if message.family == "cgroup_oom":
+    if message.family == group:
         message.facts.pop("host.limited", None)
     size = _page_size(message, rows, page.line(index).text)
     if size is None:
@@ -72,7 +74,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
         for row in sorted(rows, key=lambda row: -row.resident)[:LARGEST]
         if 0 < row.resident * size <= IMPOSSIBLE
     )
-    if message.family == "host_oom_killer" and "pages_ram" in pages:
+    if message.family == kernel and "pages_ram" in pages:
         usable = (pages["pages_ram"] - pages.get("pages_reserved", 0)) * size
         message.figures.setdefault("capacity", Size.exactly(usable) if 0 < usable <= IMPOSSIBLE else None)
     return used

@@ -6,8 +6,9 @@ import re
 from math import prod
 from typing import TYPE_CHECKING
 
+from diagnose import families
 from diagnose.parse.messages import host_kernel
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -21,61 +22,15 @@ if TYPE_CHECKING:
 
 LONGEST = 1600  # characters that are read: of a message that was found in a longer line what stands round it
 
-_SAYS = {
-    "cgroup": Saying("cgroup_oom", weight=9),
-    "group": Saying("cgroup_oom", weight=6),
-    "limit": Saying("cgroup_oom", weight=5),
-    "kernel": Saying("host_oom_killer", weight=8),
-    "killed_process": Saying("host_oom_killer", weight=7),
-    "constraint": Saying("host_oom_killer", weight=6),
-    "invoked": Saying("host_oom_killer", weight=5),
-    "unit": Saying("host_oom_killer", weight=5),
-    "earlyoom": Saying("host_oom_killer", weight=7),
-    "oomd": Saying("systemd_oomd", weight=7),
-    "oomd_unit": Saying("systemd_oomd", weight=6),
-    "cpu_allocator": Saying("cpu_allocator", weight=6),
-    "cpu_allocator_old": Saying("cpu_allocator", weight=6),
-    "pinned": Saying("pinned_host", weight=6),
-    "pin_thread": Saying("pinned_host", "suspected", weight=1),
-    "numpy": Saying("python_memory", weight=6),
-    "arrow": Saying("python_memory", weight=6),
-    "mapped": Saying("python_memory", weight=6),
-    "mapped_old": Saying("python_memory", weight=6),
-    "native": Saying("cpp_bad_alloc", weight=6),
-    "runtime": Saying("cpp_bad_alloc", weight=5),
-    "bad_alloc": Saying("cpp_bad_alloc", weight=5),
-    "memory_error": Saying("python_memory", weight=4),
-    "refused": Saying("python_memory", weight=4),
-    "paging_file": Saying("python_memory", weight=4),
-    "shm": Saying("dataloader_shm", weight=5, phase="dataset"),
-    "shm_file": Saying("dataloader_shm", weight=6, phase="dataset"),
-    "shm_disk": Saying("dataloader_shm", weight=5),
-    "segment": Saying("dataloader_shm", weight=6),
-    "worker_bus": Saying("dataloader_shm", "suspected", weight=4, phase="dataset"),
-    "worker_killed": Saying("host_oom_killer", "suspected", weight=4, phase="dataset"),
-    "worker_gone": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
-    "mapping": Saying("host_oom_killer", "suspected", weight=3, phase="dataset"),
-}
-
 #: Raised in the process that failed, whose traceback stands above; all else is written by someone who watched.
 _RAISED = frozenset({"shm_file", "shm_disk", "segment", "worker_bus", "worker_killed", "worker_gone", "mapping", "mapped", "shm"})
-
-#: Statements that print what was asked for.
-_REQUESTS = frozenset(
-    {"cpu_allocator", "cpu_allocator_old", "mapped", "mapped_old", "arrow", "native", "segment", "pinned", "numpy", "shape"}
-)
-
-#: What is one death with different traces: merged where they follow each other.
-KILLS = frozenset({"host_oom_killer", "cgroup_oom", "slurm_oom", "k8s_oom", "systemd_oomd", "ray_oom", "dataloader_shm"})
-#: Of these the limit that was hit is that of a container or job; of the other kills it is the node's memory.
-LIMITED = frozenset({"cgroup_oom", "slurm_oom", "k8s_oom"})
 
 
 def capacity_of(family: str) -> str:
     """The fact that the capacity in a message of this family is: of a card, of the node, of a container or job."""
-    if family in LIMITED:
+    if families.of(family).limited:
         return "log.container_limit"
-    return "host.ram" if family in KILLS else "log.capacity"
+    return "host.ram" if families.of(family).kill else "log.capacity"
 
 
 #: A wrapped numpy message, the second line of the old kernel's kill, torch's shared memory file.
@@ -97,10 +52,11 @@ def goes_on(text: str, line: str) -> bool:
 def read(text: str) -> Message | None:
     """The message in a line; None where none of its words is one."""
     all_said = grammar_statements.statements("host_oom", grammar_statements.collapsed(text[:LONGEST]))
-    leading = max((said for said in all_said if said.kind in _SAYS), key=lambda said: _SAYS[said.kind].weight, default=None)
+    says = sayings("host_oom")
+    leading = max((said for said in all_said if said.kind in says), key=lambda said: says[said.kind].weight, default=None)
     if leading is None:
         return None
-    message = _SAYS[leading.kind].message(leading)
+    message = says[leading.kind].message(leading)
     message.raised = leading.kind in _RAISED
     for said in all_said:
         _learn(message, said)
@@ -118,7 +74,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
 def _learn(message: Message, said: Statement) -> None:
     words = said.words[0] if said.words else ""
     numbers = [int(number) for number in re.findall(r"\d+", words)]
-    if said.kind in _REQUESTS:
+    if said.kind == "shape" or ((row := sayings("host_oom").get(said.kind)) is not None and row.asks):
         message.figures["requested"] = _requested(message.figures.get("requested"), said.kind, words, numbers)
         return
     match said.kind:
@@ -128,7 +84,7 @@ def _learn(message: Message, said: Statement) -> None:
             message.said = comm[1] if comm else message.said
         case "constraint" if len(said.words) > 1:
             message.pid = message.killed["kernel"] = int(said.words[1][4:])
-            message.family = "cgroup_oom" if words.endswith("MEMCG") else message.family
+            message.family = sayings("host_oom")["cgroup"].family if words.endswith("MEMCG") else message.family
         case "anon":
             message.figures["process_in_use"] = Size.printed(str(numbers[0]), "KiB")
         case "shmem" if numbers[0]:
@@ -181,7 +137,7 @@ def _of_array(text: str) -> int | None:
 def _weigh(message: Message, leading: Statement, text: str) -> None:
     """A mapped file of torch's own is shared memory."""
     if leading.kind == "mapped" and "/torch_" in text:
-        message.family = "dataloader_shm"
+        message.family = sayings("host_oom")["shm_file"].family
 
 
 # -- which traces are of one death
@@ -213,7 +169,7 @@ def settle(deaths: Sequence[Message]) -> None:
 def joined(first: Message, one: Message) -> None:
     """What the second trace of one death adds to the first."""
     first.killed = {**one.killed, **first.killed}
-    limits = first.family in LIMITED, one.family in LIMITED
+    limits = families.of(first.family).limited, families.of(one.family).limited
     for name, size in one.figures.items():
         if first.family == one.family or (name == "capacity" and all(limits)) or (name == "process_in_use" and first.pid == one.pid):
             first.figures.setdefault(name, size)

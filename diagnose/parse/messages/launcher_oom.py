@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from diagnose.parse.messages import scheduler_oom
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import context_lines, grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 LONGEST = 900  # characters that are read: of a message that was found in a longer line what stands round it
 
-#: What a signal can mean. Who aborts or violates memory protection (6, 11) dies of a fault of its own: no witness of a shortage.
-_SIGNALS = {
-    9: Saying("host_oom_killer", "suspected", weight=1),
-    7: Saying("dataloader_shm", "suspected", weight=2),
-    15: Saying("other", "lookalike", reason="terminated", weight=1),
-}
 _NUMBER = {"SIGKILL": 9, "SIGBUS": 7, "SIGTERM": 15, "Killed": 9, "Bus error": 7}
 #: What the numbers of a statement are, in the order they stand.
 _FIGURES = {
@@ -56,7 +50,7 @@ def read(text: str) -> Message | None:
 def _message(said: Statement) -> Message | None:
     words = said.words[0] if said.words else ""
     told = dict(zip(_FIGURES.get(said.kind, ()), (int(number) for number in re.findall(r"\d+", words)), strict=False))
-    row = _SIGNALS.get(_signal(said.kind, words, told))
+    row = sayings("launcher_oom").get(f"signal_{_signal(said.kind, words, told)}")
     if row is None:
         return None
     message = row.message(said)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 
-#: What differs from kind to kind; every other is of no family that has a name.
-_SAYS = {
-    "on_chip": Saying("triton_shared", "lookalike", phase="compile"),
-    "triton_launch": Saying("triton_shared", "lookalike", reason="launch_resources", phase="compile"),
-    "shared_memory": Saying("dataloader_shm", phase="dataset"),  # full for all that: of the host's memory
-    "segment_retry": Saying("torch_cuda", "lookalike", ("gpu", "requested", "free", "capacity"), fatal=False),
-}
-_OTHER = Saying("other", "lookalike")
 #: These end what the device was doing: what a library says after one of them says nothing about memory.
 FAULTS = frozenset({"device_assert", "illegal_access", "misaligned"})
 
@@ -27,11 +19,11 @@ def goes_on(text: str, line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The look-alike in a line; None where none of its words is one."""
-    all_said = grammar_statements.statements("lookalike", grammar_statements.collapsed(text))
+    all_said, says = grammar_statements.statements("lookalike", grammar_statements.collapsed(text)), sayings("lookalike")
     for said in all_said:
         if said.kind == "handled":
             continue
-        row = _SAYS.get(said.kind, _OTHER)
+        row = says.get(said.kind, says["other"])
         message = row.message(said)
         if message.status == "lookalike":
             message.reason = message.reason or said.kind

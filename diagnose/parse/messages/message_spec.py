@@ -1,10 +1,14 @@
-"""What a statement of a figure-poor message means: a row of a table, and the sizes that stand in the statement."""
+"""What a statement of a message means: its row in rules/statements.yaml, and the sizes that stand in the statement."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from diagnose import rule_files
 from diagnose.parse.model.message import Message
 from diagnose.parse.text.lazy_re import later
 from diagnose.record import NamedTuple
@@ -20,8 +24,7 @@ class Saying(NamedTuple):
     """Family, status, and the names of the statement's figures in the order they stand (`gpu` is the index of a card,
     an empty name a word that is no figure).
 
-    `reason` is a key of rules/phrases/reason.yaml: why this is no failure of memory, or no proof of one. `fatal`: whether
-    who printed it gave up. `weight`: of several prints of one failure the heaviest names it.
+    rules/statements.yaml explains the other fields.
     """
 
     family: str
@@ -31,15 +34,27 @@ class Saying(NamedTuple):
     phase: str = ""
     fatal: bool = True
     weight: int = 0
+    check: str = ""
+    no_cache: bool | None = None
+    asks: bool = False
+    retells: bool = False
 
     def message(self, said: Statement) -> Message:
         message = Message(self.family, self.status, reason=self.reason, phase=self.phase, fatal=self.fatal, weight=self.weight)
+        message.check, message.retells = self.check, self.retells
         for name, word in zip(self.figures, said.words, strict=False):
             if name == "gpu":
                 message.gpu = int(word)
             elif name:
                 message.figures[name] = amount(word)
         return message
+
+
+@cache
+def sayings(grammar: str) -> Mapping[str, Saying]:
+    """What the statements of a grammar mean, by name, in the order of the table."""
+    rows = rule_files.table("statements")[grammar]
+    return MappingProxyType({kind: Saying(**{**row, "figures": tuple(row.get("figures", ()))}) for kind, row in rows.items()})
 
 
 def amount(text: str) -> Size | None:

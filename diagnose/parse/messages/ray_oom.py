@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from diagnose.parse.frames import phases
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
@@ -15,19 +15,6 @@ from diagnose.units import Size
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
-
-_SAYS = {
-    "low": Saying("ray_oom", weight=6),
-    "old": Saying("ray_oom", weight=6),
-    "task": Saying("ray_oom", weight=5),
-    "used": Saying("ray_oom", weight=5),
-    "workers": Saying("ray_oom", weight=4),
-    "node_exit": Saying("ray_oom", weight=5),
-    "store": Saying("ray_oom", weight=5),
-    "object": Saying("ray_oom", weight=4),
-    # the first of a list of guesses that Ray prints whenever a process is gone
-    "candidates": Saying("host_oom_killer", "suspected", weight=0),
-}
 
 _OPENS = later(r"running low on memory|emory on the node|RayOutOfMemoryError|ObjectStoreFullError")
 _GOES_ON = later(
@@ -45,10 +32,11 @@ def read(text: str) -> Message | None:
     """The message in these lines; None where none of its words is one."""
     text = "\n".join(grammar_statements.collapsed(line) for line in text.split("\n"))
     all_said = grammar_statements.statements("ray_oom", text)
-    leading = max((said for said in all_said if said.kind in _SAYS), key=lambda said: _SAYS[said.kind].weight, default=None)
+    says = sayings("ray_oom")
+    leading = max((said for said in all_said if said.kind in says), key=lambda said: says[said.kind].weight, default=None)
     if leading is None:
         return None
-    message = _SAYS[leading.kind].message(leading)
+    message = says[leading.kind].message(leading)
     for said in all_said:
         _learn(message, said)
     message.phase = phases.of_words(message.said) or phases.of_words(_largest(message))

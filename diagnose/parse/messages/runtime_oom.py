@@ -5,43 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import Saying, sayings
 from diagnose.parse.text import grammar_statements
 
 if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
     from diagnose.parse.text.grammar_statements import Statement
 
-#: What each statement means.
-_SAYS = {
-    "driver": Saying("cuda_driver"),
-    "pinned": Saying("pinned_host", figures=("requested",)),
-    "hip": Saying("torch_hip"),
-    "xpu": Saying("torch_xpu"),
-    "ascend": Saying("torch_npu"),
-    "ascend_request": Saying("torch_npu", figures=("requested",)),
-    "metal": Saying("torch_mps"),
-    "metal_buffer": Saying("torch_mps", figures=("requested",)),
-    "mlx_buffer": Saying("torch_mps", figures=("requested",)),
-    "mlx": Saying("torch_mps", figures=("requested",)),
-    "preempted": Saying("torch_cuda", figures=("requested", "allocated", "allowed", "capacity"), fatal=False, weight=-1),
-    "nvml": Saying("torch_cuda"),
-    "engine": Saying("cudnn", "suspected", reason="no_engine"),
-    "gave_up": Saying("other"),
-    "nccl": Saying("nccl", weight=1),
-    "nccl_request": Saying("nccl", figures=("requested",)),
-    "cupy": Saying("cupy", figures=("requested", "allocated", "allowed")),
-    "rmm": Saying("other"),
-    "paddle": Saying("other", figures=("gpu", "requested", "allocated", "free")),
-    "mindspore_free": Saying("other", figures=("free", "requested")),
-    "mindspore": Saying("other", figures=("requested",)),
-    "onnx": Saying("other", figures=("requested",)),
-    "tensorrt": Saying("other", figures=("requested",)),
-    "habana": Saying("other", figures=("requested",)),
-}
 PARTED_BYTES = True  # CuPy prints 8,589,934,592 bytes
-#: Statuses of libraries, by the library that the status names first.
-_LIBRARIES = {"CUBLAS": "cublas", "HIPBLAS": "cublas", "CUDNN": "cudnn", "CUSOLVER": "cusolver"}
 
 
 def goes_on(text: str, line: str) -> bool:
@@ -66,7 +37,7 @@ def read(text: str) -> Message | None:
 def _message(said: Statement) -> Message | None:
     if said.kind in ("library", "library_maybe"):
         name = re.search(r"(CUBLAS|HIPBLAS|CUDNN|CUSOLVER)_", said.words[0])
-        family = _LIBRARIES.get(name[1], "other") if name else "other"
+        family = sayings("runtime_oom")[f"library_{name[1].lower()}" if name else "library"].family
         return (Saying(family) if said.kind == "library" else Saying(family, "suspected", reason="library_status")).message(said)
-    row = _SAYS.get(said.kind)
+    row = sayings("runtime_oom").get(said.kind)
     return row.message(said) if row is not None else None

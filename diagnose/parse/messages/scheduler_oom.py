@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from diagnose import families
 from diagnose.parse.messages import kubernetes_quantity
 from diagnose.parse.messages.host_oom import LONGEST
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import context_lines, grammar_statements
 from diagnose.parse.text.lazy_re import later
@@ -18,32 +19,6 @@ if TYPE_CHECKING:
 
     from diagnose.parse.text.grammar_statements import Statement
     from diagnose.parse.text.lines import Page
-
-_SAYS = {
-    "slurm": Saying("slurm_oom", weight=7),
-    "slurm_over": Saying("slurm_oom", weight=7),
-    "slurm_virtual": Saying("slurm_oom", weight=6),
-    "slurm_tasks": Saying("slurm_oom", weight=6),
-    "slurm_state": Saying("slurm_oom", weight=6),
-    # the counter that this reads also counts what was solved by giving cached files up
-    "slurm_once": Saying("slurm_oom", "suspected", weight=3),
-    # schedulers without a word of their own: a limit of the job's group of processes
-    "pbs": Saying("cgroup_oom", weight=7),
-    "lsf": Saying("cgroup_oom", weight=7),
-    "sge": Saying("cgroup_oom", weight=7),
-    "condor": Saying("cgroup_oom", weight=7),
-    "docker": Saying("cgroup_oom", weight=7),
-    "k8s": Saying("k8s_oom", weight=7),
-    "k8s_event": Saying("k8s_oom", weight=7),
-    "evicted": Saying("k8s_oom", weight=7),
-    "platform": Saying("host_oom_killer", weight=6),
-    "notebook": Saying("host_oom_killer", "suspected", weight=1),
-    "volume": Saying("dataloader_shm", weight=6),
-    "disk": Saying("other", "lookalike", reason="disk_full", weight=2),
-    "cancelled": Saying("other", "lookalike", weight=2),
-    "pbs_other": Saying("other", "lookalike", reason="time_limit", weight=2),
-    "lsf_other": Saying("other", "lookalike", weight=2),
-}
 
 #: Why a job was stopped, by the word that its scheduler has for it.
 _STOPS = {
@@ -84,10 +59,11 @@ def read(text: str) -> Message | None:
     """The message in a line; None where none of its words is one."""
     text = grammar_statements.collapsed(text[:LONGEST])
     all_said = [said for said in grammar_statements.statements("scheduler_oom", text) if not _harmless(said)]
-    leading = max((said for said in all_said if said.kind in _SAYS), key=lambda said: _SAYS[said.kind].weight, default=None)
+    says = sayings("scheduler_oom")
+    leading = max((said for said in all_said if said.kind in says), key=lambda said: says[said.kind].weight, default=None)
     if leading is None:
         return None
-    message = _SAYS[leading.kind].message(leading)
+    message = says[leading.kind].message(leading)
     for said in all_said:
         _learn(message, said)
     return message
@@ -118,7 +94,7 @@ def _learn(message: Message, said: Statement) -> None:
         case "condor":
             message.figures["capacity"] = Size.printed(str(numbers[0]), "MiB")
         case "k8s_event" if numbers:
-            message.family, message.pid = "host_oom_killer", numbers[-1]
+            message.family, message.pid = sayings("scheduler_oom")["k8s_process"].family, numbers[-1]
         case "evicted_use":
             message.figures["process_in_use"] = kubernetes_quantity.of(words.split()[2].rstrip(","))
         case "volume":
@@ -126,7 +102,7 @@ def _learn(message: Message, said: Statement) -> None:
             if _MEMORY_VOLUME.search(name):
                 message.facts["log.shm_limit"] = kubernetes_quantity.of(limit)
             else:
-                message.family, message.status, message.reason = "other", "lookalike", "disk_full"
+                message.family, message.status, _, message.reason, *_ = sayings("scheduler_oom")["disk"]
         case "cancelled" | "lsf_other":
             message.reason = next((reason for word, reason in _STOPS.items() if word in words), "cancelled")
 
@@ -168,17 +144,18 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
     """
     line = page.line(index).text
     state = _STATE.search(line)
-    if state is not None and message.family in ("k8s_oom", "cgroup_oom"):
+    docker, pod, slurm = (sayings("scheduler_oom")[kind].family for kind in ("docker", "k8s", "slurm"))
+    if state is not None and families.of(message.family).container:
         if state[1] == "false":
             return None
-        message.family = "cgroup_oom"
-    if message.family == "slurm_oom" and "State" in line:
+        message.family = docker
+    if message.family == slurm and "State" in line:
         return _from(message, page, index, _SEFF, 20)
     if "TERM_MEMLIMIT" in line:
         return _from(message, page, index, _LSF, 40)
-    if message.family == "k8s_oom" and "OOMKilled" in line:
+    if message.family == pod and "OOMKilled" in line:
         return _of_pod(message, page, index)
-    if message.family == "cgroup_oom" and "OOMKilled" in line:
+    if message.family == docker and "OOMKilled" in line:
         found = [(at, match) for at, text in context_lines.below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
         if len(found) == 1 and int(found[0][1][1]):
             message.figures["capacity"] = Size.printed(found[0][1][1], "bytes")

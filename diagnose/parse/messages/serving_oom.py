@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from diagnose import families
+from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
-from diagnose.record import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -17,49 +18,6 @@ if TYPE_CHECKING:
     from diagnose.facts import Value
     from diagnose.parse.text.grammar_statements import Statement
 
-
-class _Says(NamedTuple):
-    """What a statement means; `check` is a word of the fact log.engine_check, `no_cache` says that no request at all would fit."""
-
-    family: str
-    phase: str
-    check: str = ""
-    no_cache: bool | None = None
-    status: str = "oom"
-    reason: str = ""
-
-
-#: The statements that are a message. The checks want cures of opposite sign. Which engine it is no family names is "other".
-_SAYS = {
-    "no_blocks": _Says("vllm_kv", "kv_cache", "cache_too_small", True),
-    "auto_fit": _Says("vllm_kv", "kv_cache", "cache_too_small", True),
-    "held_outside": _Says("vllm_kv", "init", "cache_too_small", True),
-    "too_long_tokens": _Says("vllm_kv", "kv_cache", "cache_too_small", False),
-    "kv_needed": _Says("vllm_kv", "kv_cache", "cache_too_small", False),
-    "free_below": _Says("vllm_kv", "init", "card_not_free"),
-    "budget_below": _Says("vllm_kv", "init", "card_not_free"),
-    "warm_up": _Says("vllm_kv", "init", "warm_up"),
-    "drift": _Says("vllm_kv", "init", "card_in_motion"),
-    "pool_empty": _Says("sglang_kv", "kv_cache", "cache_too_small", True),
-    "unbalanced": _Says("sglang_kv", "init", "card_not_free"),
-    "pool_full": _Says("sglang_kv", "generation", "cache_too_small", False),
-    "slots": _Says("other", "generation", status="lookalike", reason="request_slots"),
-    "tgi_prefill": _Says("other", "init", "prefill_too_long"),
-    "tgi_total": _Says("other", "kv_cache", "cache_too_small", False),
-    "lm_cache": _Says("other", "kv_cache", "cache_too_small", True),
-    "lm_runtime": _Says("other", "init", "prefill_too_long"),
-    "trt_executor": _Says("other", ""),
-    "runtime": _Says("cuda_driver", ""),
-    "malloc": _Says("cuda_driver", ""),
-    "malloc_host": _Says("cpu_allocator", ""),
-    "host_short": _Says("cpu_allocator", "model_load"),
-}
-
-#: The engine that a family names; ports of vLLM print its messages.
-_ENGINES = {"vllm_kv": "vllm", "sglang_kv": "sglang"}
-
-#: What is raised in place of torch's own message, after that was printed.
-_RETOLD = frozenset({"warm_up", "tgi_prefill", "trt_executor"})
 
 #: Where in its start-up an engine was, by what it names as lacking.
 _PHASES = {"of_cache": "kv_cache", "of_weights": "model_load", "of_graph": "init"}
@@ -106,15 +64,16 @@ def read(text: str) -> Message | None:
     if _SOURCE.match(text):
         return None
     all_said = {said.kind: said for said in reversed(grammar_statements.statements("serving_oom", grammar_statements.collapsed(text)))}
-    leading = next((kind for kind in _SAYS if kind in all_said), None)
+    table = sayings("serving_oom")
+    leading = next((kind for kind in table if kind in all_said), None)
     if leading is None:
         return None
-    says = _SAYS[leading]
-    message = Message(says.family, says.status, phase=says.phase, check=says.check, retells=leading in _RETOLD, reason=says.reason)
+    says = table[leading]
+    message = says.message(all_said[leading])
     if says.no_cache is not None:
         message.facts["log.cache_none"] = says.no_cache
-    if says.family in _ENGINES:
-        message.facts["rollout.engine"] = _ENGINES[says.family]
+    if engine := families.of(says.family).engine:
+        message.facts["rollout.engine"] = engine
     message.figures = {name: size for name, size in _figures(leading, all_said).items() if size is not None}
     message.facts |= {name: value for name, value in _facts(all_said).items() if value is not None}
     device = re.search(r"device (?:[a-z]{1,8}:)?(\d{1,4})\b", all_said[leading].words[0])

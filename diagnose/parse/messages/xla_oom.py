@@ -6,7 +6,7 @@ import re
 from math import prod
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import Saying, amount
+from diagnose.parse.messages.message_spec import amount, sayings
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
 from diagnose.units import IMPOSSIBLE, Size
@@ -14,21 +14,6 @@ from diagnose.units import IMPOSSIBLE, Size
 if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
     from diagnose.parse.text.grammar_statements import Statement
-
-#: What each statement means; where a text makes several, the first of this table speaks. `bfc` and `stats` are printed
-#: by an allocator that both frameworks use: its place names them.
-_SAYS = {
-    "asked": Saying("jax", figures=("requested",), weight=2),
-    "attempt": Saying("jax", figures=("requested", "free"), weight=2),
-    "ordinal": Saying("jax", figures=("", "requested", "gpu"), weight=2),
-    "space": Saying("jax", figures=("", "requested", "capacity"), weight=2, phase="compile"),
-    "tensor": Saying("tf", weight=2),
-    "node": Saying("tf", weight=2),
-    "bfc_retry": Saying("tf", "lookalike", ("", "requested"), reason="allocator_retry", fatal=False),
-    "growth": Saying("tf", "lookalike", ("", "requested"), reason="pool_growth", fatal=False),
-    "bfc": Saying("tf", figures=("", "requested"), weight=1),
-    "stats": Saying("tf", figures=("allowed", "allocated")),  # the pool's limit: not the card is full, but what the pool may take
-}
 
 #: Bytes of an element, by TensorFlow's name of its type.
 _WIDTH = {
@@ -71,15 +56,16 @@ def read(text: str) -> Message | None:
     text = grammar_statements.collapsed(text)
     all_said = grammar_statements.statements("xla_oom", text)
     first = {said.kind: said for said in reversed(all_said)}
-    kind = next((kind for kind in _SAYS if kind in first), None)
+    says = sayings("xla_oom")
+    kind = next((kind for kind in says if kind in first), None)
     if kind is None:
         return _refused(text) if "exhausted" in first else None
     said = first[kind]
     if kind == "space" and not re.search(r"\bhbm\b", said.words[0]):  # vmem, smem: on the chip
-        return Saying("other", "lookalike", ("", "requested", "capacity"), reason="on_chip", phase="compile").message(said)
-    message = _SAYS[kind].message(said)
+        return says["on_chip"].message(said)
+    message = says[kind].message(said)
     if kind in ("bfc", "bfc_retry", "stats"):
-        message.family = _owner(text)
+        message.family = says[_owner(text)].family
     if kind == "bfc" and len(said.words) == 3 and (whole := amount(said.words[2])) is not None:  # known to the step of 256 bytes
         message.figures["requested"] = Size(whole.low - 255, whole.high, whole.bytes, said.words[1])
     if kind == "growth" and (exact := amount(said.words[1])) is not None:
@@ -103,16 +89,16 @@ def _of_shape(message: Message, said: Statement) -> None:
         count = prod(sides) * width
         message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
     if "CPU" in said.word("DEVICE"):
-        message.family = "cpu_allocator"
+        message.family = sayings("xla_oom")["of_host"].family
 
 
 def _owner(text: str) -> str:
     """Whose copy of the allocator printed it: the path of its source, else whether an operation is named as TensorFlow does."""
     if re.search(r"local_xla|local_tsl|tensorflow/", text):
-        return "tf"
+        return "of_tf"
     if re.search(r"external/(?:xla|tsl)/", text):
-        return "jax"
-    return "tf" if re.search(r"requested by op \w|freed_by_count|not a failure", text) else "jax"
+        return "of_jax"
+    return "of_tf" if re.search(r"requested by op \w|freed_by_count|not a failure", text) else "of_jax"
 
 
 def _refused(text: str) -> Message | None:
@@ -120,13 +106,13 @@ def _refused(text: str) -> Message | None:
     if "CUDA_ERROR_OUT_OF_MEMORY" in text:
         return None  # the driver's own word, read as such
     if _OF_MEMORY.search(text):
-        return Saying("jax", weight=2).message(_NOTHING)
+        return sayings("xla_oom")["of_memory"].message(_NOTHING)
     if re.search(r"(?:Xla|Jax)RuntimeError", text):
-        return Saying("jax", "suspected", reason="cut_off").message(_NOTHING)
+        return sayings("xla_oom")["cut_off"].message(_NOTHING)
     if not re.search(r"RESOURCE_EXHAUSTED\s*:|StatusCode\.RESOURCE_EXHAUSTED\s+details|code = RESOURCE_EXHAUSTED", text):
         return None
     reason = next((name for name, says in _REFUSALS if says.search(text)), "service_limit")
-    return Saying("other", "lookalike", reason=reason).message(_NOTHING)
+    return sayings("xla_oom")["refused"]._replace(reason=reason).message(_NOTHING)
 
 
 _NOTHING = grammar_statements.Statement("nothing", (), (), 0, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Ledger
 from diagnose.decide.verdict import Judgement
@@ -88,7 +88,7 @@ def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
     crashed: list[Text] = []
     for rule in job.rules:
         try:
-            said = special(rule, job) if rule.remedy in SPECIAL else weigh(rule, job)
+            said = special(rule, job) if is_special(rule) else weigh(rule, job)
         except Exception as error:
             crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
             continue
@@ -128,12 +128,13 @@ def job_of(
     return Job(book.changed(known), ledgers, judgement, documents, reprice or role_ledgers.ledgers, edit or knob_edits.edits, held)
 
 
-#: Remedies that need more than a table of knobs.
-SPECIAL = ("upgrade_library", "downgrade_library", "fix_config_not_applied")
+def is_special(rule: remedy_rules.Rule) -> bool:
+    """Whether the remedy needs more than a table of knobs."""
+    return rule.remedy in vocabulary.having("puts_right") or rule.remedy in vocabulary.releases().values()
 
 
 def special(rule: remedy_rules.Rule, job: Job) -> Offer | Rejected | None:
     """A release, or a key put right; other rules for the same words are weighed as all are."""
-    if rule.remedy != "fix_config_not_applied":
+    if rule.remedy not in vocabulary.having("puts_right"):
         return another_release(rule, job)
     return repaired(rule, job) if rule.turns is None and not rule.where else weigh(rule, job)

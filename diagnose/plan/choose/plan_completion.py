@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diagnose import vocabulary
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.evaluation import in_commands
@@ -29,11 +30,11 @@ def with_extras(draft: Draft, offers: Sequence[Offer], job: Job) -> Draft:
         if offer in draft.steps:
             continue
         together = {**draft.changes, **offer.changes}
-        if offer.id == "fix_config_not_applied" and offer.leads and offer.changes:
+        if offer.id in vocabulary.having("puts_right") and offer.leads and offer.changes:
             verdict = job.bench.fits({**together, **draft.beside})
             if ORDER.index(verdict) <= ORDER.index(draft.fits):
                 draft = Draft((*draft.steps, offer), together, verdict, draft.beside)
-        elif offer.id == "expandable_segments" and offer.call is not None:
+        elif offer.id in vocabulary.having("joins_plans") and offer.call is not None:
             draft = Draft((*draft.steps, offer), together, draft.fits, draft.beside)
     return draft
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.facts import Value
 from diagnose.plan.edits.editability import adds_no_contradiction, edits_of
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, changes_of
@@ -36,7 +36,7 @@ def is_hardware(offer: Offer) -> bool:
 
 
 def is_release(offer: Offer) -> bool:
-    return offer.id in ("upgrade_library", "downgrade_library") and offer.saving is not None
+    return offer.id in vocabulary.releases().values() and offer.saving is not None
 
 
 def is_beside_the_point(offer: Offer, job: Job) -> bool:

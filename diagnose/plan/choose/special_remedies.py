@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -52,7 +52,7 @@ def another_release(rule: Rule, job: Job) -> Offer | Rejected | None:
 def newer(rule: Rule, job: Job) -> Offer | None:
     """A cause calls for another release although none is known to be bad: only what is in use can be named."""
     library = job.book.word("train.framework")
-    if library is None or rule.remedy != "upgrade_library":
+    if library is None or rule.remedy != vocabulary.releases()["upgrade"]:
         return None
     why = phrase("plan.newer", title=job.calls[rule.remedy].cause.title)
     offer = offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_package(library)}"))
@@ -77,7 +77,11 @@ def release_offer(rule: Rule, job: Job, verdict: Verdict, entry: Mapping[str, An
     """The other release, priced by the ledger where its terms depend on it, else by what the cause accounts for."""
     library = str(entry["library"])
     bound = (
-        f">={entry['until']}" if rule.remedy == "upgrade_library" and "until" in entry else f"<{entry['since']}" if "since" in entry else ""
+        f">={entry['until']}"
+        if rule.remedy == vocabulary.releases()["upgrade"] and "until" in entry
+        else f"<{entry['since']}"
+        if "since" in entry
+        else ""
     )
     command = same(f"pip install '{_package(library)}{bound}'")
     changes: dict[str, Value] = {f"version.{library}": Version(str(entry["until"]))} if bound.startswith(">=") else {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Span
+from diagnose.adapters.schema.spellings import Key
 from diagnose.adapters.translate.translation import automatic, name_of
 from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
@@ -14,6 +14,8 @@ from diagnose.plan.edits.key_fitting import spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import record
+from diagnose.release_spans import ReleaseSpan
+from diagnose.word_conditions import word_of
 
 
 @record
@@ -28,12 +30,12 @@ class EditContext:
         """The entries of the document that set the knob."""
         return [entry for entry in document.entries if knob in entry.knobs]
 
-    def covers_release(self, key: Key, span: Span) -> bool | None:
+    def covers_release(self, key: Key, span: ReleaseSpan) -> bool | None:
         """Whether the key exists in the job's release and entry point; None where that is unknown. `span`: the document's releases."""
         if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
             return False
         version = self.book.version(key.version)
-        return key.covers(Span(version, framework_tables.finished(version)) if version else span)
+        return key.releases.covers(ReleaseSpan(version, framework_tables.finished(version)) if version else span)
 
     def entry_points(self) -> list[Fact]:
         """The job's entry points that decide what is trained; an empty one if there is none."""
@@ -47,7 +49,7 @@ class EditContext:
         low = self.span(document).low
         return "++" if key.struct and document.form in ("shell", "command") and (low is None or low < key.struct) else ""
 
-    def span(self, document: Document) -> Span:
+    def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
         return framework_tables.span(
@@ -61,15 +63,13 @@ class EditContext:
         span, edits = self.span(document), []
         entries = {name_of(entry.key): entry for entry in document.entries}
         for need in key.needs:
-            applies = Key("", need.key, key.version, need.since, need.until).covers(span)
-            if applies is False or (applies is None and need.until is not None):
+            applies = need.releases.covers(span)
+            if applies is False or (applies is None and need.releases.high is not None):
                 continue
             entry = entries.get(need.key)
             if need.add:
                 edits += add_to_list(document, need.key, need.add, entry)
-            elif entry is None or (
-                not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != framework_tables.word_of(need.to)
-            ):
+            elif entry is None or (not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != word_of(need.to)):
                 is_bare = (
                     need.to is True
                     and document.form in ("shell", "command")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from diagnose import families
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import allocator_options
@@ -25,8 +26,7 @@ _OPTIONS = {
 #: Backends that ignore all of these options: removed when one is set.
 _OTHER_BACKENDS = ("backend:cudaMallocAsync", "backend:hipMallocAsync")
 
-#: torch_npu and the HIP build read variables of their own; torch 2.10 renamed the general one and warns about the old name.
-_VARIABLES = {"torch_npu": "PYTORCH_NPU_ALLOC_CONF", "torch_hip": "PYTORCH_HIP_ALLOC_CONF"}
+#: torch 2.10 renamed the general variable and warns about the old name.
 _RENAMED = Version("2.10")
 _GENERAL, _CUDA = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 
@@ -99,7 +99,7 @@ def _carrier_edits(
 def _effective_entry(book: FactBook, documents: Sequence[Document]) -> tuple[Document, Entry] | None:
     """The entry that takes effect: the general name from torch 2.10 on, else CUDA's. A value that a shell expands is left alone."""
     names = [_GENERAL, _CUDA] if _is_renamed(book) else [_CUDA, _GENERAL]
-    names = [*filter(None, [_VARIABLES.get(book.word("log.family") or "")]), *names, "PYTORCH_HIP_ALLOC_CONF"]
+    names = [*filter(None, [families.of(book.word("log.family")).variable]), *names, "PYTORCH_HIP_ALLOC_CONF"]
     return next(iter(_entries_of(names, documents)), None)
 
 
@@ -169,7 +169,7 @@ def _is_renamed(book: FactBook) -> bool:
 
 def variable_name(book: FactBook) -> str:
     """The environment variable that this build of torch reads."""
-    return _VARIABLES.get(book.word("log.family") or "", _GENERAL if _is_renamed(book) else _CUDA)
+    return families.of(book.word("log.family")).variable or (_GENERAL if _is_renamed(book) else _CUDA)
 
 
 def format_value(value: Value) -> str:

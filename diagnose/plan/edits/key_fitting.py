@@ -8,10 +8,11 @@ from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key, Table
-from diagnose.adapters.schema.value_meaning import NOTHING, matches, meaning
+from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
 from diagnose.plan.edits.value_spelling import is_bare_flag
+from diagnose.word_conditions import UNSET, hold
 
 
 def is_block(entry: Entry, entries: Sequence[Entry]) -> bool:
@@ -23,7 +24,8 @@ def is_usable(document: Document, key: Key) -> bool:
     """Whether the document, or the edit itself (`needs`), gives the keys that this one requires (`where`) one of the required values."""
     set_by_edit = {need.key for need in key.needs}
     values = {name_of(entry.key): "true" if is_bare_flag(entry) else entry.written.strip("\"'") for entry in document.entries}
-    return all(matches((values.get(name, "unset"),), words) for name, words in (key.where or {}).items() if name not in set_by_edit)
+    required = {name: words for name, words in (key.where or {}).items() if name not in set_by_edit}
+    return hold(required, lambda name: (values[name],) if name in values else UNSET) is True
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:

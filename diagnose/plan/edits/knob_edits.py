@@ -12,7 +12,7 @@ from diagnose.adapters.job.interpolation import refers_to
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import in_vain
 from diagnose.adapters.schema.spellings import Key, Table
-from diagnose.adapters.shell.shell_dialects import dialect_of
+from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
@@ -23,6 +23,7 @@ from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, is_bare_flag, spell
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import replace
+from diagnose.word_conditions import hold
 
 
 def edits(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
@@ -142,8 +143,7 @@ def _is_default(context: EditContext, document: Document, table: Table, knob: st
 
 def _default_applies(context: EditContext, key: Key) -> bool:
     """Whether the other knobs have the values for which the default holds (`if`)."""
-    facts = ((context.book.value(name), words) for name, words in (key.given or {}).items())
-    return all(value is not None and any(same_word(value, word) for word in words) for value, words in facts)
+    return hold(key.given, context.book.value) is True
 
 
 def _documents_for(context: EditContext, knob: str) -> list[Document]:

@@ -13,6 +13,7 @@ from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_fitting import spelled_key
 from diagnose.plan.edits.value_spelling import spell
 from diagnose.plan.rules.remedy import Edit
+from diagnose.word_conditions import word_of
 
 
 def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | None:
@@ -32,7 +33,7 @@ def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | No
             return _inside_file(context, path, knob, value) if folder or "." in file else None  # a bare word is no file
         knobs_in_files = {name for knobs in table.stock.values() for name in knobs}
         changes = {**context.changes, knob: value}
-        wanted = {name: framework_tables.word_of(change) for name, change in changes.items() if name in knobs_in_files}
+        wanted = {name: word_of(change) for name, change in changes.items() if name in knobs_in_files}
         if knob in wanted and (nearest := _nearest_file(table.stock, file, wanted)):
             new = f"{folder}/{nearest}" if folder else nearest
             return [Edit(document.name, entry.key, entry.written, spell(new, document.form))]
@@ -42,11 +43,9 @@ def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | No
 def _nearest_file(stock: Mapping[str, Mapping[str, Any]], file: str, wanted: Mapping[str, str]) -> str | None:
     """The shipped file with the wanted values that differs least otherwise; it keeps the ZeRO stage unless that is wanted."""
     current = stock[file]
-    required = wanted if "zero.stage" in wanted else {**wanted, "zero.stage": framework_tables.word_of(current.get("zero.stage", ""))}
+    required = wanted if "zero.stage" in wanted else {**wanted, "zero.stage": word_of(current.get("zero.stage", ""))}
     matches = [
-        name
-        for name, knobs in stock.items()
-        if name != file and all(framework_tables.word_of(knobs.get(knob, "")) == required[knob] for knob in required)
+        name for name, knobs in stock.items() if name != file and all(word_of(knobs.get(knob, "")) == required[knob] for knob in required)
     ]
     return min(matches, key=lambda name: sum(stock[name].get(knob) != word for knob, word in current.items()), default=None)
 
@@ -57,7 +56,7 @@ def _first_file_edits(context: EditContext) -> list[Edit] | None:
     No edits where the framework ships no files: the user has to write a whole one. None where one process has nothing to shard, or
     no file has the values.
     """
-    wanted = {name: framework_tables.word_of(value) for name, value in context.changes.items() if name.startswith("zero.")}
+    wanted = {name: word_of(value) for name, value in context.changes.items() if name.startswith("zero.")}
     if "zero.stage" not in wanted or (context.book.count("parallel.world") or 1) < 2:
         return None
     for document in context.documents:
@@ -66,9 +65,7 @@ def _first_file_edits(context: EditContext) -> list[Edit] | None:
         if not table.file_key or not table.trainer or has_file:
             continue
         matches = [
-            name
-            for name, knobs in table.stock.items()
-            if all(framework_tables.word_of(knobs.get(knob, "")) == word for knob, word in wanted.items())
+            name for name, knobs in table.stock.items() if all(word_of(knobs.get(knob, "")) == word for knob, word in wanted.items())
         ]
         if not table.stock:
             return []

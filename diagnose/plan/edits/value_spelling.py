@@ -7,13 +7,13 @@ import re
 import shlex
 
 from diagnose.adapters.formats.settings import Document, Entry, Form
-from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import Value
 from diagnose.plan.patch.patch_places import line_start, newline
 from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size
+from diagnose.word_conditions import word_of
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./@-]*|\d+(?:\.\d+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -91,7 +91,7 @@ def literal(value: object, form: Form) -> str:
         return shlex.quote(text) if form in ("shell", "command") else text
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, form) for item in value) + "]"
-    word = framework_tables.word_of(value)
+    word = word_of(value)
     return spell(word, form, "count" if isinstance(value, (int, float)) and not isinstance(value, bool) else "text")
 
 

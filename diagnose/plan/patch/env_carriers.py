@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.formats import json_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
-from diagnose.adapters.launch.forwarded_env import given
-from diagnose.adapters.shell.shell_text import Chars, Command, Word
+from diagnose.adapters.launch.flags import option_values
+from diagnose.adapters.shell.shell_text import Chars, Command, Word, dialect_of
 from diagnose.plan.patch.patch_places import Splice, line_start, newline
 from diagnose.record import record
 
@@ -40,16 +40,16 @@ class Carrier:
 def carriers(text: str, name: str, value: str) -> list[Carrier]:
     """The options by which a script passes a variable to what it starts; empty where an `export` does."""
     # The reader of shell scripts is loaded only for a script that names one of these programs.
-    from diagnose.adapters.launch.launch_command import of_command
-    from diagnose.adapters.shell.shell_file import Reader, dialect_of
+    from diagnose.adapters.launch.launch_command import command_launches
+    from diagnose.adapters.shell.shell_file import ShellReader
 
     if not _STARTERS.search(text) or dialect_of(text) != "bash":
         return []
     result: list[Carrier] = []
     try:
-        for command in Reader(text).read():
+        for command in ShellReader(text).read():
             words = _without_wrappers(command)
-            if words and any(launch.program for launch in of_command(command, text)):
+            if words and any(launch.program for launch in command_launches(command, text)):
                 result += _command_carriers(words, text, name, value)
     except (Unreadable, RecursionError):
         return []
@@ -72,7 +72,7 @@ def _command_carriers(words: Sequence[Word], text: str, name: str, value: str) -
     elif program in ("mpirun", "mpiexec") and any(word.text == "-x" for word in words):
         yield _option_carrier("-x", words, words[0].end, name, value)
     elif program == "srun":
-        for word, start in given(words, "--export"):
+        for word, start in option_values(words, "--export"):
             names = word.text[start:].split(",")
             if "ALL" not in names and word.chars is not None:
                 yield _srun_carrier(word.chars, start, names, name)
@@ -90,8 +90,8 @@ def _srun_carrier(chars: Chars, start: int, names: Sequence[str], name: str) -> 
     if any(variable.partition("=")[0] == name for variable in names):
         return Carrier("--export", is_set=True)
     if names in (["NONE"], ["NIL"]):
-        return Carrier("--export", (Splice(chars.at[start], chars.to[-1], name),), needs_export=True)
-    return Carrier("--export", (Splice(chars.to[-1], chars.to[-1], f",{name}"),), needs_export=True)
+        return Carrier("--export", (Splice(chars.starts[start], chars.ends[-1], name),), needs_export=True)
+    return Carrier("--export", (Splice(chars.ends[-1], chars.ends[-1], f",{name}"),), needs_export=True)
 
 
 # -- Ray
@@ -99,9 +99,9 @@ def _srun_carrier(chars: Chars, start: int, names: Sequence[str], name: str) -> 
 
 def _ray_carrier(words: Sequence[Word], submit: Word, text: str, name: str, value: str) -> Carrier:
     option = "--runtime-env-json"
-    for word, start in given(words, "--runtime-env"):
+    for word, start in option_values(words, "--runtime-env"):
         return Carrier("--runtime-env", file=word.text[start:] if word.sure else "")
-    for word, start in given(words, option):
+    for word, start in option_values(words, option):
         return _json_carrier(word, start, text, name, value) or Carrier(option)
     block = f'{{"env_vars": {{"{name}": "{value}"}}}}'
     return Carrier(option, (Splice(submit.end, submit.end, f" {option}={shlex.quote(block)}"),))
@@ -110,7 +110,7 @@ def _ray_carrier(words: Sequence[Word], submit: Word, text: str, name: str, valu
 def _json_carrier(word: Word, start: int, text: str, name: str, value: str) -> Carrier | None:
     """Into an existing JSON object, with quotes escaped as the script escapes them; None where the object cannot be read or located."""
     chars = word.chars
-    if chars is None or len(chars.at) != len(word.text):
+    if chars is None or len(chars.starts) != len(word.text):
         return None
     try:
         leaves = json_file.Reader(word.text[start:]).leaves()
@@ -119,26 +119,26 @@ def _json_carrier(word: Word, start: int, text: str, name: str, value: str) -> C
     if any(leaf.key == f"env_vars.{name}" for leaf in leaves):
         return Carrier("--runtime-env-json", is_set=True)
     first_quote = word.text.find('"', start)
-    escaped = text[chars.at[first_quote] - 1] == "\\" if first_quote >= 0 else text[chars.at[start] - 1] == '"'
+    escaped = text[chars.starts[first_quote] - 1] == "\\" if first_quote >= 0 else text[chars.starts[start] - 1] == '"'
     quote = '\\"' if escaped else '"'
     item = f"{quote}{name}{quote}: {quote}{value}{quote}"
     variables = [leaf for leaf in leaves if leaf.key.startswith("env_vars.")]
     block = next((leaf for leaf in leaves if leaf.key == "env_vars"), None)
     if variables:
-        at = chars.to[start + variables[-1].end - 1]
+        at = chars.ends[start + variables[-1].end - 1]
         splice = Splice(at, at, f",{_item_separator(text, chars, start, variables[-1])}{item}")
     elif block is not None:
-        at = chars.to[start + block.start]
+        at = chars.ends[start + block.start]
         splice = Splice(at, at, item)
     else:
-        at = chars.to[word.text.index("{", start)]
+        at = chars.ends[word.text.index("{", start)]
         splice = Splice(at, at, f"{quote}env_vars{quote}: {{{item}}}" + (", " if leaves else ""))
     return Carrier("--runtime-env-json", (splice,))
 
 
 def _item_separator(text: str, chars: Chars, start: int, leaf: Leaf) -> str:
     """What separates a new item from the one before it: a line break and its indentation if that has a line of its own, else a space."""
-    at = chars.at[start + leaf.start]
+    at = chars.starts[start + leaf.start]
     line = line_start(text, at)
     indent = re.compile(r"[ \t]*(?=\\?\")").match(text, line)
     key = indent is not None and re.compile(r"\\?\"[\w.-]+\\?\"\s*:\s*").match(text, indent.end())

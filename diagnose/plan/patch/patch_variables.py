@@ -9,7 +9,7 @@ from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.shell.shell_dialects import dialect_of
+from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.plan.patch.env_carriers import carriers
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, newline
 from diagnose.plan.rules.remedy import Edit

@@ -53,8 +53,8 @@ def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
     if knob == CAPACITY:
         return larger_cards(bench)
     if choice.aim == "list":
-        found = [value_for(knob, text, bench.book) for text in choice.values]
-        return [value for value in dict.fromkeys(found) if value not in (None, now) and is_legal(knob, value, bench)]
+        values = [value_for(knob, text, bench.book) for text in choice.values]
+        return [value for value in dict.fromkeys(values) if value not in (None, now) and is_legal(knob, value, bench)]
     if not isinstance(now, (int, float)) or isinstance(now, bool):
         return []
     return multiples(knob, float(now), choice, bench, whole=(entry := declared(knob)) is None or entry.kind == "count")
@@ -106,7 +106,7 @@ def with_word(now: Value, word: str) -> Value:
     """The list in effect, its words parted by commas, with this one in it; None where no list is known."""
     if not isinstance(now, str) or not now or now == "none":
         return None
-    words = [one.strip() for one in now.split(",")]
+    words = [item.strip() for item in now.split(",")]
     return now if word in words else ",".join((*words, word))
 
 
@@ -164,8 +164,8 @@ def weights_share(bench: Bench) -> float:
 
 def share_with(now: float, choice: Choice, bench: Bench) -> float:
     """A share of the row, where other tokens stand in it beside these."""
-    other = bench.book.count(choice.beside) or 0 if choice.beside else 0
-    return (now + other) * float(choice.most.rstrip("%")) / 100 - other
+    neighbour = bench.book.count(choice.beside) or 0 if choice.beside else 0
+    return (now + neighbour) * float(choice.most.rstrip("%")) / 100 - neighbour
 
 
 #: Degrees of parallelism that take ranks from the replicas of the model.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+from diagnose import vocabulary
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Ledger
 from diagnose.decide.comparison import holds
@@ -67,7 +68,7 @@ class Offer:
     @property
     def by_ledger(self) -> bool:
         """Whether two ledgers price it: knobs that a rule turns, or settings that a key put right brings into effect."""
-        return self.rule.ledger or (self.id == "fix_config_not_applied" and self.saving is not None)
+        return self.rule.ledger or (self.id in vocabulary.having("puts_right") and self.saving is not None)
 
     @property
     def leads(self) -> bool:
@@ -102,14 +103,17 @@ class Job:
     @cached_property
     def calls(self) -> dict[str, Call]:
         """For each remedy word the best-placed cause that calls for it; a cause that is also true never comes before another."""
-        found: dict[str, Call] = {}
+        by_word: dict[str, Call] = {}
         causes = sorted(self.judgement.causes, key=lambda cause: cause.also_true)
         first = [cause for cause in causes if (cause.also_true, cause.outcome) == (causes[0].also_true, causes[0].outcome)]
         for rank, cause in enumerate(causes):
             for listed, word in enumerate(cause.remedies):
-                places = [one.remedies.index(word) if word in one.remedies else len(one.remedies) for one in first]
-                found.setdefault(word, Call(cause, rank, listed, sum(places), len(first)))
-        return found
+                places = [
+                    verdict_of_rule.remedies.index(word) if word in verdict_of_rule.remedies else len(verdict_of_rule.remedies)
+                    for verdict_of_rule in first
+                ]
+                by_word.setdefault(word, Call(cause, rank, listed, sum(places), len(first)))
+        return by_word
 
     @property
     def on_host(self) -> bool:
@@ -124,19 +128,19 @@ class Job:
     def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
         """Whether less than half of a saving is of the kind of term that this cause is about: a fused loss, where activations fill
         the card. A cause that is about no kind of term has nothing to compare."""
-        before, then = self.bench.largest(self.bench.before), self.bench.after(changes)
-        after = self.bench.largest(then)
+        before, changed_ledger = self.bench.largest(self.bench.before), self.bench.after(changes)
+        after = self.bench.largest(changed_ledger)
         if saving is None or saving.moment or before is None or after is None or before.of(word).bytes <= 0:
             return False
         return 2 * (before.of(word).bytes - after.of(word).bytes) < saving.bytes.bytes
 
     def true(self, conditions: Sequence[Comparison]) -> Truth:
         truth: Truth = True
-        for each in conditions:
-            said = holds(each, self.book.value)
-            if said is False:  # one firm no settles it, whatever else is unknown
+        for condition in conditions:
+            outcome = holds(condition, self.book.value)
+            if outcome is False:  # one firm no settles it, whatever else is unknown
                 return False
-            truth = truth and said
+            truth = truth and outcome
         return truth
 
     @cached_property

@@ -66,8 +66,8 @@ def foremost(ledgers: Sequence[Ledger]) -> Ledger | None:
 def fullness(ledger: Ledger) -> float:
     """How much of its room the largest moment takes; the bytes themselves where no card is known."""
     peak, room = ledger.peak, ledger.usable or ledger.capacity
-    held = peak.total.bytes if peak else 0
-    return held / room.bytes if room and room.bytes > 0 else float(held)
+    peak_bytes = peak.total.bytes if peak else 0
+    return peak_bytes / room.bytes if room and room.bytes > 0 else float(peak_bytes)
 
 
 def margin(need: Size, usable: Size) -> Size:
@@ -75,5 +75,5 @@ def margin(need: Size, usable: Size) -> Size:
     return usable - need
 
 
-def worse(one: Fits, other: Fits) -> Fits:
-    return max(one, other, key=ORDER.index)
+def worse(first: Fits, second: Fits) -> Fits:
+    return max(first, second, key=ORDER.index)

@@ -73,8 +73,8 @@ class Track:
 
     def need(self, changes: Changes) -> Size | None:
         """What the largest moment of the role that sits worst holds."""
-        known = [ledger for ledger in counted(self.ledgers(changes)) if ledger.peak is not None and ledger.complete]
-        worst = max(known, key=fit.fullness, default=None)
+        priced = [ledger for ledger in counted(self.ledgers(changes)) if ledger.peak is not None and ledger.complete]
+        worst = max(priced, key=fit.fullness, default=None)
         return worst.peak.total if worst is not None and worst.peak is not None else None
 
     # -- the two measures
@@ -88,8 +88,10 @@ class Track:
     def tokens(self) -> str:
         """The knob that says how long a row is: of rollouts the completion."""
         book = self.job.book
-        made = book.word("train.stage") in table()["rollouts"] and book.count(PROMPT) is not None and book.count(COMPLETION) is not None
-        return COMPLETION if made else LENGTH
+        completes = (
+            book.word("train.stage") in table()["rollouts"] and book.count(PROMPT) is not None and book.count(COMPLETION) is not None
+        )
+        return COMPLETION if completes else LENGTH
 
     @cached_property
     def longest(self) -> int:
@@ -101,8 +103,8 @@ class Track:
     def batch(self, changes: Changes, near: Reach | None = None) -> Reach | None:
         """How many rows (tokens, where a budget of tokens rules) one forward pass can likely have; None where that cannot be judged.
         `near` is the reach of a job like this one."""
-        knob, step, most = self.rows
-        return self._likely(changes, knob, step, most, near, bounded=False)
+        knob, step, maximum = self.rows
+        return self._likely(changes, knob, step, maximum, near, bounded=False)
 
     def length(self, changes: Changes, near: Reach | None = None) -> Reach | None:
         """How long the rows can likely be; None where that cannot be judged, or where a budget of tokens rules."""
@@ -129,10 +131,10 @@ class Track:
 
     def stand_at(self, changes: Changes, knob: str, value: int) -> Stand:
         """How the job stands with this knob at this value."""
-        known = self._along.setdefault((frozenset(changes.items()), knob), {})
-        if value not in known:
-            known[value] = self.stand(self.at(changes, knob, value))
-        return known[value]
+        stands = self._along.setdefault((frozenset(changes.items()), knob), {})
+        if value not in stands:
+            stands[value] = self.stand(self.at(changes, knob, value))
+        return stands[value]
 
     def _likely(self, changes: Changes, knob: str, step: int, top: int, near: Reach | None, *, bounded: bool) -> Reach | None:
         """How far the knob can likely be raised; `sure` stays 0, because only ways that are shown are asked for it."""
@@ -151,10 +153,10 @@ class Track:
         def over(n: int) -> Past:
             return past(self.stand_at(changes, knob, n * step))
 
-        now, seen = self.job.book.count(knob), self._along.get((frozenset(changes.items()), knob), {})
-        known = {value // step: past(stand) for value, stand in seen.items() if value % step == 0}
-        found = furthest(over, start // step, top // step, known) * step
-        return now if now is not None and found < now <= top and holds(past(self.stand_at(changes, knob, now))) else found
+        now, stands = self.job.book.count(knob), self._along.get((frozenset(changes.items()), knob), {})
+        tried = {value // step: past(stand) for value, stand in stands.items() if value % step == 0}
+        largest = furthest(over, start // step, top // step, tried) * step
+        return now if now is not None and largest < now <= top and holds(past(self.stand_at(changes, knob, now))) else largest
 
 
 def _stand(ledgers: Sequence[Ledger]) -> Stand:

@@ -104,10 +104,10 @@ class Bench:
         """The failed request under the changed facts: it grows and shrinks with the terms of its kind."""
         nothing, requested, group = Size.exactly(0), self.book.size("log.requested"), self.book.word("attribution.group")
         was = (self.before.whole or self.before.moment(self.before.failing)) if self.before else None
-        seen = self.before.observed if self.before else None
-        if requested is None or was is None or seen is None:
+        observed = self.before.observed if self.before else None
+        if requested is None or was is None or observed is None:
             return nothing
-        beyond = min(requested.bytes, seen.bytes + requested.bytes - was.total.bytes)  # what the ledger's moment does not hold yet
+        beyond = min(requested.bytes, observed.bytes + requested.bytes - was.total.bytes)  # what the ledger's moment does not hold yet
         if beyond <= 0:
             return nothing
         before, now = (was.of(group).bytes, moment.of(group).bytes) if group else (0, 0)
@@ -159,12 +159,16 @@ class Bench:
         wider = then_room.bytes - room.bytes if room and then_room else 0  # another moment is the tightest one now, with another room
         gone = difference(need, then_need) + Size.exactly(wider)
         if self.trust == "short" and gone.bytes <= self.noticeable:
-            best = max((self._supposing(each, changes) for each in self.explanations()), key=lambda one: one.bytes.bytes, default=None)
+            best = max(
+                (self._supposing(explanation, changes) for explanation in self.explanations()),
+                key=lambda candidate: candidate.bytes.bytes,
+                default=None,
+            )
             if best and best.bytes.bytes > max(0, gone.bytes):
                 return best
         if gone.bytes > self.noticeable:
             return Saving(gone)
-        best = max(self._elsewhere(before, after), key=lambda one: one.bytes.bytes, default=Saving(gone))
+        best = max(self._elsewhere(before, after), key=lambda candidate: candidate.bytes.bytes, default=Saving(gone))
         return best if best.bytes.bytes > max(0, gone.bytes) else Saving(gone)
 
     def untouched(self, changes: Changes) -> bool:
@@ -178,7 +182,9 @@ class Bench:
         """What the changes take off each single moment, of the one that failed with what had no room as well."""
         pairs = [(moment, after.moment(moment.name)) for moment in before.moments]
         pairs += [(before.whole, after.whole)] if before.whole else []
-        return [Saving(difference(moment.total, then.total), moment.name) for moment, then in pairs if then is not None]
+        return [
+            Saving(difference(moment.total, moment_after.total), moment.name) for moment, moment_after in pairs if moment_after is not None
+        ]
 
     @cached_property
     def noticeable(self) -> int:
@@ -187,9 +193,9 @@ class Bench:
         shortage, need = self.shortage, self.peak
         if self.trust == "full" and shortage is not None and shortage.bytes > 0:
             return shortage.bytes // 50
-        seen = self.before.observed if self.before else None
-        if self.trust == "short" and seen is not None:
-            return max(need.bytes if need else 0, seen.bytes) // 100
+        observed = self.before.observed if self.before else None
+        if self.trust == "short" and observed is not None:
+            return max(need.bytes if need else 0, observed.bytes) // 100
         return need.bytes // (20 if self.usable else 100) if need else 0
 
     def assumed(self) -> dict[str, Value]:
@@ -211,9 +217,11 @@ class Bench:
         if before is None or after is None:
             return Saving(Size.exactly(0))
         gone = difference(before, after)
-        seen, asked = (self.before.observed if self.before else None), self.book.size("log.requested")
-        most = seen.high + asked.high if seen and asked else gone.high  # what came later under the supposition, nobody has seen
-        return Saving(Size(0, min(gone.high, most), min(gone.bytes, most)), supposed=tuple(explanation.items()))
+        observed, requested = (self.before.observed if self.before else None), self.book.size("log.requested")
+        upper = (
+            observed.high + requested.high if observed and requested else gone.high
+        )  # what came later under the supposition, nobody has seen
+        return Saving(Size(0, min(gone.high, upper), min(gone.bytes, upper)), supposed=tuple(explanation.items()))
 
     def fits(self, changes: Changes) -> Fits:
         """Whether every moment fits after the changes, the one that failed with its request: a smaller one that is known less well may
@@ -233,9 +241,9 @@ class Bench:
         """Under a ledger that explains too little: likely where every explanation leaves wide room, else unknown."""
         if self.usable is None or not self.explanations():
             return "unknown"
-        for each in self.explanations():
+        for explanation in self.explanations():
             # A supposed length stands for what was really in the batch; a change of the limit does not undo it.
-            after = self.after({**each, **changes, "train.max_seq_len": each["train.max_seq_len"]})
+            after = self.after({**explanation, **changes, "train.max_seq_len": explanation["train.max_seq_len"]})
             need, room = self.need(after), self.room(after) or self.usable
             if need is None or need.bytes > WIDE * room.bytes:
                 return "unknown"
@@ -247,15 +255,15 @@ class Bench:
         now = self.book.count("train.max_seq_len")
         if self.trust != "short" or now is None or "train.max_seq_len" in changes:
             return []
-        found = []
+        rows = []
         for length in (now * times for times in LENGTHS):
             at: dict[str, Value] = {"train.max_seq_len": length}
-            before, then = self.need(self.after(at)), self.need(self.after({**at, **changes}))
-            if before is None or then is None:
+            before, after = self.need(self.after(at)), self.need(self.after({**at, **changes}))
+            if before is None or after is None:
                 return []
-            found.append((length, before, difference(before, then)))
-        grows = found[-1][1].bytes > found[0][1].bytes and found[-1][2].bytes > max(found[0][2].bytes, self.noticeable)
-        return found if grows and all(saved.bytes > 0 for _, _, saved in found) else []
+            rows.append((length, before, difference(before, after)))
+        grows = rows[-1][1].bytes > rows[0][1].bytes and rows[-1][2].bytes > max(rows[0][2].bytes, self.noticeable)
+        return rows if grows and all(saved.bytes > 0 for _, _, saved in rows) else []
 
     def explanations(self) -> list[dict[str, Value]]:
         """Changes of what is not known for sure under which the ledger would meet the message: longer rows, eager attention."""

@@ -12,7 +12,7 @@ Past: TypeAlias = "Sequence[float]"
 PATIENCE = 3
 
 
-def furthest(over: Callable[[int], Past], start: int, top: int, known: Mapping[int, Past] | None = None) -> int:
+def furthest(over: Callable[[int], Past], start: int, top: int, tried: Mapping[int, Past] | None = None) -> int:
     """The largest n of 1..top at which nothing that `over` says is positive; 0: at none.
 
     Each thing that limits n grows almost in proportion, so the next n to ask about is where the first of the straight lines through
@@ -20,21 +20,21 @@ def furthest(over: Callable[[int], Past], start: int, top: int, known: Mapping[i
     the interval is halved in between, so that there are never more than about four times its logarithm. `known` is what `over` says of some
     n without being asked, `start` the first guess where that is too little for a line.
     """
-    said = {n: past for n, past in (known or {}).items() if 0 < n <= top}
-    low = max((n for n, past in said.items() if holds(past)), default=0)
-    high = min((n for n, past in said.items() if not holds(past)), default=top + 1)
+    outcomes = {n: past for n, past in (tried or {}).items() if 0 < n <= top}
+    low = max((n for n, past in outcomes.items() if holds(past)), default=0)
+    high = min((n for n, past in outcomes.items() if not holds(past)), default=top + 1)
     widths = [high - low]
     while high - low > 1:
         stuck = len(widths) > PATIENCE and 2 * widths[-1] > widths[-1 - PATIENCE]
-        if len(said) > 1 and not stuck:
-            at = _meeting(said, low, high)
+        if len(outcomes) > 1 and not stuck:
+            at = _meeting(outcomes, low, high)
         elif high > top:
             at = start if low < start and not stuck else 2 * low
         else:
             at = (low + high) // 2
         at = min(max(at, low + 1), high - 1)
-        said[at] = over(at)
-        low, high = (at, high) if holds(said[at]) else (low, at)
+        outcomes[at] = over(at)
+        low, high = (at, high) if holds(outcomes[at]) else (low, at)
         widths.append(high - low)
     return low
 
@@ -43,12 +43,12 @@ def holds(past: Past) -> bool:
     return max(past) <= 0
 
 
-def _meeting(said: Mapping[int, Past], low: int, high: int) -> int:
+def _meeting(outcomes: Mapping[int, Past], low: int, high: int) -> int:
     """Where the first of the lines through the two answers next to the end meets zero: at `high` where none does."""
-    near = sorted(said, key=lambda n: (n not in (low, high), min(abs(n - low), abs(n - high))))
-    one, two = sorted(near[:2])
-    left, right = said[one], said[two]
+    near = sorted(outcomes, key=lambda n: (n not in (low, high), min(abs(n - low), abs(n - high))))
+    first, second = sorted(near[:2])
+    left, right = outcomes[first], outcomes[second]
     if len(left) != len(right):  # other things limit it there
         left, right = (max(left),), (max(right),)
-    met = [one - (two - one) * a / (b - a) if b > a else 0.0 for a, b in zip(left, right, strict=True) if b > a or b > 0]
+    met = [first - (second - first) * a / (b - a) if b > a else 0.0 for a, b in zip(left, right, strict=True) if b > a or b > 0]
     return int(max(0.0, min(met, default=high)))

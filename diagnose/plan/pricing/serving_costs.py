@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from diagnose import families
 from diagnose.adapters.schema import framework_tables
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy_rules import Rule
 
-#: Failures that only an engine prints.
-_OF_ENGINES = ("vllm_kv", "sglang_kv")
-
 
 def serves(job: Job) -> bool:
     """Whether it is an engine by itself that ran out: nothing names a trainer, a training method or a card shared with one."""
     book = job.book
-    engine = book.word("log.role") == "engine" or book.word("log.family") in _OF_ENGINES
+    engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     trains = book.word("train.framework") not in (None, *framework_tables.engines()) or book.word("train.stage") is not None
     return engine and not trains and book.word("rollout.placement") is None
 

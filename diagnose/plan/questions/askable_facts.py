@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnose import families
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
@@ -42,7 +43,7 @@ def is_irrelevant(fact: str, job: Job) -> bool:
     if not job.trains and fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")):
         return fact not in _KNOBS_OF_ANY_RUN
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
-        job.book.word("log.role") == "engine" or (job.book.word("log.family") or "") in ("vllm_kv", "sglang_kv")
+        job.book.word("log.role") == "engine" or families.of(job.book.word("log.family")).engine != ""
     )
 
 

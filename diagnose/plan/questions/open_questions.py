@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from diagnose import vocabulary
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
 from diagnose.plan.edits.sentences import fact_name, fill_facts, range_text
@@ -24,9 +25,6 @@ _PHASES_WITHOUT_ROWS = ("model_load", "init", "dataset", "optimizer_step", "chec
 
 #: Facts that decide how much memory a batch takes.
 _ROW_FACTS = ("train.max_seq_len", "train.micro_batch_size", "train.packing", "model.attention")
-
-#: Causes that fill the card's memory: not asked about where host memory ran out.
-_CAUSES_ON_CARD = ("activations", "attention_scores", "logits", "fragmentation", "gradients", "comm_buffers", "kv_cache", "mm_inputs")
 
 
 def questions(job: Job, offers: Sequence[Offer], plan: Plan | None) -> tuple[Question, ...]:
@@ -135,7 +133,7 @@ def verdict_facts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
         for verdict in verdicts
         if verdict.missing
         and is_askable(verdict.missing, job)
-        and not (job.on_host and verdict.cause in _CAUSES_ON_CARD)
+        and not (job.on_host and verdict.cause in vocabulary.having("fills_card"))
         and not (verdict.missing.startswith("zero.") and not _names_deepspeed(job))
     ]
     for fact, verdict in sorted(candidates, key=lambda pair: not pair[0].startswith("version.")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-from diagnose import rule_files
+from diagnose import families, rule_files, vocabulary
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.questions.askable_facts import answer_option, how_to_learn, is_askable, is_irrelevant
@@ -13,12 +13,6 @@ from diagnose.plan.rules.remedy import Unsettled
 
 #: How many rules are listed for one fact, and in all.
 MOST_OF_A_FACT, MOST = 3, 8
-
-#: Causes that fill host memory.
-_CAUSES_ON_HOST = ("host_ram", "pinned_host", "checkpoint_save")
-
-#: Causes that need training.
-_CAUSES_OF_TRAINING = ("optimizer_states", "gradients", "activations", "comm_buffers")
 
 #: Facts of torch's OOM message (one stands for all), and the part of a fuller log that would state a fact, as in `plan.how_PART`.
 _MESSAGE_FACTS = ("log.requested", "log.capacity", "log.free", "log.allocated", "log.reserved_unallocated", "log.process_in_use")
@@ -34,9 +28,10 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
     by_fact: dict[str, dict[str, Unsettled]] = {}
     facts_to_learn, instructions = cache(partial(missing_facts, job=job)), cache(partial(how_to_settle, job=job))
     for verdict in job.judgement.undecided:
-        is_irrelevant_here = (
-            verdict.cause not in _CAUSES_ON_HOST if job.on_host else not job.trains and verdict.cause in _CAUSES_OF_TRAINING
-        )
+        if job.on_host:
+            is_irrelevant_here = verdict.cause not in vocabulary.having("fills_host")
+        else:
+            is_irrelevant_here = not job.trains and verdict.cause in vocabulary.having("causes_of_training")
         if verdict.cause in known or is_irrelevant_here:
             continue
         facts = {fact for name in verdict.lacks for fact in facts_to_learn(name)}
@@ -45,14 +40,14 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
         (fact,) = facts
         if (instruction := instructions(fact)) is not None:
             by_fact.setdefault(fact, {}).setdefault(verdict.cause, Unsettled(verdict.rule, verdict.title, fact, instruction))
-    vocabulary: Sequence[str] = rule_files.table("vocabulary")["cause"]
+    all_causes: Sequence[str] = rule_files.table("vocabulary")["cause"]
     most_useful = sorted(by_fact.values(), key=lambda causes: -len(causes))
-    rules = [causes[word] for causes in most_useful for word in sorted(causes, key=partial(_position, vocabulary))[:MOST_OF_A_FACT]]
+    rules = [causes[word] for causes in most_useful for word in sorted(causes, key=partial(_position, all_causes))[:MOST_OF_A_FACT]]
     return tuple(rules[:MOST])
 
 
-def _position(vocabulary: Sequence[str], word: str) -> int:
-    return vocabulary.index(word) if word in vocabulary else len(vocabulary)
+def _position(all_causes: Sequence[str], cause: str) -> int:
+    return all_causes.index(cause) if cause in all_causes else len(all_causes)
 
 
 def missing_facts(fact: str, job: Job) -> list[str]:
@@ -70,7 +65,7 @@ def missing_facts(fact: str, job: Job) -> list[str]:
 
 def how_to_settle(fact: str, job: Job) -> Text | None:
     """How a user learns the fact, in a sentence; None where nobody can."""
-    has_torch_message = job.book.switch("log.on_card") is True and (job.book.word("log.family") or "").startswith("torch_")
+    has_torch_message = job.book.switch("log.on_card") is True and families.of(job.book.word("log.family")).allocator != ""
     if (part := _LOG_PARTS.get(fact)) is not None:
         return phrase(f"plan.how_{part}") if has_torch_message else None
     if fact.startswith("snapshot."):

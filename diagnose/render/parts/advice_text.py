@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from diagnose import vocabulary
 from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
@@ -185,7 +186,7 @@ def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: La
     """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
     ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
     if on_host(diagnosis):
-        back = plan.predicted_peak if "disable_offload" in plan.steps else None
+        back = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
     unsure = memory_rows.astray(diagnosis) in OFF
     said = word(f"plan_{plan.fits}", lang) if unsure else peak_of(plan, ledger, lang)

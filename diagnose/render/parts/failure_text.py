@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diagnose import families
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
-from diagnose.headlines import HOST
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.pricing import fit
@@ -95,7 +95,7 @@ def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
 
 def on_host(diagnosis: Diagnosis) -> bool:
     """Whether what failed is about host memory: the card's figures explain nothing then."""
-    return diagnosis.verdict.status in ("oom", "suspected") and diagnosis.verdict.family in HOST
+    return diagnosis.verdict.status in ("oom", "suspected") and families.of(diagnosis.verdict.family).memory == "host"
 
 
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
@@ -105,8 +105,8 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
     root = diagnosis.verdict.event
     if status == "oom" and root is not None and not diagnosis.events[root].fatal:
-        return word("banner_survived_host" if family in HOST else "banner_survived", lang)
-    return word("banner_host" if status == "oom" and family in HOST else f"banner_{status}", lang)
+        return word("banner_survived_host" if families.of(family).memory == "host" else "banner_survived", lang)
+    return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
 
 
 def good(diagnosis: Diagnosis) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from diagnose import families
 from diagnose.budget.model.ledger import Ledger, Moment, total
 from diagnose.budget.moments.node_placement import fullest
 from diagnose.diagnosis import Diagnosis
-from diagnose.headlines import ENGINES
 from diagnose.phrases import Lang
 from diagnose.plan.pricing import fit
 from diagnose.record import NamedTuple
@@ -89,7 +89,7 @@ def lacking(diagnosis: Diagnosis) -> bool:
     now = told_of(ledger)
     if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or failure_text.on_host(diagnosis):
         return False
-    if not ledger.complete or ledger.usable is None or ledger.observed is not None or event.family in ENGINES:
+    if not ledger.complete or ledger.usable is None or ledger.observed is not None or families.of(event.family).engine:
         return False
     free, asked = (size.high if size is not None else 0 for size in (event.free, event.requested))
     return ledger.usable.low - now.total.high - max(free, asked) > failure_text.NEGLIGIBLE

@@ -35,7 +35,7 @@ def lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
 
 def shell(diagnosis: Diagnosis) -> str:
     """bash, cmd, powershell; windows where it may be either of these. The launch script says it, else the traceback."""
-    from diagnose.adapters.shell.shell_dialects import dialect_of
+    from diagnose.adapters.shell.shell_text import dialect_of
 
     script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)
     if script is not None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from diagnose import workers
 from diagnose.surfaces.server.question import Answer, Question
-from diagnose.workers import START
+from diagnose.workers import START_TIMEOUT
 from diagnose.workers import Lost as Lost
 from diagnose.workers import Stopped as Stopped
 
@@ -59,7 +59,7 @@ def work(pipe: Connection) -> None:
     workers.confine(MEMORY)
     from diagnose.surfaces.server.remote_answer import answered
 
-    answered(Question(logs=(("", workers.PRACTICE),), form="body"))
+    answered(Question(logs=(("", workers.WARMUP_LOG),), form="body"))
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
@@ -124,7 +124,7 @@ class Crew:
     # -- in the threads
 
     def _ready(self, gate: threading.Barrier) -> None:
-        gate.wait(START)  # a thread waits here, so that every other one gets its turn
+        gate.wait(START_TIMEOUT)  # a thread waits here, so that every other one gets its turn
         self._worker()
 
     def _worker(self) -> Worker:

@@ -49,17 +49,17 @@ def stored(url: str) -> list[Source]:
     """An object in a store, or those that match a pattern. Raises UserError where the extra is missing or nothing is there."""
     from diagnose.cluster.find import object_stores
 
-    store, path = object_stores.reached(url)
+    store, path = object_stores.connect(url)
     try:
         paths = sorted(store.glob(path))[: MATCHES + 1] if any(sign in path for sign in "*?[") else [path]
     except Exception as error:  # each store has errors of its own
-        raise object_stores.failed(url, error) from error
+        raise object_stores.store_error(url, error) from error
     if not paths:
         raise trouble("no_match", where=url, hint="check_url")
     if len(paths) > MATCHES:
         raise trouble("too_many_matches", where=url, hint="narrow_pattern", most=MATCHES)
     scheme = object_stores.scheme_of(url)
-    return [Source(f"{scheme}://{path}", opener=partial(object_stores.opened, store, path), place="") for path in paths]
+    return [Source(f"{scheme}://{path}", opener=partial(object_stores.open_object, store, path), place="") for path in paths]
 
 
 def configs(specs: Sequence[str], logs: Sequence[str] = ()) -> list[Path | BinaryIO | ConfigSource]:

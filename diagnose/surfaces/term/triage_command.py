@@ -11,8 +11,8 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, TextIO
 
-from diagnose.cluster.run.task import Asked as Question
-from diagnose.cluster.run.triage_run import Engine, Plan, Run
+from diagnose.cluster.run.task import JobOptions
+from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
 from diagnose.errors import UserError
 from diagnose.inputs.given import as_config
 from diagnose.phrases import Lang, Text, phrase
@@ -74,7 +74,7 @@ def triage(paths: Sequence[str], asked: Asked, shown: Shown, how: How) -> int:
         return status(run, wanted, shown.lang)
 
 
-def watched(plan: Plan, question: Question, shown: Shown, how: How) -> int:
+def watched(plan: RunPlan, question: JobOptions, shown: Shown, how: How) -> int:
     """The same in rounds, until somebody ends it: jobs are read when they have settled, and what is new is reported."""
     from diagnose.cluster.run.folder_watch import Watch
 
@@ -87,7 +87,7 @@ def watched(plan: Plan, question: Question, shown: Shown, how: How) -> int:
 
         def round() -> None:
             nonlocal first
-            run = Run(store, plan, question, say if first else lambda _: None, watch.ready)  # how jobs are told apart is said once
+            run = Run(store, plan, question, say if first else lambda _: None, watch.is_ready)  # how jobs are told apart is said once
             first = False
             done(run, how, shown.lang)
             if run.done > run.reused:
@@ -102,7 +102,7 @@ def watched(plan: Plan, question: Question, shown: Shown, how: How) -> int:
     return 0
 
 
-def planned(paths: Sequence[str], how: How) -> Plan:
+def planned(paths: Sequence[str], how: How) -> RunPlan:
     """The run that the options mean. Raises UserError for those that mean none."""
     from diagnose.cluster.report import fail_conditions
     from diagnose.cluster.report.failure_groups import BY
@@ -119,13 +119,13 @@ def planned(paths: Sequence[str], how: How) -> Plan:
     since = fail_conditions.since(how.since, time()) if how.since else None
     engine: Engine = "ray" if how.engine == "ray" else "local"
     folder = how.export if how.export and not is_lines(how.export) else ""
-    return Plan(tuple(paths), how.job_pattern, since, engine, how.ray_address, how.jobs, export=folder)
+    return RunPlan(tuple(paths), how.job_pattern, since, engine, how.ray_address, how.jobs, export=folder)
 
 
-def questioned(asked: Asked, shown: Shown, how: How) -> Question:
+def questioned(asked: Asked, shown: Shown, how: How) -> JobOptions:
     """What every job is diagnosed with; files that options name are read once, here."""
     model = path_arguments.model(asked.model)
-    return Question(
+    return JobOptions(
         configs=tuple(as_config(each) for each in path_arguments.configs(asked.configs)),
         model=model.read_text(encoding="utf-8", errors="replace") if isinstance(model, Path) and model.is_file() else asked.model,
         gpu=asked.gpu,
@@ -153,8 +153,6 @@ def opened(name: str | None) -> Iterator[Store]:
 
 def done(run: Run, how: How, lang: Lang) -> Text | None:
     """Do the work; a sentence on what was exported, if anything was."""
-    from diagnose.cluster.store.table_export import export
-
     count = troubles = 0
     with exported(how.export) as line, progress(run, lang):
         for result in run.results():
@@ -173,7 +171,7 @@ def done(run: Run, how: How, lang: Lang) -> Text | None:
         return phrase("cli.triage_exported", count=count, file=how.export)
     if "://" in how.export:  # there are the partitions, and no tables
         return phrase("cli.triage_partitions", file=how.export)
-    return phrase("cli.triage_tables", count=len(export(run.store, Path(how.export))), file=how.export)
+    return phrase("cli.triage_tables", count=len(run.store.export_tables(Path(how.export))), file=how.export)
 
 
 def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
@@ -219,9 +217,9 @@ def announced(store: Store, url: str, shown: Shown) -> None:
 
     def failed(_: str, refusal: UserError) -> None:
         console.warn(refusal.to(shown.lang))
-        store.failed("not_told", Text(refusal.to("en"), refusal.to("zh")))
+        store.add_error("not_told", Text(refusal.to("en"), refusal.to("zh")))
 
-    notify.announce(news, url, store.notified, failed, shown.lang)
+    notify.announce(news, url, store.mark_notified, failed, shown.lang)
 
 
 def status(run: Run, wanted: Sequence[Condition], lang: Lang) -> int:
@@ -293,8 +291,8 @@ def progress(run: Run, lang: Lang) -> Iterator[None]:
             plain(text)
             bar.start()
 
-        run.tick, run.say = tick, say
+        run.on_result, run.say = tick, say
         try:
             yield
         finally:
-            run.tick, run.say = None, plain
+            run.on_result, run.say = None, plain

@@ -1,0 +1,1029 @@
+"""What every kind of file in rules/ may hold: one declaration each, by which a wrong key is refused with its line.
+
+The values are checked as far as their readers rely on them. Imports pydantic, so only the vetting of rules and the tests load it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Scalar = bool | int | float | str
+#: A word or several for each name: diagnose/word_conditions.py.
+Words = dict[str, Scalar | list[Scalar]]
+
+
+class Row(BaseModel):
+    """An entry of a table; other keys than its own are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Both(Row):
+    """A text in both languages."""
+
+    en: str
+    zh: str
+
+
+# -- rules, whose scalars are all texts. The order of the fields is that of the handbook.
+
+
+class CauseExample(Row):
+    name: str = ""
+    with_: dict[str, str] = Field({}, alias="with")
+    expect: str = ""
+    case: str = ""
+
+
+class When(Row):
+    all: list[str] = []
+    any: list[str] = []
+    none: list[str] = []
+
+
+class Cause(Row):
+    id: str
+    cause: str
+    status: str = ""
+    formerly: str | list[str] = ""
+    title: Both
+    when: When
+    presume: dict[str, str] = {}
+    assuming: Both | None = None
+    accounts_for: str = ""
+    yields_to: list[str] = []
+    evidence: Both
+    put_right: Both | None = None
+    background: Both | None = None
+    remedies: list[str]
+    references: list[str]
+    given: dict[str, str] = {}
+    examples: list[CauseExample]
+
+
+class Unless(Both):
+    if_: str | list[str] = Field(alias="if")
+    even: Literal["unknown"] = "unknown"
+
+
+class Price(Row):
+    results: str
+    speed: str
+    effort: str
+    host_memory: str = ""
+
+
+class Choice(Row):
+    largest: str = ""
+    smallest: str = ""
+    step: str = ""
+    least: str = ""
+    most: str = ""
+    beside: str = ""
+
+
+class AtMost(Row):
+    at_most: str
+
+
+class RemedyExample(Row):
+    framework: str
+    value: str
+    before: str
+    after: str
+    case: str = ""
+
+
+class Remedy(Row):
+    id: str
+    remedy: str
+    status: str = ""
+    formerly: str | list[str] = ""
+    title: Both
+    turns: str
+    to: list[str] | Choice = []
+    with_: dict[str, str] = Field({}, alias="with")
+    already: list[str] = []
+    relieves: str = ""
+    do: Both | None = None
+    command: str | Both = ""
+    saves: str | AtMost = ""
+    price: Price
+    serving: Both | None = None
+    popular: str = ""
+    where: list[str] = []
+    not_when: list[Unless] = []
+    caveats: list[Unless] = []
+    alone: Both | None = None
+    background: Both | None = None
+    asks: dict[str, Both] = {}
+    references: list[str]
+    examples: list[RemedyExample] = []
+
+
+class Release(Row):
+    id: str
+    library: str
+    cause: str = ""
+    status: str = ""
+    since: str = ""
+    until: str = ""
+    cure: str = ""
+    title: Both
+    symptom: list[str]
+    any: list[str] = []
+    none: list[str] = []
+    assume: str = ""
+    presume: dict[str, str] = {}
+    assuming: Both | None = None
+    accounts_for: str = ""
+    yields_to: list[str] = []
+    evidence: Both
+    remedies: list[str] = []
+    source: str | list[str]
+    given: dict[str, str] = {}
+    examples: list[CauseExample]
+
+
+#: The rules of each room of a rules folder.
+RULES: dict[str, type[Row]] = {"causes": Cause, "remedies": Remedy, "versions": Release}
+
+
+# -- frameworks
+
+
+class Need(Row):
+    key: str
+    to: Any = None
+    add: str = ""
+    since: str = ""
+    until: str = ""
+
+
+class KeyLine(Row):
+    """A way to spell a knob: diagnose/adapters/schema/spellings.py."""
+
+    key: str = ""
+    version: str = ""
+    since: str = ""
+    until: str = ""
+    values: dict[Scalar, Scalar] = {}
+    default: Scalar = ""
+    if_: Words = Field({}, alias="if")
+    where: Words = {}
+    needs: list[Need] = []
+    takes: Literal["whole", "any", "each", "part", "basename", "many"] = "whole"
+    part: str = ""
+    times: str = ""
+    over: str = ""
+    also: dict[str, str] = {}
+    auto: list[float] = []
+    within: str = ""
+    always: bool = False
+    bare: bool = False
+    cli: bool = False
+    code: bool = False
+    fills: int = 0
+    read_only: bool = False
+    own: bool = False
+    wins: bool = False
+    entry: list[str] = []
+    struct: str = ""
+    source: str = ""
+
+
+class Detect(Row):
+    keys: list[list[str]] = []
+    flags: list[list[str]] = []
+    commands: list[str] = []
+    classes: list[str] = []
+    imports: str = ""
+    scripts: dict[str, Any] = {}
+    switched: dict[str, Any] = {}
+    frames: list[str] = []
+
+
+class Ignored(Both):
+    """A key without effect: diagnose/adapters/schema/ignored_keys.py."""
+
+    key: str
+    without: str = ""
+    item: str = ""
+    with_: str = Field("", alias="with")
+    where: Words = {}
+    since: str = ""
+    until: str = ""
+    version: str = ""
+    knobs: list[str] = []
+    wants: str = ""
+    quiet: bool = False
+    real: str = ""
+
+
+class Integration(Row):
+    called: Both
+    frameworks: list[str]
+    trainer: list[str] = []
+    engine: list[str] = []
+    refuses: list[str] = []
+    auto: bool = False
+    multiplies: bool = False
+
+
+class Dated(Row):
+    keys: str
+    since: str = ""
+    until: str = ""
+
+
+class Dimension(Row):
+    """Where a field of a config.json comes from: diagnose/adapters/translate/model_dimensions.py."""
+
+    key: str = ""
+    values: dict[Scalar, Scalar] = {}
+    default: Scalar = ""
+    where: Words = {}
+    entry: str = ""
+    of_model: bool = False
+    multiple_of: str = ""
+    share: list[int] = []
+    rounded_down_to: int = 1
+
+
+class Framework(Row):
+    """All of a framework but its knobs, whose names have a dot."""
+
+    rank: int
+    version: str = ""
+    extends: str = ""
+    detect: Detect = Detect()
+    ignored: list[Ignored] = []
+    trainer: bool = False
+    serves: bool = False
+    unknown: Literal["dropped", "rejected", "overrides", "anything"] = "anything"
+    interpolates: bool = False
+    resolvers: dict[str, str] = {}
+    config_keys: list[str] = []
+    file_key: str = ""
+    positional: str = ""
+    shipped: list[str] = []
+    entries: dict[str, dict[str, Scalar]] = {}
+    stock: dict[str, dict[str, Scalar]] = {}
+    stock_folder: str = ""
+    read_by: dict[str, list[str]] = {}
+    shape: dict[str, list[Dimension]] = {}
+    integrations: list[Integration] = []
+    dated: list[Dated] = []
+    without: list[str] = []
+    blocks: dict[str, str] = {}
+    extended_by: list[str] = []
+    environment: str = ""
+    variables: bool = False
+    bare_switches: bool = False
+    role: Literal["general", "plain", "engine", "around", "variables"] | None = None
+    launches: str = ""
+    aliases: list[str] = []
+    dumps_whole: bool = False
+    one_process: bool = False
+    spawns: list[str] = []
+    traits: dict[str, Any] = {}  # typed by diagnose/traits.py, checked by diagnose/vet/frameworks.py
+
+
+class Names(Row):
+    source: str
+    names: str
+
+
+# -- models and cards
+
+
+class Moe(Row):
+    experts: int
+    experts_per_token: int
+    moe_intermediate_size: int
+    shared_intermediate_size: int = 0
+    first_k_dense: int = 0
+
+
+class Mla(Row):
+    q_lora_rank: int
+    kv_lora_rank: int
+    qk_rope_head_dim: int
+    qk_nope_head_dim: int
+    v_head_dim: int
+
+
+class Uneven(Row):
+    hidden_size_per_layer_input: int
+    global_head_dim: int
+    full_attention_every: int
+    num_kv_shared_layers: int
+    use_double_wide_mlp: bool = False
+
+
+class Tower(Row):
+    hidden_size: int
+    depth: int
+    intermediate_size: int
+    num_heads: int
+    patch_size: int
+    image_size: int = 0
+    num_positions: int = 0
+    out_hidden_size: int
+    tokens_per_image: int = 0
+    tokens_per_tile: int = 0
+    pixels_per_token: int = 0
+    merge: int = 0
+    audio_width: int = 0
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    rms_norm: bool = False
+    deepstack: int = 0
+
+
+class Arch(Row):
+    """What a family's layers are made of: diagnose/catalogue/shape.py."""
+
+    norm: str = ""
+    mlp: str = ""
+    act: str = ""
+    qk_norm: str = ""
+    norms_per_layer: int = 0
+    norms_after: int = 0
+    dropouts: int = 0
+    learned_positions: int = 0
+    positions_beyond: int = 0
+    embed_dim: int = 0
+    relative_bias: int = 0
+    qkv_bias: bool = False
+    k_bias: bool = False
+    o_bias: bool = False
+    mlp_bias: bool = False
+    lm_head_bias: bool = False
+    embed_norm: bool = False
+    final_norm: bool = False
+    head_dense: bool = False
+    head_major: bool = False
+    pooler: bool = False
+    rotary: bool = False
+    partial_rotary: bool = False
+    parallel: bool = False
+    fused_qkv: bool = False
+    fused_gate_up: bool = False
+    native_softmax: bool = False
+    broadcasts: bool = False
+    attention_dropout: bool = False
+    inner_dropout: bool = False
+    norm_keeps_input: bool = False
+    softcap: bool = False
+    sinks: bool = False
+    scaled_residual: bool = False
+
+
+class Model(Row):
+    id: str
+    aliases: list[str]
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    vocab_size: int
+    tie_word_embeddings: bool
+    max_position_embeddings: int = 0
+    total_params: int
+    source: str
+    verified: bool
+    note: str = ""
+    arch: Arch = Arch()
+    encoder_layers: int = 0
+    learned_positions: int = 0
+    type_vocab_size: int = 0
+    relative_rows: int = 0
+    moe: Moe | None = None
+    mla: Mla | None = None
+    uneven: Uneven | None = None
+    vision: Tower | None = None
+    image_size: int = 0
+    patch_size: int = 0
+    num_mel_bins: int = 0
+    max_source_positions: int = 0
+
+
+class FamilyMoe(Row):
+    router_fp32: bool = False
+    routed_fp32: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+    shared_gate: bool = False
+
+
+class FamilyTower(Row):
+    kind: str
+
+
+class Models(Row):
+    family: str
+    kind: str = ""
+    tie_word_embeddings: bool = False
+    gate_and_up_counted: bool = False
+    arch: Arch = Arch()
+    moe: FamilyMoe | None = None
+    vision: FamilyTower | None = None
+    models: list[Model]
+
+
+class Card(Row):
+    key: str
+    names: list[str]
+    arch: str
+    compute_capability: str
+    marketing_gb: int
+    smi_mib: int | None
+    seen: list[str]
+    recalled: list[str]
+    bf16: bool
+    fp8: bool
+    fa2: bool
+    fa3: bool
+    verified: bool
+    note: str = ""
+
+
+class Slice(Row):
+    profile: str
+    parent: str
+    capacity: str
+
+
+class Overhead(Row):
+    arch: str = ""
+    what: str = ""
+    low: int
+    high: int
+
+
+class Hardware(Row):
+    cards: list[Card] = []
+    mig: list[Slice] = []
+    overheads: list[Overhead] = []
+
+
+# -- facts and words
+
+
+class Fact(Both):
+    kind: Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]
+    words: list[Scalar] = []
+    of: str = ""
+    how: Both | None = None
+
+
+class ProducedFact(Fact):
+    by: str
+    package: str = ""
+    trainer: bool = False
+
+
+class PriceWords(Row):
+    results: list[str]
+    speed: list[str]
+    effort: list[str]
+
+
+class ReleaseWords(Row):
+    upgrade: str
+    downgrade: str
+
+
+class Vocabulary(Row):
+    version: int
+    status: dict[str, str]
+    family: list[str]
+    phase: list[str]
+    certainty: dict[str, str]
+    fits: dict[str, str]
+    moment: list[str]
+    role: list[str]
+    price: PriceWords
+    cause: list[str]
+    remedy: dict[str, list[str]]
+    only_training: list[str]
+    over_cards: list[str]
+    releases: ReleaseWords
+    bad_release: str
+    puts_right: list[str]
+    joins_plans: list[str]
+    returns_to_card: list[str]
+    fills_host: list[str]
+    fills_card: list[str]
+    causes_of_training: list[str]
+    meaning: dict[str, str]
+
+
+class FamilyRow(Row):
+    memory: Literal["card", "host", ""] = ""
+    allocator: Literal["cuda", "npu", "exact", ""] = ""
+    shared: bool = False
+    divides: bool = False
+    reworded: bool = False
+    maker: str = ""
+    variable: str = ""
+    engine: str = ""
+    kill: bool = False
+    limited: bool = False
+    own: bool = False
+    container: bool = False
+    pinning: str = ""
+    handles: bool = False
+    collective: bool = False
+    echo: bool = False
+    retold: bool = False
+    limit_only: str = ""
+
+
+class Families(Row):
+    families: dict[str, FamilyRow]
+    makers: dict[str, list[str]]
+
+
+# -- what logs say
+
+
+class Statement(Row):
+    family: str
+    status: Literal["oom", "suspected", "lookalike"] = "oom"
+    figures: list[str] = []
+    reason: str = ""
+    phase: str = ""
+    fatal: bool = True
+    weight: int = 0
+    check: str = ""
+    no_cache: bool = False
+    asks: bool = False
+    retells: bool = False
+
+
+class Messages(Row):
+    anchors: list[str]
+    core: list[str]
+    near: dict[str, list[str]]
+    messages: dict[str, list[str]]
+
+
+class LogLine(Row):
+    says: str
+    fact: str = ""
+    value: Scalar = ""
+    take: list[Any] = []
+    pick: str = ""
+    rest: str = ""
+    unit: str = ""
+    sum: bool = False
+    decimal: bool = False
+    hint: bool = False
+    before: bool = False
+    after: str = ""
+    also: dict[str, Scalar] = {}
+    beside: str = ""
+    follows: str = ""
+    dict_: Any = Field(None, alias="dict")
+    keys: dict[str, str] = {}
+
+
+class MemoryLine(Row):
+    of: str
+    says: str
+    pattern: str
+    unit: str = ""
+    peak: bool = False
+    decimal: bool = False
+    between_steps: bool = False
+
+
+class CardTable(Row):
+    of: str
+    says: str
+    pattern: str
+    unit: str
+
+
+class Dump(Row):
+    says: str
+    form: str
+    from_: str = Field("", alias="from")
+    framework: str = ""
+    beside: str = ""
+    items: bool = False
+    effective: bool = False
+
+
+class Prefix(Row):
+    of: str
+    pattern: str
+    first: str = ""
+    with_: str = Field("", alias="with")
+
+
+class FrameRow(Row):
+    """A pattern of a traceback and what it says of the run."""
+
+    phase: str = ""
+    doing: str = ""
+    trainer: str = ""
+    engine: str = ""
+    stage: str = ""
+    function: str = ""
+    caller: str = ""
+    file: str = ""
+    statement: str = ""
+
+
+class ContextRow(Row):
+    phase: str
+    from_: list[str] = Field(alias="from")
+    function: str
+    file: str = ""
+    unless: str = ""
+    inside: str = ""
+
+
+class SaidRow(Row):
+    phase: str
+    says: str
+
+
+class LinesRow(Row):
+    phase: str
+    says: list[str]
+    over: list[str] = []
+
+
+class Phases(Row):
+    frames: list[FrameRow]
+    context: list[ContextRow]
+    said: list[SaidRow]
+    lines: list[LinesRow]
+    doing: list[FrameRow]
+    moves_model: FrameRow
+    megatron_layers: FrameRow
+    trainer: list[FrameRow]
+    engine: list[FrameRow]
+    stage: list[FrameRow]
+
+
+class RoleRow(Row):
+    role: str
+    says: str = ""
+    file: str = ""
+    function: str = ""
+
+
+class FileRow(Row):
+    is_: str = Field(alias="is")
+    path: str
+
+
+class Layouts(Row):
+    files: list[FileRow]
+    labels: list[str]
+    newest: list[str]
+    part: list[str]
+    whole: list[str]
+    pods: list[str]
+    number: list[str]
+
+
+class Merging(Row):
+    programs: list[str]
+    unless: list[str]
+
+
+class Programs(Row):
+    commands: list[str]
+    launchers: list[str]
+    images: list[str]
+    runners: dict[str, str]
+    echoed: list[str]
+    untrained: list[str]
+    merging: Merging
+    others: list[str]
+    valued: list[str]
+
+
+class SnapshotGroup(Row):
+    group: str
+    any: list[str] = []
+    at: list[str] = []
+
+
+class Snapshots(Row):
+    own: list[str]
+    groups: list[SnapshotGroup]
+
+
+# -- what answers look like
+
+
+class Redaction(Row):
+    name: str
+    mask: str
+    has: list[str]
+    pattern: str
+    masks: list[Scalar]
+    keeps: list[Scalar] = []
+
+
+class Chat(Row):
+    limit: int
+    unit: str
+    width: int
+    bold: Any
+    fence: Any
+    prose: dict[str, str]
+    code: dict[str, str]
+    under: Any
+
+
+class Fingerprint(Row):
+    version: int
+    libraries: list[str]
+    installed: list[str]
+    rules: list[str]
+    knobs: dict[str, list[str]]
+
+
+# -- settings without effect, and what the ledger knows
+
+
+class Derived(Row):
+    name: str
+    of: list[str]
+    over: list[str] = []
+    unless: list[str] = []
+    unless_framework: list[str] = []
+    if_: Words = Field({}, alias="if")
+
+
+class Ineffective(Both):
+    knob: list[str]
+    is_: list[Scalar] = Field([], alias="is")
+    if_: Words = Field({}, alias="if")
+    unless_framework: list[str] = []
+    leaves: Scalar = ""
+    real: str = ""
+    cure: int = 0
+    quiet: bool = False
+    keep: bool = False
+
+
+class Effective(Row):
+    derived: list[Derived]
+    ineffective: list[Ineffective]
+
+
+class Tensor(Row):
+    key: str
+    group: str
+    bytes: list[str]
+    phases: list[str]
+    at: list[str] = []
+    within: list[str] = []
+    when: list[str] = []
+    only: Words = {}
+    solve: str = ""
+    follows: str = ""
+    at_least: bool = False
+
+
+class LossWhen(Row):
+    framework: list[str] = []
+    stage: list[str] = []
+    version: str = ""
+    transformers: str = ""
+    own_loss: bool = False
+    plain_loss: bool = False
+    whole_rows: bool = False
+    in_fp32: bool = False
+    in_16_bits: bool = False
+    fp32: bool = False
+
+
+class Loss(Row):
+    name: str
+    when: LossWhen
+    call: list[str]
+    backward: list[str]
+    kept: list[str] = []
+    beside: list[str] = []
+    completion: bool = False
+    always: bool = False
+    presumed: bool = False
+    source: str
+
+
+class ChunkedLoss(Row):
+    bytes: float
+    compiled: float = 0
+    rows: int = 0
+    head: float = 0
+    source: str
+
+
+class OnLogits(Row):
+    logits: int
+    kept: int
+    compiled: int = 0
+    source: str
+
+
+class LigerRelease(Row):
+    version: str
+    chunk: int
+    product: int
+    most: int = 0
+    presumed: bool = False
+
+
+class LigerPairs(Row):
+    stages: list[str]
+    releases: str
+
+
+class LigerPair(Row):
+    bytes: float
+    least: float
+    most: float
+    source: str
+
+
+class Liger(Row):
+    releases: list[LigerRelease]
+    pairs: dict[str, LigerPairs]
+    pair: LigerPair
+
+
+class Losses(Row):
+    losses: list[Loss]
+    own_loss: dict[str, str]
+    plain_loss: list[str]
+    whole_rows: list[str]
+    outputs_in_fp32: list[str]
+    chunked_loss: dict[str, ChunkedLoss]
+    on_logits: dict[str, OnLogits]
+    compiled_loss: dict[str, str]
+    liger: Liger
+
+
+class Optimizer(Row):
+    """State of an optimizer: diagnose/budget/model/software_table.py."""
+
+    slots: int | None = None
+    flat: float = 0
+    least: float = 0
+    rest: int = 0
+    layered: bool = False
+    paged: bool = False
+    projected: bool = False
+    random: bool = False
+    factored: bool = False
+    blocks: bool = False
+    exempts: bool = False
+    source: str
+
+
+class Quantization(Row):
+    each: float
+    upcast: bool = True
+    remade: bool = False
+    source: str
+
+
+class Dequantizes(Row):
+    words: list[str]
+    source: str
+
+
+class Prompt(Row):
+    length: int
+    from_: int = Field(alias="from")
+    scales: bool
+
+
+class Kept(Row):
+    least: int
+    share: list[float]
+
+
+class Outside(Row):
+    context: dict[str, list[int]]
+    modules: list[int]
+    eager: list[int]
+    nccl: list[int]
+    process: list[int]
+    kept: Kept
+    graphs: int
+    asleep: list[int]
+
+
+class EngineTokens(Row):
+    default: int
+    source: str
+
+
+class InOne(Row):
+    qkv: list[str]
+    gate_up: list[str]
+
+
+class Supposition(Row):
+    knob: str
+    instead: str = ""
+    without: str = ""
+
+
+class TowerKind(Row):
+    kept: str = ""
+    frames: int
+    source: str = ""
+
+
+class DeepSpeed(Row):
+    reduce_bucket: int
+    prefetch_bucket: int
+    max_live_parameters: int
+    sub_group: int
+    swap_buffers: int
+    parameter_buffers: str
+
+
+class DeepSpeedHost(Row):
+    master_pinned: str
+    master_asked: str
+    weights_buffer: str
+
+
+class Ledger(Row):
+    optimizers: dict[str, Optimizer]
+    galore_rank: int
+    moments_at_first_step: str
+    quantizations: dict[str, Quantization]
+    dequantizes: Dequantizes
+    remakes: str
+    adapters: list[str]
+    prompts: dict[str, Prompt]
+    sync_each_batch_ignored: str
+    zero_defaults: DeepSpeed
+    deepspeed_host: DeepSpeedHost
+    outside: Outside
+    engine_tokens: EngineTokens
+    in_one: InOne
+    suppositions: list[Supposition]
+    pairs: list[str]
+    rollouts: list[str]
+    compared: list[str]
+    flattened_towers: list[str]
+    flattened_until: str
+    towers: dict[str, TowerKind]
+
+
+#: The knobs of a framework.
+KNOBS: TypeAdapter[Any] = TypeAdapter(dict[str, list[KeyLine]])
+
+#: Every file of rules/ but the rules, by its path without the ending; of a folder all files are of one kind.
+KINDS: dict[str, TypeAdapter[Any]] = {
+    name: TypeAdapter(kind)
+    for name, kind in {
+        "card_tables": list[CardTable],
+        "chats": dict[str, Chat],
+        "dumps": list[Dump],
+        "effective": Effective,
+        "facts": dict[str, ProducedFact],
+        "families": Families,
+        "fingerprint": Fingerprint,
+        "frameworks": Framework,
+        "hardware": Hardware,
+        "keys": list[Names],
+        "knobs": dict[str, Fact],
+        "layouts": Layouts,
+        "ledger": Ledger,
+        "log_lines": list[LogLine],
+        "losses": Losses,
+        "memory_lines": list[MemoryLine],
+        "messages": Messages,
+        "models": Models,
+        "phases": Phases,
+        "phrases": dict[str, Both],
+        "prefixes": list[Prefix],
+        "programs": Programs,
+        "redactions": list[Redaction],
+        "roles": list[RoleRow],
+        "snapshots": Snapshots,
+        "statements": dict[str, dict[str, Statement]],
+        "tensors": list[Tensor],
+        "vocabulary": Vocabulary,
+    }.items()
+}

@@ -1,0 +1,26 @@
+"""What the words for causes and remedies have in common (rules/vocabulary.yaml), so that no code names one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from diagnose import rule_files
+
+
+@cache
+def having(attribute: str) -> frozenset[str]:
+    """The causes or remedies that an entry of the vocabulary lists. Raises KeyError where there is no such entry."""
+    return frozenset(rule_files.table("vocabulary")[attribute])
+
+
+@cache
+def releases() -> Mapping[str, str]:
+    """The remedy of a release known to be bad, by the way out of it: upgrade or downgrade."""
+    return MappingProxyType(rule_files.table("vocabulary")["releases"])
+
+
+def bad_release() -> str:
+    """The cause that a release known to be bad is."""
+    return str(rule_files.table("vocabulary")["bad_release"])
