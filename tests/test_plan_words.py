@@ -42,7 +42,7 @@ def test_a_card_that_nobody_names_is_asked_for_where_a_remedy_hangs_on_it() -> N
 def test_a_server_is_priced_in_answers_and_throughput() -> None:
     """Nothing is trained, so no remedy speaks of training results; what is refused or slower is said instead."""
     remedies = {remedy.id: remedy for remedy in diagnosed("no-room-for-one-sequence").outcome.remedies}
-    told = remedies["lower_max_model_len"].price.told
+    told = remedies["lower_max_model_len"].price.wording
     assert told is not None and "refused" in told.en and "拒绝" in told.zh
     text = (
         RENDERERS["text"](diagnosed("no-room-for-one-sequence"), "en", PLAIN),
