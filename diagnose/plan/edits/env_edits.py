@@ -10,7 +10,6 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import FactBook, Value
-from diagnose.plan.patch.env_carriers import carriers
 from diagnose.plan.patch.patch_variables import insert_in_manifest
 from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size, Version
@@ -85,6 +84,8 @@ def _carrier_edits(
     changes: Mapping[str, Value], book: FactBook, script: Document, current: tuple[Document, Entry] | None
 ) -> tuple[Edit, ...]:
     """Edits of the options that pass the variable to the training, where an export would not reach it."""
+    from diagnose.plan.patch.env_carriers import carriers  # reads shell scripts: costs start-up time, and few jobs need it
+
     name, text = variable_name(book), _merged_options(changes, book, current[1] if current else None)
     result = []
     for carrier in carriers(script.text, name, text):

@@ -13,10 +13,13 @@ from collections.abc import Iterator, Sequence
 from diagnose.adapters.formats import json_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.launch.flags import option_values
+from diagnose.adapters.launch.launch_command import command_launches
+from diagnose.adapters.shell.shell_file import ShellReader
 from diagnose.adapters.shell.shell_text import Chars, Command, Word, dialect_of
 from diagnose.plan.patch.patch_places import Splice, line_start, newline
 from diagnose.record import record
 
+#: Programs that start a training elsewhere, and words that may stand before a command.
 _STARTERS = re.compile(r"\b(?:ray|srun|docker|podman|nerdctl|mpirun|mpiexec)\b")
 _WRAPPERS = frozenset({"nohup", "sudo", "exec", "time", "env", "command", "setsid", "call"})
 _CONTAINERS = ("docker", "podman", "nerdctl")
@@ -39,10 +42,6 @@ class Carrier:
 
 def carriers(text: str, name: str, value: str) -> list[Carrier]:
     """The options by which a script passes a variable to what it starts; empty where an `export` does."""
-    # The reader of shell scripts is loaded only for a script that names one of these programs.
-    from diagnose.adapters.launch.launch_command import command_launches
-    from diagnose.adapters.shell.shell_file import ShellReader
-
     if not _STARTERS.search(text) or dialect_of(text) != "bash":
         return []
     result: list[Carrier] = []

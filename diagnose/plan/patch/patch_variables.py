@@ -10,7 +10,6 @@ from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.shell.shell_text import dialect_of
-from diagnose.plan.patch.env_carriers import carriers
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, newline
 from diagnose.plan.rules.remedy import Edit
 
@@ -44,6 +43,8 @@ def insert_variable(document: Document, edit: Edit) -> list[Splice]:
     """Insert a new variable: into a manifest, into the options that pass it on, else (or as well) as an export before all commands."""
     if (manifest_splice := insert_in_manifest(document, variable_name(edit.key), edit.to or "")) is not None:
         return [manifest_splice]
+    from diagnose.plan.patch.env_carriers import carriers  # reads shell scripts: costs start-up time, and few jobs need it
+
     name, value = variable_name(edit.key), _unquote(edit.to or "")
     options = carriers(document.text, name, value)
     splices = [splice for option in options for splice in option.splices]
