@@ -110,8 +110,8 @@ def implied_changes(edits: Sequence[Edit], changes: Mapping[str, Value], documen
     except UserError:
         return {}
     before = {document.name: document.text for document in files}
-    known = FactBook(fact for fact in book if fact.origin in ("given", "log"))
-    old, new = _read_files(before, known), _read_files({**before, **after}, known)
+    stated = FactBook(fact for fact in book if fact.origin in ("given", "log"))
+    old, new = _read_files(before, stated), _read_files({**before, **after}, stated)
     names = [name for name in {**old, **new} if name not in changes and old.get(name) != new.get(name)]
     return {name: new.get(name) for name in names if (entry := declared(name)) is not None and entry.kind in _SETTING_KINDS}
 
@@ -128,9 +128,9 @@ def _affects_default(document: Document, changes: Mapping[str, Value]) -> bool:
     return any(knob in (key.given or {}) for key in framework_tables.table(document.framework).keys for knob in changes)
 
 
-def _read_files(texts: Mapping[str, str], known: FactBook) -> dict[str, Value]:
+def _read_files(texts: Mapping[str, str], stated: FactBook) -> dict[str, Value]:
     """The settings that the adapters read from these texts."""
     sources = [ConfigSource(name, text.encode()) for name, text in texts.items()]
-    book = FactBook(known)
-    book.learn(config_reader.read(sources, Reading(), FactBook(known)).facts)
+    book = FactBook(stated)
+    book.learn(config_reader.read(sources, Reading(), FactBook(stated)).facts)
     return {fact.name: book.value(fact.name) for fact in book if not fact.name.startswith("config.")}

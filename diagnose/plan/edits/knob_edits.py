@@ -128,10 +128,10 @@ def _silence_other_keys(
             continue
         if added_rank is not None and key.read_only and added_rank < _key_rank(table, knob, entry):
             continue  # the changed or added key wins over it
-        off = "false" if key.values and "true" in key.values and not is_bare_flag(entry) else None
-        if off is not None and key.values and key.values.get("false") not in (None, "nothing"):
-            off = None
-        edits.append(Edit(document.name, entry.key, current_text(entry), spell(off, document.form) if off else None))
+        false_text = "false" if key.values and "true" in key.values and not is_bare_flag(entry) else None
+        if false_text is not None and key.values and key.values.get("false") not in (None, "nothing"):
+            false_text = None
+        edits.append(Edit(document.name, entry.key, current_text(entry), spell(false_text, document.form) if false_text else None))
     return edits
 
 
@@ -214,6 +214,6 @@ def why_ignored(documents: Sequence[Document], book: FactBook, edits: Sequence[E
     return None
 
 
-def _leaf(key: str, written: str, flag: bool) -> Leaf:
-    items = tuple(re.findall(r"[^\s,\[\]'\"-][^\s,\[\]'\"]*", written)) if written[:1] in ("[", "-") else ()
-    return Leaf(key, written.strip("\"'"), written, 0, 0, 1, 1, "flag" if flag else "list" if items else "scalar", items)
+def _leaf(key: str, text: str, is_flag: bool) -> Leaf:
+    items = tuple(re.findall(r"[^\s,\[\]'\"-][^\s,\[\]'\"]*", text)) if text[:1] in ("[", "-") else ()
+    return Leaf(key, text.strip("\"'"), text, 0, 0, 1, 1, "flag" if is_flag else "list" if items else "scalar", items)

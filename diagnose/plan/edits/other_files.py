@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -40,7 +39,7 @@ def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | No
     return _first_file_edits(context)
 
 
-def _nearest_file(stock: Mapping[str, Mapping[str, Any]], file: str, wanted: Mapping[str, str]) -> str | None:
+def _nearest_file(stock: Mapping[str, Mapping[str, str]], file: str, wanted: Mapping[str, str]) -> str | None:
     """The shipped file with the wanted values that differs least otherwise; it keeps the ZeRO stage unless that is wanted."""
     current = stock[file]
     required = wanted if "zero.stage" in wanted else {**wanted, "zero.stage": word_of(current.get("zero.stage", ""))}

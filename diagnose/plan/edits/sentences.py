@@ -41,6 +41,7 @@ def fact_name(name: str) -> Text:
 
 
 def value_text(value: Value) -> Text:
+    """The value of a fact or knob as people write it."""
     return Text(shown(value, "en"), shown(value, "zh"))
 
 
@@ -65,6 +66,7 @@ def source_text(fact: Fact) -> Text:
 
 
 def join_texts(*parts: Text) -> Text:
+    """The texts one after another, without a separator."""
     return Text("".join(part.en for part in parts), "".join(part.zh for part in parts))
 
 
@@ -84,6 +86,7 @@ def why_saves(job: Job, saving: Saving, after: Size | None) -> Text:
 
 
 def supposition(saving: Saving) -> Text:
+    """The attention and row length that a saving supposes."""
     facts = dict(saving.supposed)
     tokens = f"{facts.get('train.max_seq_len', 0):,}"
     if "model.attention" in facts:

@@ -22,22 +22,22 @@ def lost_rows(changes: Mapping[str, Value], job: Job) -> Text | None:
     lower; None where the number stays."""
     knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
     own_knobs = {name: value for name, value in knobs.items() if not env_edits.is_allocator_knob(name)}
-    before = job.book.count(ACCUMULATION)
+    accumulation = job.book.count(ACCUMULATION)
     world, cards = changes.get(WORLD), job.book.count(WORLD)
-    if isinstance(world, int) and cards and world > cards and before and ACCUMULATION not in changes and not says_rows(job.book):
+    if isinstance(world, int) and cards and world > cards and accumulation and ACCUMULATION not in changes and not says_rows(job.book):
         return phrase("plan.more_rows", times=world // cards)
     if not job.documents or ACCUMULATION not in own_knobs or job.edit(job.documents, job.book, own_knobs) is not None:
         return None
     for document in job.documents:
-        tab = framework_tables.table(document.framework)
-        for key in (*tab.of(ACCUMULATION), *tab.of("train.global_batch")):
+        table = framework_tables.table(document.framework)
+        for key in (*table.of(ACCUMULATION), *table.of("train.global_batch")):
             if not key.key or key.read_only:
                 continue
             if not is_usable(document, key):
                 return phrase("plan.cannot_accumulate", name=key.key, other=_conflicting_keys(document, key))
             micro = job.book.count(MICRO)
-            if key.knob == "train.global_batch" and micro is not None and before is not None:
-                return phrase("plan.tell_rows", name=key.key, rows=same(str(micro * before)))
+            if key.knob == "train.global_batch" and micro is not None and accumulation is not None:
+                return phrase("plan.tell_rows", name=key.key, rows=same(str(micro * accumulation)))
     return None
 
 

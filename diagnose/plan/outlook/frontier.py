@@ -100,6 +100,7 @@ def find_ways(job: Job) -> list[Way]:
 
 
 def costs_at_most(lever: Lever, results: str, speed: str) -> bool:
+    """Whether the lever's effects on results and speed are at most these."""
     return RESULTS.index(lever.results) <= RESULTS.index(results) and SPEED.index(lever.speed) <= SPEED.index(speed)
 
 
@@ -145,7 +146,10 @@ def measure_way(track: Track, combination: Sequence[Lever], hint: Way | None = N
     """What the levers cost, what the job then needs, and how far it likely reaches. The search starts at `hint`, a way of similar reach."""
     changes = merged_changes(combination)
     job = track.job
-    enabled, disabled = [lever.remedy for lever in combination if not lever.off], [lever.remedy for lever in combination if lever.off]
+    enabled, disabled = (
+        [lever.remedy for lever in combination if not lever.reverts],
+        [lever.remedy for lever in combination if lever.reverts],
+    )
     hosts = [lever.host for lever in combination if lever.host is not None]
     has_card = any(ledger.usable for ledger in job.ledgers)
     return Way(
@@ -201,6 +205,7 @@ def undominated_ways(candidates: Sequence[Way]) -> list[Way]:
 
 
 def price_rank(way: Way) -> tuple[int, int, int]:
+    """Sort key, the cheapest first: the effect on results, then on speed, then the number of remedies."""
     return RESULTS.index(way.results), SPEED.index(way.speed), len(way.remedies)
 
 
@@ -212,6 +217,7 @@ def reach_figures(way: Way) -> tuple[float, float, float]:
 
 
 def goes_beyond(way: Way, other: Way) -> bool:
+    """Whether the way is better than the other in any figure."""
     return any(figure > other_figure for figure, other_figure in zip(reach_figures(way), reach_figures(other), strict=True))
 
 

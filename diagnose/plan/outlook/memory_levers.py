@@ -23,7 +23,7 @@ MEASURED = (MICRO, LENGTH, "train.token_budget", "rollout.completion_len", "roll
 
 @record
 class Lever:
-    """A remedy that one key turns on, with what it changes and costs. `to`: the value of a dial; `off`: it turns a remedy off instead."""
+    """A remedy that one key turns on, with what it changes and costs. `to`: the value of a dial; `reverts`: it turns the remedy off."""
 
     remedy: str
     rule: Rule | None
@@ -33,7 +33,7 @@ class Lever:
     effort: str
     host: Size | None = None
     to: Value = None
-    off: bool = False
+    reverts: bool = False
 
 
 def levers(job: Job) -> list[Lever]:
@@ -43,6 +43,7 @@ def levers(job: Job) -> list[Lever]:
 
 
 def cost_rank(lever: Lever) -> tuple[int, int, int, str]:
+    """Sort key, the cheapest first: the effects on results and speed, then the effort."""
     return RESULTS.index(lever.results), SPEED.index(lever.speed), EFFORT.index(lever.effort), lever.remedy
 
 
@@ -93,6 +94,7 @@ def combine(candidates: Iterable[Lever], job: Job, first: Sequence[Lever] = ()) 
 
 
 def merged_changes(combination: Iterable[Lever]) -> dict[str, Value]:
+    """The changes of all levers together."""
     return {knob: value for lever in combination for knob, value in lever.changes.items()}
 
 
@@ -104,4 +106,4 @@ def revertible_levers(job: Job) -> Iterator[Lever]:
         changes: Mapping[str, Value] = {knob: default}
         if current is None or current == default or rule is None or edits_of(changes, job) is None:
             continue
-        yield Lever(rule.remedy, rule, dict(changes), "keep", "faster", rule.effort, off=True)
+        yield Lever(rule.remedy, rule, dict(changes), "keep", "faster", rule.effort, reverts=True)

@@ -38,14 +38,17 @@ def key_start(document: Document, entry: Entry) -> int:
 
 
 def newline(text: str) -> str:
+    """The line break that the text uses."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def line_start(text: str, at: int) -> int:
+    """Where the line of an offset begins."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int, *, with_break: bool = False) -> int:
+    """Where the line of an offset ends, before or after its line break."""
     stop = text.find("\n", at)
     if stop < 0:
         return len(text)

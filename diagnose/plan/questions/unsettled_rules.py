@@ -24,7 +24,7 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
 
     Left out: rules whose cause is known or impossible here, that lack more facts, or whose fact nobody can learn.
     """
-    known = {cause.cause for cause in job.judgement.causes}
+    known_causes = {cause.cause for cause in job.judgement.causes}
     by_fact: dict[str, dict[str, Unsettled]] = {}
     facts_to_learn, instructions = cache(partial(missing_facts, job=job)), cache(partial(how_to_settle, job=job))
     for verdict in job.judgement.undecided:
@@ -32,7 +32,7 @@ def unsettled(job: Job) -> tuple[Unsettled, ...]:
             is_irrelevant_here = verdict.cause not in vocabulary.having("fills_host")
         else:
             is_irrelevant_here = not job.trains and verdict.cause in vocabulary.having("causes_of_training")
-        if verdict.cause in known or is_irrelevant_here:
+        if verdict.cause in known_causes or is_irrelevant_here:
             continue
         facts = {fact for name in verdict.lacks for fact in facts_to_learn(name)}
         if len(facts) != 1:
