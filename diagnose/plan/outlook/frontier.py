@@ -146,10 +146,8 @@ def measure_way(track: Track, combination: Sequence[Lever], hint: Way | None = N
     """What the levers cost, what the job then needs, and how far it likely reaches. The search starts at `hint`, a way of similar reach."""
     changes = merged_changes(combination)
     job = track.job
-    enabled, disabled = (
-        [lever.remedy for lever in combination if not lever.reverts],
-        [lever.remedy for lever in combination if lever.reverts],
-    )
+    enabled = [lever.remedy for lever in combination if not lever.reverts]
+    disabled = [lever.remedy for lever in combination if lever.reverts]
     hosts = [lever.host for lever in combination if lever.host is not None]
     has_card = any(ledger.usable for ledger in job.ledgers)
     return Way(
