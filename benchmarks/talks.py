@@ -1,6 +1,6 @@
 """What docs/ shows of surfaces that do more than answer: `python benchmarks/talks.py triage|run|mcp|slack|feishu|python|action`.
 
-Each starts the real thing on cases of the corpus and prints what its user sees; tests/test_readme.py compares.
+Each starts the real thing on cases of the corpus and prints what its user sees; tests/project/test_readme.py compares.
 """
 
 from __future__ import annotations

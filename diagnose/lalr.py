@@ -1,7 +1,7 @@
 """Runs a grammar that was compiled to plain tables: lark compiles them, and to import it costs an eighth of a diagnosis.
 
 What is read, and how, is lark's LALR(1) with its contextual lexer: in every state only the terminals that can follow are looked
-for. tests/test_lalr.py holds the two together, on every grammar.
+for. tests/parse/test_lalr.py holds the two together, on every grammar.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ UNIT = re.compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
 LONE = re.compile(rf"[{HAN}][{re.escape(NEVER_FIRST)}]*")
 COMPANY = re.compile(rf"[^\s{re.escape(NEVER_LAST)}][{HAN}]$")
 
-#: Nobody knows the terminal's background: letters have its own colour, or one on a colour of ours (tests/test_render_colour.py).
+#: Nobody knows the terminal's background: letters have its own colour, or one on a colour of ours (tests/render/test_colour.py).
 STYLES = {
     "bold": "1", "dim": "2", "note": "3", "edit": "1", "name": "4", "heading": "1;4",
     "bad": "1;97;41", "good": "1;30;42", "error": "1;31", "block": "36",

@@ -2,7 +2,7 @@
 
 Importing typer costs six bare interpreters and its parsing of values (through pydantic) nine more, which is as much as the
 whole diagnosis. So a plain `explain`, `check`, `facts` or `run` is read here; at anything unusual (a mistake, `--help`, completion)
-typer takes over. tests/test_cli.py holds the two readings together.
+typer takes over. tests/surfaces/test_cli.py holds the two readings together.
 """
 
 from __future__ import annotations

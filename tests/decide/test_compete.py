@@ -9,8 +9,7 @@ import pytest
 from cases import diagnosed
 from collected import for_each
 
-from diagnose import judge as room
-from diagnose.decide import competition, rule_loader
+from diagnose.decide import competition, judging, rule_loader
 from diagnose.decide.judging import judge
 from diagnose.decide.rule_outcome import decide
 from diagnose.decide.verdict import Verdict
@@ -201,7 +200,7 @@ def test_a_rule_that_crashes_is_a_note_about_the_rule(monkeypatch: pytest.Monkey
             raise ZeroDivisionError("sample")
         return plain(rule, known)
 
-    monkeypatch.setattr(room, "decide", crash)
+    monkeypatch.setattr(judging, "decide", crash)
     found = judge(book(REFERENCE))
     assert [fault.en for fault in found.faults] == ["fragmented-reserve: ZeroDivisionError: sample"]
     assert found.causes[0].cause == "logits"

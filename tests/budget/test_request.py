@@ -58,7 +58,7 @@ PLAIN: dict[str, Any] = {
 }
 
 kinds = st.sampled_from(
-    [CUDA, EXACT, OWN["torch_npu"], Allocator(divisions=(16,) * POWERS), Allocator(divisions=divisions(UNSLOTH)), Allocator(large=64 * MIB)]
+    [CUDA, EXACT, OWN["npu"], Allocator(divisions=(16,) * POWERS), Allocator(divisions=divisions(UNSLOTH)), Allocator(large=64 * MIB)]
 )
 
 
@@ -136,7 +136,7 @@ def test_power_of_two_divisions_round_up() -> None:
         ("torch_cuda", "386.00 MiB", CUDA),
         ("torch_hip", "386.00 MiB", CUDA),
         ("torch_xpu", "386.00 MiB", CUDA),
-        ("torch_npu", "386.00 MiB", OWN["torch_npu"]),
+        ("torch_npu", "386.00 MiB", OWN["npu"]),
         ("torch_mps", "600.15 MB", EXACT),
         ("torch_cuda", "385.00 MiB", EXACT),
         ("torch_cuda", "385.50 MiB", EXACT),

@@ -41,7 +41,7 @@ class Answer:
 
 
 def oomdoctor(*words: str | Path, stdin: bytes = b"") -> Answer:
-    """The real command, between streams of its own (tests/test_hostile_input.py starts it as a process)."""
+    """The real command, between streams of its own (tests/inputs/test_hostile_input.py starts it as a process)."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     start = time.monotonic()
     with pytest.MonkeyPatch.context() as patch:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from building import copied
+from checkout import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 BACKEND = ROOT / "build_backend.py"
 
 

@@ -1,7 +1,7 @@
 """What real reports teach, one line each: the rule that knows it, and a case of the corpus that goes wrong without that rule.
 
 A rule is a cause, a remedy, or an entry `near.KIND` of rules/messages.yaml: the wordings of what only follows from a failure.
-`tests/test_needed.py` asks of every rule whether some case needs it; this table asks of every lesson whether we have learned it.
+`tests/rules/test_needed.py` asks of every rule whether some case needs it; this table asks of every lesson whether we have learned it.
 """
 
 from __future__ import annotations

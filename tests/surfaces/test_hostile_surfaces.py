@@ -1,6 +1,6 @@
 """One job made to harm its reader, sent through the real process of every surface: reported as text, acted on nowhere.
 
-What each format makes of it is tests/test_render_hostile.py; here are the streams, sockets and pipes that lie between.
+What each format makes of it is tests/render/test_hostile_text.py; here are the streams, sockets and pipes that lie between.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def test_a_hundred_megabytes_over_http_are_refused_and_not_held(command: str, pa
 
 
 def test_a_webhook_that_arrives_a_byte_at_a_time_is_cut_off() -> None:
-    """408 after the time that a body may take, however steadily it drips. The page: tests/test_serve_parts.py."""
+    """408 after the time that a body may take, however steadily it drips. The page: tests/surfaces/test_serve_parts.py."""
     with listening("bot feishu") as server, server.raw(post("/feishu/events", 1000)) as connection:
         connection.settimeout(0.4)
         began, answer = time.monotonic(), b""

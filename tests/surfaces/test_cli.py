@@ -238,7 +238,7 @@ def test_standard_input_is_a_log(oomdoctor: Any, told: Any, monkeypatch: pytest.
 
 
 def test_a_folder_is_handed_on_as_it_is(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
-    """What of it is a log, the library knows (tests/test_folders.py)."""
+    """What of it is a log, the library knows (tests/inputs/test_folders.py)."""
     asked = told(SAMPLES["dpo_logits"]())
     oomdoctor("explain", tmp_path)
     assert asked[0]["given"] == ([tmp_path],)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from diagnose import rule_files
 
-PACKAGE = Path(__file__).resolve().parent.parent / "diagnose"
+PACKAGE = ROOT / "diagnose"
 
 VOCABULARY = rule_files.table("vocabulary")
 REMEDIES = {word for group in VOCABULARY["remedy"].values() for word in group}
