@@ -85,10 +85,10 @@ def shelf(folders: Sequence[Path] = ()) -> Shelf:
 
 def _readable(room: Room, raw: Mapping[str, Any]) -> bool:
     from diagnose.decide.rule_loader import rule_of
-    from diagnose.plan.rules.remedy_rules import read
+    from diagnose.plan.rules.remedy_rules import parse_rule
 
     try:
-        rule_of(raw) if room == "causes" else read(raw)
+        rule_of(raw) if room == "causes" else parse_rule(raw)
     except (UserError, KeyError, TypeError, ValueError, AttributeError):
         return False
     return True

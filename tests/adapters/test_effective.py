@@ -421,7 +421,7 @@ def test_an_option_is_changed_in_its_place_and_the_other_backend_goes() -> None:
     told = read({"run.sh": f"export PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync,expandable_segments:False,max_split_size_mb:64\n{RUN}"})
     (edit,) = env_edits.edits({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
     assert edit.to == "expandable_segments:True,max_split_size_mb:64"
-    (line,) = env_edits.lines({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
+    (line,) = env_edits.export_lines({"alloc.expandable_segments": True}, FactBook(told.facts), told.documents)
     assert line == f"PYTORCH_CUDA_ALLOC_CONF={edit.to}"
 
 

@@ -22,6 +22,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
+from diagnose.plan.patch.patch_places import Splice
 from diagnose.plan.rules.remedy import Edit
 
 CONFIG = """# a preset
@@ -330,7 +331,7 @@ def test_an_edit_changes_its_value_and_nothing_else(made: tuple[str, dict[str, A
     leaf = entries[which % len(entries)]
     new = repr(value) if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
     new = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else new
-    changed = patching.spliced(text, [patching.Splice(leaf.start, leaf.end, new)])
+    changed = patching.apply_splices(text, [Splice(leaf.start, leaf.end, new)])
     assert changed[: leaf.start] == text[: leaf.start] and changed[len(changed) - len(text) + leaf.end :] == text[leaf.end :]
     before, after = leaves(text), leaves(changed)
     assert list(before) == list(after)

@@ -71,7 +71,7 @@ def written(tab: Table, key: str, knob: str, value: Value, form: Form) -> str:
     entry = declared(knob)
     word = value_spelling.word_for(line, value)
     assert entry is not None and word is not None
-    return value_spelling.spelled(word, form, entry.kind)
+    return value_spelling.spell(word, form, entry.kind)
 
 
 Drawn = list[tuple[str, str, str]]  # key, knob, value as written

@@ -119,10 +119,10 @@ PIECES = [
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=25))
 def test_no_script_is_too_odd(pieces: list[str]) -> None:
-    """Whatever stands there, cuts lie inside the text and nothing raises."""
+    """Whatever stands there, splices lie inside the text and nothing raises."""
     text = "".join(pieces)
-    for one in carriers(text, CUDA, "a:b"):
-        assert all(0 <= cut.start <= cut.end <= len(text) for cut in one.cuts)
+    for carrier in carriers(text, CUDA, "a:b"):
+        assert all(0 <= splice.start <= splice.end <= len(text) for splice in carrier.splices)
 
 
 NAMES = st.from_regex(r"[A-Z][A-Z_]{0,6}", fullmatch=True)

@@ -11,7 +11,7 @@ from workshop import book
 
 from diagnose.decide.verdict import Judgement
 from diagnose.pipeline import explain
-from diagnose.plan.edits.sentences import titled
+from diagnose.plan.edits.sentences import title_of
 from diagnose.plan.pricing import serving_costs
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
@@ -30,7 +30,7 @@ def job(**facts: str) -> Job:
 
 @pytest.mark.parametrize(("card", "said"), [({}, True), ({"hardware__fa2": "enabled"}, False), ({"hardware__fa2": "disabled"}, True)])
 def test_a_caveat_is_said_unless_it_is_known_not_to_hold(card: dict[str, str], said: bool) -> None:
-    title = titled(FLASH, job(**card))
+    title = title_of(FLASH, job(**card))
     assert ("8.0" in title.en) is said and ("8.0" in title.zh) is said
 
 
@@ -42,7 +42,7 @@ def test_a_card_that_nobody_names_is_asked_for_where_a_remedy_hangs_on_it() -> N
 def test_a_server_is_priced_in_answers_and_throughput() -> None:
     """Nothing is trained, so no remedy speaks of training results; what is refused or slower is said instead."""
     remedies = {remedy.id: remedy for remedy in diagnosed("no-room-for-one-sequence").outcome.remedies}
-    told = remedies["lower_max_model_len"].price.told
+    told = remedies["lower_max_model_len"].price.wording
     assert told is not None and "refused" in told.en and "拒绝" in told.zh
     text = (
         RENDERERS["text"](diagnosed("no-room-for-one-sequence"), "en", PLAIN),

@@ -19,7 +19,7 @@ from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.choose.rejections import contraindicated, too_unsure
 from diagnose.plan.edits import env_edits, knob_edits
-from diagnose.plan.edits.sentences import filled
+from diagnose.plan.edits.sentences import fill_facts
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
@@ -112,10 +112,10 @@ def test_each_contraindication_can_hold_and_is_what_is_said_then(rule: Rule, unl
     for values in product(*(tried(name, unless.all) for name in facts)):
         book = FactBook().changed(dict(zip(facts, values, strict=True)))
         job = Job(book, (), Judgement((), (), ()), (), lambda _: (), lambda *_: None)
-        if job.true(unless.all) is True and contraindicated(rule, job) == filled(unless.reason, job):
+        if job.true(unless.all) is True and contraindicated(rule, job) == fill_facts(unless.reason, job):
             return
     nothing = Job(FactBook(), (), Judgement((), (), ()), (), lambda _: (), lambda *_: None)
-    if unless.even_unknown and too_unsure(rule, nothing) == filled(unless.reason, nothing):
+    if unless.even_unknown and too_unsure(rule, nothing) == fill_facts(unless.reason, nothing):
         return
     pytest.fail(f"{rule.id}: {' and '.join(map(str, unless.all))}")
 
@@ -172,6 +172,6 @@ def test_the_patcher_writes_what_the_example_promises(rule: Rule, example: dict[
     assert rule.turns is not None
     held, book = document(example["framework"], example["before"])
     changes = {rule.turns: value_for(rule.turns, example["value"], book)}
-    edits = env_edits.edits(changes, book, [held]) if env_edits.is_ours(rule.turns) else knob_edits.edits([held], book, changes)
+    edits = env_edits.edits(changes, book, [held]) if env_edits.is_allocator_knob(rule.turns) else knob_edits.edits([held], book, changes)
     assert edits, "the framework has no key for it"
     assert patching.apply(held, edits).strip() == example["after"].strip()

@@ -10,23 +10,31 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.rejections import contraindicated, in_effect, not_in_training, too_little_card, too_little_host, too_unsure
 from diagnose.plan.choose.relevance import considered, helps, promising, splits_unknown, unasked
 from diagnose.plan.edits import env_edits, step_rows
-from diagnose.plan.edits.editability import edits_of, generic, of_another_trainer, reads_elsewhere, sensible, settable, why_not
+from diagnose.plan.edits.editability import (
+    adds_no_contradiction,
+    edits_of,
+    implied_changes,
+    is_for_another_trainer,
+    is_generic,
+    is_set_elsewhere,
+    is_settable,
+    why_ineffective,
+)
 from diagnose.plan.edits.sentences import (
-    another_follows,
-    filled,
-    how_set,
-    joined,
-    no_effect,
-    titled,
-    value_of,
-    where_set,
+    fill_facts,
+    join_texts,
+    key_hint,
+    next_request_follows,
+    setting_hint,
+    title_of,
+    value_text,
     why_bounded,
+    why_no_effect,
     why_on_host,
     why_saves,
     why_without_figures,
 )
-from diagnose.plan.edits.side_effects import implied
-from diagnose.plan.patch.edit_targets import repeated
+from diagnose.plan.patch.patching import commands_edited_alike
 from diagnose.plan.pricing import larger_cards, serving_costs
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, CAPACITY, WORLD, candidates, changes_of, with_companions
 from diagnose.plan.pricing.context import Job, Offer
@@ -42,7 +50,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     """What there is to say of this remedy for this job."""
     called = rule.remedy in job.calls
     where = job.true(rule.where)
-    if where is False or (not called and (where is None or not considered(rule, job))) or of_another_trainer(rule, job):
+    if where is False or (not called and (where is None or not considered(rule, job))) or is_for_another_trainer(rule, job):
         return None
     aloud = called or rule.popular
     idle = False
@@ -50,14 +58,14 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
         return None  # nobody asked for it
     by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
-    if reason is None and rule.turns is not None and not by_hand and not settable(rule, job):
+    if reason is None and rule.turns is not None and not by_hand and not is_settable(rule, job):
         framework = job.book.word("train.framework")
-        if reads_elsewhere(rule.turns, job):
+        if is_set_elsewhere(rule.turns, job):
             return None  # there is a setting, in a file that was not given
         if framework is not None and where is True:
-            said = why_not(rule, job)
+            said = why_ineffective(rule, job)
             reason, idle = said or phrase("plan.no_key", framework=framework_tables.called(framework)), said is None
-        elif framework is None and not (called and generic(job)):
+        elif framework is None and not (called and is_generic(job)):
             return None  # a file of another kind lacks the key; that says nothing of the trainer
     if reason is not None:
         return Rejected(rule.remedy, rule.id, reason, idle) if aloud else None
@@ -83,7 +91,7 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         rule,
         bench,
         allowed=lambda changes: (
-            (rule.do is not None or rule.effort == "hardware" or edits_of(changes, job) is not None) and sensible(changes, job)
+            (rule.do is not None or rule.effort == "hardware" or edits_of(changes, job) is not None) and adds_no_contradiction(changes, job)
         ),
     )
     if not changes:  # the value in effect is not known, so neither is how far to go
@@ -110,10 +118,10 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     if bench.trust in ("full", "short") and (verdict := pointless(rule, job, saving)) is not None:
         if rule.alone is None:
             return Rejected(rule.remedy, rule.id, verdict)
-        return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), filled(rule.alone, job), host)
+        return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), fill_facts(rule.alone, job), host)
     if rule.turns == CAPACITY:
         return on_larger_card(rule, job, changes)
-    why = joined(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
+    why = join_texts(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
 
 
@@ -144,7 +152,7 @@ def by_length(job: Job, changes: Mapping[str, Value]) -> Text:
     for tokens, need, saved in job.bench.by_length(changes):
         said.append(phrase("plan.next_length" if said else "plan.by_length"))
         said.append(phrase("plan.at_length", tokens=f"{tokens:,}", saves=show(saved.bytes), need=show(need.bytes)))
-    return joined(*said)
+    return join_texts(*said)
 
 
 def milder(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text:
@@ -157,7 +165,7 @@ def milder(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text:
     if up is None or bench.fits(next_up := with_companions(rule, bench, up)) == "yes":
         return same("")
     need = bench.need(bench.after(next_up))
-    return phrase("plan.milder", value=value_of(up), need=show(need.bytes)) if need is not None else same("")
+    return phrase("plan.milder", value=value_text(up), need=show(need.bytes)) if need is not None else same("")
 
 
 def pointless(rule: Rule, job: Job, saving: Saving) -> Text | None:
@@ -166,13 +174,13 @@ def pointless(rule: Rule, job: Job, saving: Saving) -> Text | None:
     if saving.bytes.bytes < -job.bench.noticeable and bench.peak is not None:
         return phrase("plan.makes_worse", before=show(bench.peak.bytes), after=show((bench.peak - saving.bytes).bytes))
     if not saving.moment:
-        return no_effect(job, saving) if saving.bytes.bytes <= job.bench.noticeable else None
+        return why_no_effect(job, saving) if saving.bytes.bytes <= job.bench.noticeable else None
     costs_nothing = rule.results == "keep" and rule.speed in ("faster", "same")
     asked = bench.book.size("log.requested")  # without a card to measure by, what it saves is held against what was asked for
     least = bench.usable.bytes // 100 if bench.usable else min(bench.noticeable, asked.bytes // 10 if asked else bench.noticeable)
     enough = saving.bytes.bytes > least
     wanted = (costs_nothing and rule.popular) or job.calls.get(rule.remedy) is not None
-    return None if enough and wanted else no_effect(job, saving)
+    return None if enough and wanted else why_no_effect(job, saving)
 
 
 def host_of(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Size | None:
@@ -190,7 +198,7 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A remedy that the ledger does not price: what the message shows bounds it, or nothing is known of its bytes."""
     changes = (changes_of(rule, job.bench) or {}) if rule.turns else {}
     if rule.relieves == "host" and changes:
-        whole = changes | implied(edits_of(changes, job) or (), changes, job.documents, job.book)
+        whole = changes | implied_changes(edits_of(changes, job) or (), changes, job.documents, job.book)
         if (reason := too_little_card(job, whole)) is not None:
             return Rejected(rule.remedy, rule.id, reason, outright=True)
         if job.on_host and rule.do is None:
@@ -212,7 +220,7 @@ def back_on_card(rule: Rule, job: Job, changes: dict[str, Value], whole: Mapping
     offer = offered(rule, job, changes, None, None, still_too_much(job, whole), why_on_host(job, rule, whole))
     verdict = job.bench.fits(whole)
     if verdict in ("yes", "likely"):
-        return replace(offer, remedy=replace(offer.remedy, title=filled(rule.title, job)))
+        return replace(offer, remedy=replace(offer.remedy, title=fill_facts(rule.title, job)))
     moved = any(knob.startswith(("zero.offload", "fsdp.offload")) for knob in changes)
     return replace(offer, blind=moved and (job.bench.usable is None or verdict == "unlikely"))
 
@@ -228,7 +236,7 @@ def places(job: Job) -> Fits:
     bench = job.bench
     if bench.trust == "full":
         return bench.fits({})
-    return "unlikely" if another_follows(job) else "unknown"
+    return "unlikely" if next_request_follows(job) else "unknown"
 
 
 def freed(job: Job, size: Size) -> Fits:
@@ -241,7 +249,7 @@ def freed(job: Job, size: Size) -> Fits:
 
 def in_commands(edits: tuple[Edit, ...], job: Job) -> Text:
     """Says so where several commands of a script hold the same values."""
-    commands = repeated(job.documents, edits)
+    commands = commands_edited_alike(job.documents, edits)
     return phrase("plan.in_commands", count=str(commands)) if commands > 1 else same("")
 
 
@@ -257,21 +265,21 @@ def offered(
     command: Text | None = None,
 ) -> Offer:
     """The offer with its edits, environment and price. A batch that cannot be kept is said, and costs."""
-    shrinks = step_rows.lost(changes, job)
+    shrinks = step_rows.lost_rows(changes, job)
     if shrinks is not None:
         changes = {knob: value for knob, value in changes.items() if knob != ACCUMULATION}
     edits = edits_of(changes, job) or ()
-    env = () if env_edits.edits(changes, job.book, job.documents) else env_edits.lines(changes, job.book, job.documents)
-    command = command or (filled(rule.command, job) if rule.command else None)
+    env = () if env_edits.edits(changes, job.book, job.documents) else env_edits.export_lines(changes, job.book, job.documents)
+    command = command or (fill_facts(rule.command, job) if rule.command else None)
     if not edits and not env and command is None:
-        command = how_set(rule, job, changes)
+        command = setting_hint(rule, job, changes)
     if saving is None and not edits and not env and command is None:
-        why = where_set(rule, job) or why
-    why = joined(why, shrinks or same(""), in_commands(edits, job))
+        why = key_hint(rule, job) or why
+    why = join_texts(why, shrinks or same(""), in_commands(edits, job))
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
-        title=larger_cards.titled(titled(rule, job), changes) if rule.turns == WORLD else titled(rule, job),
+        title=larger_cards.titled(title_of(rule, job), changes) if rule.turns == WORLD else title_of(rule, job),
         why=why,
         saves=saving.bytes if saving else None,
         peak=peak,

@@ -11,9 +11,8 @@ from diagnose.plan.choose.evaluation import in_commands
 from diagnose.plan.choose.growth_ladder import rungs
 from diagnose.plan.choose.plan_draft import Draft, is_hardware, is_release
 from diagnose.plan.edits import step_rows
-from diagnose.plan.edits.editability import edits_of
-from diagnose.plan.edits.sentences import filled, joined, value_of, why_saves
-from diagnose.plan.edits.side_effects import implied
+from diagnose.plan.edits.editability import edits_of, implied_changes
+from diagnose.plan.edits.sentences import fill_facts, join_texts, value_text, why_saves
 from diagnose.plan.pricing import larger_cards
 from diagnose.plan.pricing.candidate_values import CAPACITY, WORLD, with_companions
 from diagnose.plan.pricing.context import Job, Offer
@@ -108,7 +107,7 @@ def in_sequence(draft: Draft, job: Job) -> dict[str, Offer]:
     held: dict[str, Value] = {}
     for step in told:
         mine = share_of(step, draft)
-        brought = implied(edits_of(mine, job) or (), mine, job.documents, job.book) if draft.beside else {}
+        brought = implied_changes(edits_of(mine, job) or (), mine, job.documents, job.book) if draft.beside else {}
         then = {**held, **mine, **{knob: value for knob, value in brought.items() if knob in draft.beside}}
         before, after = job.bench.need(job.bench.after(held)), job.bench.need(job.bench.after(then))
         held = then
@@ -154,7 +153,7 @@ def as_card(step: Offer, draft: Draft, job: Job) -> Remedy:
     peak = job.bench.need(job.bench.after(draft.changes))
     if why is None:
         return step.remedy
-    title, knobs = larger_cards.titled(filled(step.rule.title, job), draft.changes), ((CAPACITY, draft.changes[CAPACITY]),)
+    title, knobs = larger_cards.titled(fill_facts(step.rule.title, job), draft.changes), ((CAPACITY, draft.changes[CAPACITY]),)
     return replace(step.remedy, title=title, why=why, peak=peak, fits=draft.fits, knobs=knobs)
 
 
@@ -167,13 +166,13 @@ def _as_step(step: Offer, mine: dict[str, Value], before: Size, after: Size, job
     if first and mine == step.changes:
         why = why_saves(job, Saving(gone), after)
     elif step.rule.turns in mine and mine != step.changes:
-        why = phrase("plan.step_value", value=value_of(mine[step.rule.turns or ""]), **figures)
+        why = phrase("plan.step_value", value=value_text(mine[step.rule.turns or ""]), **figures)
     else:
         why = phrase("plan.step", **figures)
     asked = with_companions(step.rule, job.bench, mine[step.rule.turns]) if step.rule.turns in mine else mine
     made = edits_of(mine, job) or step.remedy.edits if mine != step.changes else step.remedy.edits
-    why = joined(why, step_rows.lost(asked, job) or same(""), in_commands(made, job))
-    title = larger_cards.titled(filled(step.rule.title, job), mine) if WORLD in mine else step.remedy.title
+    why = join_texts(why, step_rows.lost_rows(asked, job) or same(""), in_commands(made, job))
+    title = larger_cards.titled(fill_facts(step.rule.title, job), mine) if WORLD in mine else step.remedy.title
     remedy = replace(
         step.remedy, title=title, why=why, saves=gone, peak=after, edits=made, knobs=tuple(mine.items()), beyond=beyond(gone, job.book)
     )
@@ -182,7 +181,7 @@ def _as_step(step: Offer, mine: dict[str, Value], before: Size, after: Size, job
 
 def as_read_again(draft: Draft, job: Job) -> Draft:
     """The draft as the edited files will be read: an edit may set more than it was made for."""
-    beside = implied(edits(draft, job), draft.changes, job.documents, job.book)
+    beside = implied_changes(edits(draft, job), draft.changes, job.documents, job.book)
     return replace(draft, beside=beside, fits=job.bench.fits({**draft.changes, **beside})) if beside else draft
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from diagnose import rule_files, vocabulary
 from diagnose.facts import Value
-from diagnose.plan.edits.editability import edits_of, sensible
+from diagnose.plan.edits.editability import adds_no_contradiction, edits_of
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, changes_of
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import ORDER
@@ -60,7 +60,7 @@ def one_set(steps: Sequence[Offer], strict: bool) -> bool:
 
 def go_together(steps: Sequence[Offer], job: Job) -> bool:
     """Whether each of the steps applies, and none is contraindicated, once the others are in effect, and all of them can be meant."""
-    if not sensible({knob: value for step in steps for knob, value in step.changes.items()}, job):
+    if not adds_no_contradiction({knob: value for step in steps for knob, value in step.changes.items()}, job):
         return False
     for step in steps:
         others = {knob: value for other in steps if other is not step for knob, value in other.changes.items()}
@@ -79,7 +79,7 @@ def priced(steps: tuple[Offer, ...], job: Job) -> Draft:
     changes: dict[str, Value] = {}
 
     def told(more: dict[str, Value]) -> bool:
-        return edits_of(more, job) is not None and sensible({**changes, **more}, job)
+        return edits_of(more, job) is not None and adds_no_contradiction({**changes, **more}, job)
 
     for step in (*fixed, *(step for step in steps if step not in fixed)):
         sought = None if step in fixed or len(steps) == 1 else changes_of(step.rule, job.bench, changes, told)

@@ -8,7 +8,7 @@ from diagnose import rule_files
 from diagnose.catalogue import sizes_sold
 from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan.edits.sentences import called, filled, value_of, witness
+from diagnose.plan.edits.sentences import fact_name, fill_facts, source_text, value_text
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy_rules import Rule
@@ -19,7 +19,7 @@ def contraindicated(rule: Rule, job: Job) -> Text | None:
     """The reason of the first contraindication that holds for sure; None where none does."""
     for unless in rule.not_when:
         if job.true(unless.all) is True:
-            return filled(unless.reason, job)
+            return fill_facts(unless.reason, job)
     return None
 
 
@@ -33,7 +33,7 @@ def too_unsure(rule: Rule, job: Job) -> Text | None:
     """The reason of the first contraindication that counts even where nobody knows whether it holds."""
     for unless in rule.not_when:
         if unless.even_unknown and job.true(unless.all) is None:
-            return filled(unless.reason, job)
+            return fill_facts(unless.reason, job)
     return None
 
 
@@ -62,7 +62,7 @@ def wanted(rule: Rule, job: Job) -> list[Value]:
 
 
 def told(fact: Fact) -> dict[str, Text]:
-    return {"knob": called(fact.name), "value": value_of(fact.value), "witness": witness(fact)}
+    return {"knob": fact_name(fact.name), "value": value_text(fact.value), "witness": source_text(fact)}
 
 
 def too_little_host(job: Job, host: Size | None) -> Text | None:

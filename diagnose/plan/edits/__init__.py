@@ -1,1 +1,1 @@
-"""A knob and its new value to edits of the user's own files, in the framework's own keys."""
+"""Turn changed knobs into edits of the user's own files, in the keys and spelling of the framework."""

@@ -1,84 +1,136 @@
-"""Whether the job's framework can be told: settings to edits, and the reason where there is no key that would count."""
+"""From changes to the edits of a job: whether its framework has a key that counts, which edits, and what else those set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.facts import Value, declared
+from diagnose.adapters.translate.translation import name_of
+from diagnose.errors import UserError
+from diagnose.facts import FactBook, Value, declared
+from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
-from diagnose.plan.edits import env_edits
-from diagnose.plan.edits import knob_edits as knobs
-from diagnose.plan.edits.ineffective_edits import why_in_vain
+from diagnose.plan.edits import env_edits, knob_edits
 from diagnose.plan.edits.setting_conflicts import contradictions
+from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, candidates, with_companions
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy import Edit
 from diagnose.plan.rules.remedy_rules import Rule
 
+#: Kinds of facts that are settings; others describe keys and files.
+_SETTING_KINDS = ("switch", "word", "count", "ratio", "size")
 
-def generic(job: Job) -> bool:
-    """Whether the files are nobody's in particular: a plain script or launcher, whose own keys no table can know."""
+
+def is_generic(job: Job) -> bool:
+    """Whether all files are of tools that any job may use (a plain script, a launcher), so that no table knows the trainer's keys."""
     return all(document.framework in framework_tables.anybodys() for document in job.documents)
 
 
-def written_by_hand(job: Job) -> bool:
-    """Whether a script of the user's own trains: it can do whatever torch can, key or no key."""
+def is_own_script(job: Job) -> bool:
+    """Whether the user's own script trains: it can do whatever torch can, without a key."""
     plain = framework_tables.of_role("plain")
-    return generic(job) and "train.framework" not in job.book and any(document.framework == plain for document in job.documents)
+    return is_generic(job) and "train.framework" not in job.book and any(document.framework == plain for document in job.documents)
 
 
-def of_another_trainer(rule: Rule, job: Job) -> bool:
-    """Whether the remedy is one of a framework's options, while a script of the user's own trains."""
-    return any("train.framework" in line.names for line in rule.where) and written_by_hand(job)
+def is_for_another_trainer(rule: Rule, job: Job) -> bool:
+    """Whether the remedy is an option of a framework while the user's own script trains."""
+    return any("train.framework" in line.names for line in rule.where) and is_own_script(job)
 
 
-def settable(rule: Rule, job: Job) -> bool:
-    """Whether the job's framework has a key for the knob. Without a framework or a value to try there is nothing to refuse."""
+def is_settable(rule: Rule, job: Job) -> bool:
+    """Whether the job's framework has a key for the remedy's knob; True where no framework or no value to try is known."""
     entry = declared(rule.turns) if rule.turns else None
-    if entry is None or not entry.is_knob or env_edits.is_ours(entry.name) or written_by_hand(job):
+    if entry is None or not entry.is_knob or env_edits.is_allocator_knob(entry.name) or is_own_script(job):
         return True
     if not job.documents:
-        told = framework_tables.table(name).of(entry.name) if (name := job.book.word("train.framework")) in framework_tables.names() else ()
-        keys = [key for key in told if key.key]  # without one it is said what it does, and nothing tells it otherwise
-        asked = rule.to.values if rule.to.aim == "list" else ()
-        return not told or any(not asked or not key.values or {*map(str, key.values.values())} & {*asked} for key in keys)
-    tried = candidates(entry.name, rule.to, job.bench)
-    return not tried or any(
-        edits_of(with_companions(rule, job.bench, value), job) is not None for value in tried[: len(rule.to.values) or 1]
-    )
+        name = job.book.word("train.framework")
+        spellings = framework_tables.table(name).of(entry.name) if name in framework_tables.names() else ()
+        keys = [key for key in spellings if key.key]  # a spelling without a key is a default that no key changes
+        words = {*rule.to.values} if rule.to.aim == "list" else set()
+        return not spellings or any(not words or not key.values or {*map(str, key.values.values())} & words for key in keys)
+    values = candidates(entry.name, rule.to, job.bench)
+    tried = values[: len(rule.to.values) or 1]
+    return not values or any(edits_of(with_companions(rule, job.bench, value), job) is not None for value in tried)
 
 
-def why_not(rule: Rule, job: Job) -> Text | None:
-    """The framework's own reason why a key that it has for the knob would do nothing beside what else is set."""
-    tried = candidates(rule.turns, rule.to, job.bench) if rule.turns else []
-    drafts = (knobs.drafted(job.documents, job.book, {rule.turns: value}) for value in tried[:1] if rule.turns)
-    return next((why for edits in drafts if edits and (why := why_in_vain(job.documents, job.book, edits)) is not None), None)
+def why_ineffective(rule: Rule, job: Job) -> Text | None:
+    """The framework's reason why its key for the remedy's knob would have no effect beside the other settings; None without one."""
+    values = candidates(rule.turns, rule.to, job.bench) if rule.turns else []
+    edits = knob_edits.draft_edits(job.documents, job.book, {rule.turns: values[0]}) if rule.turns and values else None
+    return knob_edits.why_ignored(job.documents, job.book, edits) if edits else None
 
 
-def sensible(changes: Mapping[str, Value], job: Job) -> bool:
-    """Whether degrees of parallelism that change can all be meant: what they contradict now, they contradicted before."""
+def adds_no_contradiction(changes: Mapping[str, Value], job: Job) -> bool:
+    """Whether changed degrees of parallelism bring no contradiction that the settings did not have before."""
     if not any(knob.startswith("parallel.") for knob in changes):
         return True
     return set(contradictions(job.book.changed(changes))) <= set(contradictions(job.book))
 
 
-def reads_elsewhere(knob: str, job: Job) -> bool:
-    """Whether the framework takes the knob from a DeepSpeed file, or has a key for it that is read but never written here."""
-    held = [framework_tables.table(document.framework) for document in job.documents]
-    return any((knob.startswith("zero.") and tab.file_key) or any(key.key and key.read_only for key in tab.of(knob)) for tab in held)
+def is_set_elsewhere(knob: str, job: Job) -> bool:
+    """Whether the framework takes the knob from a DeepSpeed file, or has a key for it that is only read."""
+    tables = [framework_tables.table(document.framework) for document in job.documents]
+    return any(
+        (knob.startswith("zero.") and table.file_key) or any(key.key and key.read_only for key in table.of(knob)) for table in tables
+    )
 
 
 def edits_of(changes: Mapping[str, Value], job: Job) -> tuple[Edit, ...] | None:
-    """The edits that make these changes; accumulation that the framework works out by itself needs none. None: no key for it."""
-    knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
-    rest = {name: value for name, value in knobs.items() if not env_edits.is_ours(name)}
-    ours = env_edits.edits(changes, job.book, job.documents)
-    if not rest or not job.documents:
-        return ours
-    edits = job.edits(rest)
-    if edits is None and ACCUMULATION in rest and len(rest) > 1:
-        return edits_of({name: value for name, value in rest.items() if name != ACCUMULATION}, job)
-    if edits is None and written_by_hand(job):
-        return ours
-    return None if edits is None else (*edits, *ours)
+    """The edits that make these changes; accumulation that the framework computes itself needs none. None: a knob has no key."""
+    knob_changes = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
+    file_changes = {name: value for name, value in knob_changes.items() if not env_edits.is_allocator_knob(name)}
+    allocator_edits = env_edits.edits(changes, job.book, job.documents)
+    if not file_changes or not job.documents:
+        return allocator_edits
+    edits = job.edits(file_changes)
+    if edits is None and ACCUMULATION in file_changes and len(file_changes) > 1:
+        return edits_of({name: value for name, value in file_changes.items() if name != ACCUMULATION}, job)
+    if edits is None and is_own_script(job):
+        return allocator_edits
+    return None if edits is None else (*edits, *allocator_edits)
+
+
+# -- what edits set besides the changes
+
+
+def implied_changes(edits: Sequence[Edit], changes: Mapping[str, Value], documents: Sequence[Document], book: FactBook) -> dict[str, Value]:
+    """The settings beside `changes` that differ once the edited files are read again: one key may set several knobs or name a file.
+
+    The files are read again only where an edited key can do that.
+    """
+    files = [document for document in documents if document.text and document.form != "command"]
+    targets = [(document, edit) for edit in edits for document in files if document.name == edit.target]
+    if not any(_sets_several_knobs(document, edit) or _affects_default(document, changes) for document, edit in targets):
+        return {}
+    try:
+        after = patching.texts(files, [edit for edit in edits if any(edit.target == document.name for document in files)])
+    except UserError:
+        return {}
+    before = {document.name: document.text for document in files}
+    stated = FactBook(fact for fact in book if fact.origin in ("given", "log"))
+    old, new = _read_files(before, stated), _read_files({**before, **after}, stated)
+    names = [name for name in {**old, **new} if name not in changes and old.get(name) != new.get(name)]
+    return {name: new.get(name) for name in names if (entry := declared(name)) is not None and entry.kind in _SETTING_KINDS}
+
+
+def _sets_several_knobs(document: Document, edit: Edit) -> bool:
+    """Whether the edited key sets several knobs, or names a file that does."""
+    table = framework_tables.table(document.framework)
+    name = name_of(edit.renamed or edit.key)
+    return name == table.file_key or len({key.knob for key in table.keys if key.key == name}) > 1
+
+
+def _affects_default(document: Document, changes: Mapping[str, Value]) -> bool:
+    """Whether a default of the framework depends on a changed knob."""
+    return any(knob in (key.given or {}) for key in framework_tables.table(document.framework).keys for knob in changes)
+
+
+def _read_files(texts: Mapping[str, str], stated: FactBook) -> dict[str, Value]:
+    """The settings that the adapters read from these texts."""
+    sources = [ConfigSource(name, text.encode()) for name, text in texts.items()]
+    book = FactBook(stated)
+    book.learn(config_reader.read(sources, Reading(), FactBook(stated)).facts)
+    return {fact.name: book.value(fact.name) for fact in book if not fact.name.startswith("config.")}

@@ -1,4 +1,4 @@
-"""Allocator knobs live in an environment variable, whatever the framework: its name by device and release, its whole value."""
+"""Edits of the allocator's options, which all stand in one environment variable: its name by device and release, and its value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import FactBook, Value
+from diagnose.plan.patch.patch_variables import insert_in_manifest
 from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size, Version
 
+#: Knobs and their options.
 _OPTIONS = {
     "alloc.expandable_segments": "expandable_segments",
     "alloc.max_split_size": "max_split_size_mb",
@@ -20,118 +22,123 @@ _OPTIONS = {
     "alloc.roundup": "roundup_power2_divisions",
 }
 
-#: The backend that ignores all of them: it goes when one is asked for.
+#: Backends that ignore all of these options: removed when one is set.
 _OTHER_BACKENDS = ("backend:cudaMallocAsync", "backend:hipMallocAsync")
 
-#: Torch 2.10 renamed the general variable and warns of the old one.
+#: torch 2.10 renamed the general variable and warns about the old name.
 _RENAMED = Version("2.10")
 _GENERAL, _CUDA = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 
 
-def is_ours(knob: str) -> bool:
-    """Whether the knob is set by the environment and not by a key."""
+def is_allocator_knob(knob: str) -> bool:
+    """Whether the knob is an option of the allocator's environment variable."""
     return knob in _OPTIONS
 
 
-def lines(changes: Mapping[str, Value], book: FactBook, documents: Sequence[Document] = ()) -> tuple[str, ...]:
-    """NAME=VALUE with every allocator option in effect: the variable is one value, so the others must be said again."""
-    if not any(map(is_ours, changes)):
+def export_lines(changes: Mapping[str, Value], book: FactBook, documents: Sequence[Document] = ()) -> tuple[str, ...]:
+    """NAME=VALUE with every allocator option in effect: an export replaces the whole value, so it repeats the others."""
+    if not any(map(is_allocator_knob, changes)):
         return ()
-    held = _held(book, documents)
-    name = variable(book) if held is None or not _read(held[1].key, book) else held[1].key
-    return (f"{name}={_merged(changes, book, held[1] if held else None)}",)
+    current = _effective_entry(book, documents)
+    name = variable_name(book) if current is None or not _is_read(current[1].key, book) else current[1].key
+    return (f"{name}={_merged_options(changes, book, current[1] if current else None)}",)
 
 
 def edits(changes: Mapping[str, Value], book: FactBook, documents: Sequence[Document]) -> tuple[Edit, ...]:
-    """The variable where a given file sets it already, merged into what stands there; else where a given script hands it on to what
-    it starts, else a line of the script that exports it; where there is no script it is for the reader to export."""
-    if not any(map(is_ours, changes)):
+    """Edits that set the variable: in the options by which a script passes it on, else merged into the value that a file sets, else as
+    an export of the script. None without a script: then the user has to export it."""
+    if not any(map(is_allocator_knob, changes)):
         return ()
-    held = _held(book, documents)
+    current = _effective_entry(book, documents)
     script = next((document for document in documents if document.form == "shell" and not document.outer), None)
-    if script is not None and _is_shell(script) and (elsewhere := _carried(changes, book, script, held)):
-        return elsewhere
-    if held is not None:
+    if script is not None and _is_shell(script) and (carrier_edits := _carrier_edits(changes, book, script, current)):
+        return carrier_edits
+    if current is not None:
         return tuple(
-            edit for document, entry in (held, *_either(held, book, documents)) for edit in _merged_in(changes, book, document, entry)
+            edit
+            for document, entry in (current, *_other_name_entry(current, book, documents))
+            for edit in _merged_edits(changes, book, document, entry)
         )
-    if script is None or not (_is_shell(script) or _is_manifest(script, documents, variable(book))):
+    if script is None or not (_is_shell(script) or _is_manifest(script, documents, variable_name(book))):
         return ()
-    return (Edit(script.name, variable(book), None, _merged(changes, book, None)),)
+    return (Edit(script.name, variable_name(book), None, _merged_options(changes, book, None)),)
 
 
-def _merged_in(changes: Mapping[str, Value], book: FactBook, document: Document, entry: Entry) -> list[Edit]:
-    text = _merged(changes, book, entry)
-    if not _read(entry.key, book):  # another name takes its place
-        return [Edit(document.name, entry.key, entry.written, None), Edit(document.name, variable(book), None, text)]
-    to = quoted(text, entry, document)
-    return [] if to == entry.written else [Edit(document.name, entry.key, entry.written, to)]
+def _merged_edits(changes: Mapping[str, Value], book: FactBook, document: Document, entry: Entry) -> list[Edit]:
+    text = _merged_options(changes, book, entry)
+    if not _is_read(entry.key, book):  # this release reads another name
+        return [Edit(document.name, entry.key, entry.written, None), Edit(document.name, variable_name(book), None, text)]
+    new = quote_value(text, entry, document)
+    return [] if new == entry.written else [Edit(document.name, entry.key, entry.written, new)]
 
 
-def _either(held: tuple[Document, Entry], book: FactBook, documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
-    """The other of the two names where both are set and the release is not known: before 2.10 the one counts, from then on the other."""
-    if book.version("version.torch") is not None or held[1].key not in (_GENERAL, _CUDA):
+def _other_name_entry(current: tuple[Document, Entry], book: FactBook, documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
+    """The entry of the other name where both are set and the release, which decides between them, is unknown."""
+    if book.version("version.torch") is not None or current[1].key not in (_GENERAL, _CUDA):
         return []
-    other = _GENERAL if held[1].key == _CUDA else _CUDA
-    return _setting((other,), documents)[:1]
+    other_name = _GENERAL if current[1].key == _CUDA else _CUDA
+    return _entries_of((other_name,), documents)[:1]
 
 
-def _carried(changes: Mapping[str, Value], book: FactBook, script: Document, held: tuple[Document, Entry] | None) -> tuple[Edit, ...]:
-    """The edits that tell what carries the variable to the training, where an export would not reach it."""
-    from diagnose.plan.patch.env_carriers import carriers
+def _carrier_edits(
+    changes: Mapping[str, Value], book: FactBook, script: Document, current: tuple[Document, Entry] | None
+) -> tuple[Edit, ...]:
+    """Edits of the options that pass the variable to the training, where an export would not reach it."""
+    from diagnose.plan.patch.env_carriers import carriers  # reads shell scripts: costs start-up time, and few jobs need it
 
-    name, text = variable(book), _merged(changes, book, held[1] if held else None)
-    made = []
-    for one in carriers(script.text, name, text):
-        if one.file:
-            made.append(Edit(one.file, f"env_vars.{name}", None, text))
-        elif not one.holds:
-            made.append(Edit(script.name, f"{one.option} env_vars.{name}" if one.option.startswith("--runtime") else name, None, text))
-    return tuple(dict.fromkeys(made))
+    name, text = variable_name(book), _merged_options(changes, book, current[1] if current else None)
+    result = []
+    for carrier in carriers(script.text, name, text):
+        if carrier.file:
+            result.append(Edit(carrier.file, f"env_vars.{name}", None, text))
+        elif not carrier.is_set:
+            key = f"{carrier.option} env_vars.{name}" if carrier.option.startswith("--runtime") else name
+            result.append(Edit(script.name, key, None, text))
+    return tuple(dict.fromkeys(result))
 
 
-def _held(book: FactBook, documents: Sequence[Document]) -> tuple[Document, Entry] | None:
-    """The entry whose string counts: the general name from torch 2.10 on, else CUDA's. One that a running shell fills in is left alone."""
+def _effective_entry(book: FactBook, documents: Sequence[Document]) -> tuple[Document, Entry] | None:
+    """The entry that takes effect: the general name from torch 2.10 on, else CUDA's. A value that a shell expands is left alone."""
     names = [_GENERAL, _CUDA] if _is_renamed(book) else [_CUDA, _GENERAL]
     names = [*filter(None, [families.of(book.word("log.family")).variable]), *names, "PYTORCH_HIP_ALLOC_CONF"]
-    return next(iter(_setting(names, documents)), None)
+    return next(iter(_entries_of(names, documents)), None)
 
 
-def _setting(names: Sequence[str], documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
-    """Where the given files set these variables, those of the first name first."""
-    found = [
+def _entries_of(names: Sequence[str], documents: Sequence[Document]) -> list[tuple[Document, Entry]]:
+    """The entries of the given files that set these variables, those of the first name first."""
+    pairs = [
         (document, entry)
         for document in documents
         for entry in document.entries
         if entry.key in names and document.form != "command" and "$" not in entry.written
     ]
-    return sorted(found, key=lambda pair: names.index(pair[1].key))
+    return sorted(pairs, key=lambda pair: names.index(pair[1].key))
 
 
-def _merged(changes: Mapping[str, Value], book: FactBook, entry: Entry | None) -> str:
-    """The options that stand there, or that the log shows, with those of the change in their place or after them."""
-    wanted = {name: value for name, value in changes.items() if name in _OPTIONS}
+def _merged_options(changes: Mapping[str, Value], book: FactBook, entry: Entry | None) -> str:
+    """The options in effect, from the entry or else from the facts, with the changed ones in their place or appended."""
+    allocator_changes = {name: value for name, value in changes.items() if name in _OPTIONS}
     if entry is None:
-        after = book.changed(wanted)
-        shown = {option: after.value(knob) for knob, option in _OPTIONS.items()}
-        return ",".join(f"{option}:{written(value)}" for option, value in shown.items() if value not in (None, False))
+        after = book.changed(allocator_changes)
+        values = {option: after.value(knob) for knob, option in _OPTIONS.items()}
+        return ",".join(f"{option}:{format_value(value)}" for option, value in values.items() if value not in (None, False))
     options = [option for option in allocator_options(entry.written.strip("\"'")) if option not in _OTHER_BACKENDS]
-    for name, value in wanted.items():
-        options = _with(options, _OPTIONS[name], value)
+    for name, value in allocator_changes.items():
+        options = _with_option(options, _OPTIONS[name], value)
     return ",".join(options)
 
 
-def _with(options: Sequence[str], name: str, value: Value) -> list[str]:
-    """The options with one in its place, or after the others; one that nobody wants goes."""
-    new = [] if value is None else [f"{name}:{written(value)}"]
-    there = [option.partition(":")[0] == name for option in options]
-    if any(there):
-        return [made for option, same in zip(options, there, strict=True) for made in (new if same else [option])]
+def _with_option(options: Sequence[str], name: str, value: Value) -> list[str]:
+    """The options with one replaced or appended; removed for the value None."""
+    new = [] if value is None else [f"{name}:{format_value(value)}"]
+    matches = [option.partition(":")[0] == name for option in options]
+    if any(matches):
+        return [item for option, is_match in zip(options, matches, strict=True) for item in (new if is_match else [option])]
     return [*options, *(new if value is not False else [])]
 
 
-def quoted(value: str, entry: Entry, document: Document) -> str:
-    """In the quotes that stand there; a string in a script always has some. Inside a word that is quoted as a whole it needs none."""
+def quote_value(value: str, entry: Entry, document: Document) -> str:
+    """The value in the quotes of the entry; in Python, JSON and TOML always quoted, inside a quoted shell word never."""
     if document.form == "shell" and document.text[entry.start - 1 : entry.start] in ("'", '"'):
         return value
     quote = entry.written[:1] if entry.written[:1] in ("'", '"') else '"' if document.form in ("python", "json", "toml") else ""
@@ -139,20 +146,19 @@ def quoted(value: str, entry: Entry, document: Document) -> str:
 
 
 def _is_shell(document: Document) -> bool:
-    """A script that a shell runs, not a list of words that stands in a file of another kind."""
+    """Whether a shell runs the text; a shell document may also be a list of words in a file of another kind."""
     return not document.text.lstrip().startswith(("[", "{", "import ", "from ", "apiVersion:", "- "))
 
 
 def _is_manifest(script: Document, documents: Sequence[Document], name: str) -> bool:
-    """A manifest whose container has variables, beside which another one can be written, or has none yet."""
-    from diagnose.plan.patch.patch_variables import in_manifest
+    """Whether the script is the command of a container in a manifest that can take the variable."""
+    siblings = (document for document in documents if document.name == script.name)
+    container = next((document for document in siblings if name in framework_tables.table(document.framework).known), script)
+    return insert_in_manifest(container, name, "") is not None
 
-    own = next((one for one in documents if one.name == script.name and name in framework_tables.table(one.framework).known), script)
-    return in_manifest(own, name, "") is not None
 
-
-def _read(name: str, book: FactBook) -> bool:
-    """Does this release read the variable? Before 2.10 the general name does nothing on CUDA."""
+def _is_read(name: str, book: FactBook) -> bool:
+    """Whether this release reads the variable: before 2.10 the general name has no effect on CUDA."""
     torch = book.version("version.torch")
     return name != _GENERAL or torch is None or torch >= _RENAMED
 
@@ -162,11 +168,11 @@ def _is_renamed(book: FactBook) -> bool:
     return torch is not None and torch >= _RENAMED
 
 
-def variable(book: FactBook) -> str:
+def variable_name(book: FactBook) -> str:
     """The environment variable that this build of torch reads."""
     return families.of(book.word("log.family")).variable or (_GENERAL if _is_renamed(book) else _CUDA)
 
 
-def written(value: Value) -> str:
-    """A value as the allocator reads it."""
+def format_value(value: Value) -> str:
+    """A value as the allocator reads it; sizes in MiB."""
     return str(value.bytes // 2**20) if isinstance(value, Size) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""A knob and its new value to edits of the user's own files: the tables of rules/frameworks read the other way."""
+"""Turn new values of knobs into edits of the user's own files: the inverse of reading them by the tables of rules/frameworks."""
 
 from __future__ import annotations
 
@@ -6,174 +6,214 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
+from diagnose.adapters.job.interpolation import refers_to
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.ignored_keys import in_vain
 from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
-from diagnose.plan.edits.batch_rows import by_global_batch
-from diagnose.plan.edits.edit_context import Desk
-from diagnose.plan.edits.ineffective_edits import why_in_vain
-from diagnose.plan.edits.key_fitting import fits_form, holds, key_of, means, same_word, spelled_key, stands
-from diagnose.plan.edits.other_files import another_file, names_file
-from diagnose.plan.edits.value_spelling import flagged, now, spelled
+from diagnose.phrases import Text
+from diagnose.plan.edits.edit_context import EditContext
+from diagnose.plan.edits.key_fitting import current_value, fits_form, is_block, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.other_files import file_edits, is_file_key
+from diagnose.plan.edits.step_rows import global_batch_edits
+from diagnose.plan.edits.value_spelling import current_text, is_bare_flag, spell
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import replace
 from diagnose.word_conditions import hold
 
 
 def edits(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
-    """The edits that give the knobs these values; None where a knob has no key here, or one that would do nothing."""
-    made = drafted(documents, book, changes)
-    return None if made and why_in_vain(documents, book, made) is not None else made
+    """The edits that give the knobs these values; None where a knob has no key in these documents or its key would be ignored."""
+    draft = draft_edits(documents, book, changes)
+    return None if draft and why_ignored(documents, book, draft) is not None else draft
 
 
-def drafted(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
-    """The same, whether or not the keys count beside what else stands there."""
-    made: list[Edit] = []
-    desk = Desk(tuple(documents), book, changes)
+def draft_edits(documents: Sequence[Document], book: FactBook, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
+    """The same edits, even if the framework would ignore a key beside the other settings."""
+    result: list[Edit] = []
+    context = EditContext(tuple(documents), book, changes)
     for knob, value in changes.items():
-        found = turn(desk, knob, value)
-        if found is None:
+        knob_edits = _edit_knob(context, knob, value)
+        if knob_edits is None:
             return None
-        made += [edit for edit in (in_its_shell(edit, documents) for edit in found) if edit not in made]
-    return tuple(made)
+        result += [edit for edit in (_quote_for_shell(edit, documents) for edit in knob_edits) if edit not in result]
+    return tuple(result)
 
 
-def in_its_shell(edit: Edit, documents: Sequence[Document]) -> Edit:
-    """For the shell of Windows single quotes are no quotes."""
-    document = next((one for one in documents if one.name == edit.target and one.form in ("shell", "command")), None)
-    if document is None or edit.to is None or edit.to[:1] != "'":
-        return edit
-    from diagnose.adapters.shell.shell_text import dialect_of
-
-    if dialect_of(document.text) != "cmd":
+def _quote_for_shell(edit: Edit, documents: Sequence[Document]) -> Edit:
+    """The edit with double quotes instead of single ones, which are no quotes for the Windows command shell."""
+    commands = (document for document in documents if document.form in ("shell", "command"))
+    document = next((document for document in commands if document.name == edit.target), None)
+    if document is None or edit.to is None or edit.to[:1] != "'" or dialect_of(document.text) != "cmd":
         return edit
     escaped = "".join(shlex.split(edit.to)).replace('"', '\\"')
     return replace(edit, to=f'"{escaped}"')
 
 
-def turn(desk: Desk, knob: str, value: Value) -> list[Edit] | None:
-    """The edits for one knob: where it is set now, else where it can be added, else through the file that a key names."""
-    setting = [document for document in desk.documents if desk.setters(document, knob)]
-    for document in setting:
-        if (made := reset(desk, document, knob, value)) is not None:
-            return [where_it_stands(desk, document, edit) for edit in made]
-    if any(not names_file(document, entry) for document in setting for entry in desk.setters(document, knob)):
-        return None  # what is set there would win over what is added elsewhere
-    if value is not None and desk.book.value(knob) == value:
+def _edit_knob(context: EditContext, knob: str, value: Value) -> list[Edit] | None:
+    """The edits of one knob: where it is set now, else where a key can be added, else through the file that a key names."""
+    setters = [document for document in context.documents if context.setters(document, knob)]
+    for document in setters:
+        if (edits := _change_key(context, document, knob, value)) is not None:
+            return [_follow_reference(context, document, edit) for edit in edits]
+    if any(not is_file_key(document, entry) for document in setters for entry in context.setters(document, knob)):
+        return None  # the current setting would win over a key added elsewhere
+    if value is not None and context.book.value(knob) == value:
         return []
-    for document in homes(desk, knob):
-        if (made := added(desk, document, knob, value)) is not None:
-            return made
-    if knob == "train.gradient_accumulation" and (made := by_global_batch(desk, value, turn)) is not None:
-        return made
-    return another_file(desk, knob, value)
+    for document in _documents_for(context, knob):
+        if (edits := _add_key(context, document, knob, value)) is not None:
+            return edits
+    if knob == "train.gradient_accumulation" and (edits := global_batch_edits(context, value, _edit_knob)) is not None:
+        return edits
+    return file_edits(context, knob, value)
 
 
-def reset(desk: Desk, document: Document, knob: str, value: Value) -> list[Edit] | None:
-    """Change the key that sets the knob now, or put another key of the same framework in its place."""
-    tab = framework_tables.table(document.framework)
-    current = desk.setters(document, knob)
-    ranked = sorted(current, key=lambda entry: rank(tab, knob, entry))
+def _change_key(context: EditContext, document: Document, knob: str, value: Value) -> list[Edit] | None:
+    """Change the key that sets the knob now, or replace it by another key of the same framework; None where neither is possible."""
+    table = framework_tables.table(document.framework)
+    ranked = sorted(context.setters(document, knob), key=lambda entry: _key_rank(table, knob, entry))
     for entry in ranked:
-        key = key_of(document, tab, knob, entry)
+        key = table_key(document, table, knob, entry)
         if key.read_only:
             continue
-        new = desk.written(document, key, value, entry)
-        if new is not None:
-            changed = [] if new == entry.written and not flagged(entry) else [Edit(document.name, entry.key, now(entry), new)]
-            if flagged(entry) and new == "true":
-                changed = []
-            return [*changed, *silenced(desk, document, knob, value, entry), *desk.needed(document, key, value)]
-    fresh = added(desk, document, knob, value)
-    if fresh is None and not off_is_enough(desk, document, tab, knob, value):
+        text = context.write_value(document, key, value, entry)
+        if text is not None:
+            current = current_text(entry)
+            change = [] if text == current else [Edit(document.name, entry.key, current, text)]
+            return [*change, *_silence_other_keys(context, document, knob, value, entry), *context.required_edits(document, key, value)]
+    addition = _add_key(context, document, knob, value)
+    if addition is None and not _is_default(context, document, table, knob, value):
         return None
-    first = next((index for index, key in enumerate(tab.of(knob)) if fresh and key.key == name_of(fresh[0].key)), None)
-    return [*(fresh or []), *silenced(desk, document, knob, value, None, first)]
+    added_rank = next((index for index, key in enumerate(table.of(knob)) if addition and key.key == name_of(addition[0].key)), None)
+    return [*(addition or []), *_silence_other_keys(context, document, knob, value, None, added_rank)]
 
 
-def where_it_stands(desk: Desk, document: Document, edit: Edit) -> Edit:
-    """An edit of `${name}` goes to what it names, where that serves nothing but the same knobs."""
+def _follow_reference(context: EditContext, document: Document, edit: Edit) -> Edit:
+    """Redirect an edit of a value `${name}` to the key that it references, if that is referenced only for the same knobs."""
     entry = next((entry for entry in document.entries if entry.key == edit.key), None)
     if entry is None or edit.to is None or "${" not in entry.written or not framework_tables.table(document.framework).interpolates:
         return edit
-    from diagnose.adapters.job.interpolation import refers_to
-
     target = refers_to(entry.written)
-    holder = next((other for other in document.entries if target and name_of(other.key) == target), None)
-    mine = [other for one in desk.documents if one.framework == document.framework for other in one.entries]
-    users = [
-        other for other in mine if target and re.search(rf"\$\{{[^}}]*{re.escape(target)}\b", other.written) and not holds(other, mine)
+    holder = next((candidate for candidate in document.entries if target and name_of(candidate.key) == target), None)
+    entries = [candidate for owner in context.documents if owner.framework == document.framework for candidate in owner.entries]
+    references = [
+        candidate
+        for candidate in entries
+        if target and re.search(rf"\$\{{[^}}]*{re.escape(target)}\b", candidate.written) and not is_block(candidate, entries)
     ]
-    if holder is None or holder.knobs or "${" in holder.written or any(user.knobs != entry.knobs for user in users):
+    if holder is None or holder.knobs or "${" in holder.written or any(reference.knobs != entry.knobs for reference in references):
         return edit
-    return Edit(document.name, holder.key, now(holder), edit.to)
+    return Edit(document.name, holder.key, current_text(holder), edit.to)
 
 
-def rank(tab: Table, knob: str, entry: Entry) -> int:
-    return next((index for index, key in enumerate(tab.of(knob)) if key.key == name_of(entry.key)), 99)
+def _key_rank(table: Table, knob: str, entry: Entry) -> int:
+    """Place of the entry's key among the keys of the knob; the first wins."""
+    return next((index for index, key in enumerate(table.of(knob)) if key.key == name_of(entry.key)), 99)
 
 
-def silenced(desk: Desk, document: Document, knob: str, value: Value, keep: Entry | None, first: int | None = None) -> list[Edit]:
-    """Other keys that turn the same knob elsewhere are switched off or taken out. `first`: the rank of the key that was added."""
-    tab, made = framework_tables.table(document.framework), []
-    first = rank(tab, knob, keep) if keep is not None else first
-    for entry in desk.setters(document, knob):
-        key = key_of(document, tab, knob, entry)
-        if entry is keep or means(key, entry) == value:
+def _silence_other_keys(
+    context: EditContext, document: Document, knob: str, value: Value, changed: Entry | None, added_rank: int | None = None
+) -> list[Edit]:
+    """Switch off or remove the other keys of the document that set the knob. `changed`: the entry that now sets it; `added_rank`: the
+    rank of the key that was added instead."""
+    table, edits = framework_tables.table(document.framework), []
+    added_rank = _key_rank(table, knob, changed) if changed is not None else added_rank
+    for entry in context.setters(document, knob):
+        key = table_key(document, table, knob, entry)
+        if entry is changed or current_value(key, entry) == value:
             continue
-        if first is not None and key.read_only and first < rank(tab, knob, entry):
-            continue  # the key that was changed or added wins over it
-        off = "false" if key.values and "true" in key.values and not flagged(entry) else None
-        if off is not None and key.values and key.values.get("false") not in (None, "nothing"):
-            off = None
-        made.append(Edit(document.name, entry.key, now(entry), spelled(off, document.form) if off else None))
-    return made
+        if added_rank is not None and key.read_only and added_rank < _key_rank(table, knob, entry):
+            continue  # the changed or added key wins over it
+        false_text = "false" if key.values and "true" in key.values and not is_bare_flag(entry) else None
+        if false_text is not None and key.values and key.values.get("false") not in (None, "nothing"):
+            false_text = None
+        edits.append(Edit(document.name, entry.key, current_text(entry), spell(false_text, document.form) if false_text else None))
+    return edits
 
 
-def off_is_enough(desk: Desk, document: Document, tab: Table, knob: str, value: Value) -> bool:
-    """Nothing needs to be written where the wanted value is what holds without any key."""
-    presumed = [key for key in tab.of(knob) if key.default is not None and not key.within and stands(document, key)]
-    return any(same_word(value, key.default or "") for key in presumed if _holds(desk, key))
+def _is_default(context: EditContext, document: Document, table: Table, knob: str, value: Value) -> bool:
+    """Whether the value is the framework's default, so that no key needs to be written."""
+    defaults = [key for key in table.of(knob) if key.default is not None and not key.within and is_usable(document, key)]
+    return any(same_word(value, key.default or "") for key in defaults if _default_applies(context, key))
 
 
-def _holds(desk: Desk, key: Key) -> bool:
-    """Whether what a default presumes of other knobs is so."""
-    return hold(key.given, desk.book.value) is True
+def _default_applies(context: EditContext, key: Key) -> bool:
+    """Whether the other knobs have the values for which the default holds (`if`)."""
+    return hold(key.given, context.book.value) is True
 
 
-def homes(desk: Desk, knob: str) -> list[Document]:
-    """Documents whose framework has a key for the knob: DeepSpeed's own file for its knobs, the trainer's for the rest."""
-    own = [document for document in desk.documents if framework_tables.table(document.framework).trainer]
-    other = [document for document in desk.documents if not framework_tables.table(document.framework).trainer]
-    files = (
-        sorted(other, key=lambda document: document.framework != framework_tables.of_role("engine")) if knob.startswith("zero.") else other
-    )
-    ordered = [*own, *files]
-    return sorted(ordered, key=lambda document: document.form == "command")
+def _documents_for(context: EditContext, knob: str) -> list[Document]:
+    """The documents in the order in which a key for the knob is added: the trainer's, for a knob of ZeRO then DeepSpeed's own file, the
+    other ones, and last commands, which are no files."""
+    trainers = [document for document in context.documents if framework_tables.table(document.framework).trainer]
+    others = [document for document in context.documents if not framework_tables.table(document.framework).trainer]
+    if knob.startswith("zero."):
+        others.sort(key=lambda document: document.framework != framework_tables.of_role("engine"))
+    return sorted([*trainers, *others], key=lambda document: document.form == "command")
 
 
-def added(desk: Desk, document: Document, knob: str, value: Value) -> list[Edit] | None:
-    tab = framework_tables.table(document.framework)
-    span = desk.span(document)
-    keys = [key for key in tab.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
-    usable = [key for key in keys if desk.covered(key, span) is not False and fits_form(document, key) and stands(document, key)]
+def _add_key(context: EditContext, document: Document, knob: str, value: Value) -> list[Edit] | None:
+    """Add a key for the knob to the document, with the keys that it needs; None where its framework has none that fits."""
+    table = framework_tables.table(document.framework)
+    span = context.span(document)
+    keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
+    usable = [
+        key for key in keys if context.covers_release(key, span) is not False and fits_form(document, key) and is_usable(document, key)
+    ]
     blocks = {name_of(entry.key).partition(".")[0] for entry in document.entries}
 
-    def unfit(key: Key) -> tuple[bool, bool]:
-        """A key whose block stands there comes before one that needs a new block, one of every possible release before one of some."""
-        return "." in key.key and key.key.partition(".")[0] not in blocks, desk.covered(key, span) is not True
+    def fit_rank(key: Key) -> tuple[bool, bool]:
+        """Prefer a key whose block exists, then one that every possible release has."""
+        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(key, span) is not True
 
-    for key in sorted(usable, key=unfit):
+    for key in sorted(usable, key=fit_rank):
         if any(name_of(entry.key) == key.key and knob in entry.knobs for entry in document.entries):
             continue
-        new = desk.written(document, key, value, None)
-        if new is not None:
-            present = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
-            fresh = desk.plus(document, key) + spelled_key(document, key.key)
-            if not present and new == "true" and fresh.startswith("-") and tab.switch(key.key):
-                new = ""
-            first = Edit(document.name, present.key if present else fresh, now(present) if present else None, new)
-            return [first, *desk.needed(document, key, value)]
+        text = context.write_value(document, key, value, None)
+        if text is not None:
+            entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
+            name = context.struct_prefix(document, key) + spelled_key(document, key.key)
+            if not entry and text == "true" and name.startswith("-") and table.switch(key.key):
+                text = ""
+            edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text)
+            return [edit, *context.required_edits(document, key, value)]
     return None
+
+
+# -- keys that a framework ignores
+
+
+def why_ignored(documents: Sequence[Document], book: FactBook, edits: Sequence[Edit]) -> Text | None:
+    """The framework's reason why it would ignore one of the edited keys; None where all have an effect. `documents`: in order of
+    precedence."""
+    for framework in dict.fromkeys(document.framework for document in documents):
+        table = framework_tables.table(framework)
+        own_documents = [document for document in documents if document.framework == framework]
+        own_edits = [edit for edit in edits if any(edit.target == document.name for document in own_documents)]
+        if not table.ignored or not own_edits:
+            continue
+        leaves = {
+            name_of(entry.key): _leaf(entry.key, current_text(entry), is_bare_flag(entry))
+            for document in reversed(own_documents)
+            for entry in document.entries
+        }
+        for edit in own_edits:
+            leaves.pop(name_of(edit.key), None)
+            if edit.to is not None:
+                key = edit.renamed or edit.key
+                leaves[name_of(key)] = _leaf(key, edit.to, False)
+        span = framework_tables.span(table, book.version(table.version), [name for name in leaves if name[:1] != "+"])
+        keys = {name_of(edit.renamed or edit.key) for edit in own_edits if edit.to is not None}
+        for ignored in in_vain(table, {table.version: span}, leaves, leaves):
+            if name_of(ignored.leaf.key) in keys and ignored.rule.get("knobs") is None:
+                return Text(ignored.rule["en"], ignored.rule["zh"])
+    return None
+
+
+def _leaf(key: str, text: str, is_flag: bool) -> Leaf:
+    items = tuple(re.findall(r"[^\s,\[\]'\"-][^\s,\[\]'\"]*", text)) if text[:1] in ("[", "-") else ()
+    return Leaf(key, text.strip("\"'"), text, 0, 0, 1, 1, "flag" if is_flag else "list" if items else "scalar", items)

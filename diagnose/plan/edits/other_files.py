@@ -1,82 +1,90 @@
-"""Knobs that live in a file which a key names: another of the files that the framework ships, or a key of the user's own."""
+"""Knobs of a DeepSpeed file that a trainer's key names: name another file that the framework ships, or edit the user's own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
-from diagnose.plan.edits.edit_context import Desk
+from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_fitting import spelled_key
-from diagnose.plan.edits.value_spelling import spelled
+from diagnose.plan.edits.value_spelling import spell
 from diagnose.plan.rules.remedy import Edit
 from diagnose.word_conditions import word_of
 
 
-def another_file(desk: Desk, knob: str, value: Value) -> list[Edit] | None:
-    """Name another of the files that the framework ships: the one that says all that is asked of it and is nearest otherwise. One
-    word names stage and offload together, so every knob that is in it gives the same edit."""
-    for document in desk.documents:
-        tab = framework_tables.table(document.framework)
-        entry = next((entry for entry in document.entries if name_of(entry.key) == tab.file_key and tab.file_key), None)
+def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | None:
+    """Name another file that the framework ships: one with all wanted values, the nearest to the current one otherwise.
+
+    A file sets stage and offload together, so each of its knobs gives the same edit. None where there is no such file.
+    """
+    for document in context.documents:
+        table = framework_tables.table(document.framework)
+        entry = next((entry for entry in document.entries if name_of(entry.key) == table.file_key and table.file_key), None)
         if entry is None or document.form == "command":
             continue
         path = entry.written.strip("\"'")
         folder, _, file = path.replace("\\", "/").rpartition("/")
-        now = tab.stock.get(file)
-        if now is None:
-            return inside(desk, path, knob, value) if folder or "." in file else None  # else a word of the framework's
-        said = {name for held in tab.stock.values() for name in held}
-        asked = {name: word_of(wanted) for name, wanted in {**desk.changes, knob: value}.items() if name in said}
-        if knob in asked and (best := nearest(tab.stock, file, asked)):
-            new = f"{folder}/{best}" if folder else best
-            return [Edit(document.name, entry.key, entry.written, spelled(new, document.form))]
-    return first_file(desk)
+        current = table.stock.get(file)
+        if current is None:
+            return _inside_file(context, path, knob, value) if folder or "." in file else None  # a bare word is no file
+        knobs_in_files = {name for knobs in table.stock.values() for name in knobs}
+        changes = {**context.changes, knob: value}
+        wanted = {name: word_of(change) for name, change in changes.items() if name in knobs_in_files}
+        if knob in wanted and (nearest := _nearest_file(table.stock, file, wanted)):
+            new = f"{folder}/{nearest}" if folder else nearest
+            return [Edit(document.name, entry.key, entry.written, spell(new, document.form))]
+    return _first_file_edits(context)
 
 
-def nearest(stock: Mapping[str, Mapping[str, Any]], file: str, asked: Mapping[str, str]) -> str | None:
-    """The file that says what is asked, keeps the stage unless that is asked for, and differs least otherwise."""
-    now = stock[file]
-    kept = asked if "zero.stage" in asked else {**asked, "zero.stage": word_of(now.get("zero.stage", ""))}
-    fitting = [name for name, held in stock.items() if name != file and all(word_of(held.get(each, "")) == kept[each] for each in kept)]
-    return min(fitting, key=lambda name: sum(stock[name].get(other) != word for other, word in now.items()), default=None)
+def _nearest_file(stock: Mapping[str, Mapping[str, str]], file: str, wanted: Mapping[str, str]) -> str | None:
+    """The shipped file with the wanted values that differs least otherwise; it keeps the ZeRO stage unless that is wanted."""
+    current = stock[file]
+    required = wanted if "zero.stage" in wanted else {**wanted, "zero.stage": word_of(current.get("zero.stage", ""))}
+    matches = [
+        name for name, knobs in stock.items() if name != file and all(word_of(knobs.get(knob, "")) == required[knob] for knob in required)
+    ]
+    return min(matches, key=lambda name: sum(stock[name].get(knob) != word for knob, word in current.items()), default=None)
 
 
-def first_file(desk: Desk) -> list[Edit] | None:
-    """No file is named yet, so sharding begins with one: the simplest that the framework ships with all that is asked of it.
-    Where it ships none the user's own file has to be written; no single key of it would do. One process has nobody to
-    share with."""
-    asked = {name: word_of(value) for name, value in desk.changes.items() if name.startswith("zero.")}
-    if "zero.stage" not in asked or (desk.book.count("parallel.world") or 1) < 2:
+def _first_file_edits(context: EditContext) -> list[Edit] | None:
+    """Name a first file, which begins sharding: the first that the framework ships with all wanted values.
+
+    No edits where the framework ships no files: the user has to write a whole one. None where one process has nothing to shard, or
+    no file has the values.
+    """
+    wanted = {name: word_of(value) for name, value in context.changes.items() if name.startswith("zero.")}
+    if "zero.stage" not in wanted or (context.book.count("parallel.world") or 1) < 2:
         return None
-    for document in desk.documents:
-        tab = framework_tables.table(document.framework)
-        named = any(name_of(entry.key) == tab.file_key for entry in document.entries)
-        if not tab.file_key or not tab.trainer or named:
+    for document in context.documents:
+        table = framework_tables.table(document.framework)
+        has_file = any(name_of(entry.key) == table.file_key for entry in document.entries)
+        if not table.file_key or not table.trainer or has_file:
             continue
-        fitting = [name for name, held in tab.stock.items() if all(word_of(held.get(knob, "")) == word for knob, word in asked.items())]
-        if not tab.stock:
+        matches = [
+            name for name, knobs in table.stock.items() if all(word_of(knobs.get(knob, "")) == word for knob, word in wanted.items())
+        ]
+        if not table.stock:
             return []
-        if fitting:
-            new = spelled(f"{tab.stock_folder}/{fitting[0]}" if tab.stock_folder else fitting[0], document.form)
-            return [Edit(document.name, spelled_key(document, tab.file_key), None, new)]
+        if matches:
+            new = spell(f"{table.stock_folder}/{matches[0]}" if table.stock_folder else matches[0], document.form)
+            return [Edit(document.name, spelled_key(document, table.file_key), None, new)]
     return None
 
 
-def inside(desk: Desk, path: str, knob: str, value: Value) -> list[Edit] | None:
-    """The file is not known: say which key of it."""
+def _inside_file(context: EditContext, path: str, knob: str, value: Value) -> list[Edit] | None:
+    """The edit of one key in the user's own file, which was not given."""
     engine = framework_tables.of_role("engine")
     for key in framework_tables.table(engine).of(knob):
         if key.addable:
             document = Document(path, engine, "json", "", ())
-            new = desk.written(document, key, value, None)
+            new = context.write_value(document, key, value, None)
             return None if new is None else [Edit(path, key.key, None, new)]
     return None
 
 
-def names_file(document: Document, entry: Entry) -> bool:
-    """Does the key name a DeepSpeed file, so that another file is how the knob is turned?"""
+def is_file_key(document: Document, entry: Entry) -> bool:
+    """Whether the key names a DeepSpeed file."""
     return name_of(entry.key) == framework_tables.table(document.framework).file_key

@@ -1,4 +1,4 @@
-"""Before a run: settings that cannot all be meant, each in one sentence. What they decide is then not known."""
+"""Before a run: settings that contradict each other, and odd ones, each in one sentence."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from math import prod
 from diagnose.catalogue import cards_named
 from diagnose.facts import FactBook, Notice
 from diagnose.phrases import Text, phrase
-from diagnose.plan.edits.sentences import called
+from diagnose.plan.edits.sentences import fact_name
 
-#: Degrees of parallelism whose product is what one replica of the model takes.
-DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context")
+#: Degrees of parallelism whose product is the number of ranks of one model replica.
+_DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context")
 
-#: Sizes of groups among the ranks that share states.
-GROUPS = ("fsdp.shard_degree", "zero.hpz_partition", "zero.mics_shard")
+#: Sizes of groups among the ranks that shard states.
+_GROUPS = ("fsdp.shard_degree", "zero.hpz_partition", "zero.mics_shard")
 
 #: The highest stage of ZeRO.
-LAST_STAGE = 3
+_LAST_STAGE = 3
 
-#: What must be one at least where it is stated.
-COUNTED = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *DEGREES, "parallel.expert")
+#: Counts that must be at least 1 where they are stated.
+_POSITIVE_COUNTS = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *_DEGREES, "parallel.expert")
 
 
 def contradictions(book: FactBook) -> tuple[Text, ...]:
-    """What makes a ledger of these settings meaningless."""
+    """Why no ledger of these settings means anything; empty where they agree."""
     return tuple(_contradictions(book))
 
 
 def _contradictions(book: FactBook) -> Iterator[Text]:
     yield from (
-        phrase("plan.below_one", fact=called(name), value=count)
-        for name in COUNTED
+        phrase("plan.below_one", fact=fact_name(name), value=count)
+        for name in _POSITIVE_COUNTS
         if (count := book.count(name)) is not None and count < 1
     )
     if book.word("train.finetuning") == "lora" and book.count("lora.rank") == 0:
-        yield phrase("plan.below_one", fact=called("lora.rank"), value=0)
-    if (stage := book.count("zero.stage")) is not None and stage > LAST_STAGE:
+        yield phrase("plan.below_one", fact=fact_name("lora.rank"), value=0)
+    if (stage := book.count("zero.stage")) is not None and stage > _LAST_STAGE:
         yield phrase("plan.no_such_stage", stage=stage)
-    degrees = {name: book.count(name) or 1 for name in DEGREES}
+    degrees = {name: book.count(name) or 1 for name in _DEGREES}
     world, replica = book.count("parallel.world"), prod(degrees.values())
     if world is not None and world > 0 and replica > 0 and world % replica:
         product = " * ".join(str(degree) for degree in degrees.values())
@@ -60,29 +60,29 @@ def _contradictions(book: FactBook) -> Iterator[Text]:
 
 
 def _groups(book: FactBook, world: int | None, degrees: dict[str, int]) -> Iterator[Text]:
-    """Groups that do not go into the ranks that share states."""
+    """Groups whose size does not divide the number of ranks that shard states."""
     parts = degrees["parallel.tensor"] * degrees["parallel.pipeline"]
     if world is None or world < 1 or parts < 1 or world % parts:
         return
     ranks = world // parts
-    for name in GROUPS:
+    for name in _GROUPS:
         size = book.count(name) or 1
         if size > 0 and ranks % size:
-            yield phrase("plan.ranks_not_divided", fact=called(name), size=size, ranks=ranks)
+            yield phrase("plan.ranks_not_divided", fact=fact_name(name), size=size, ranks=ranks)
 
 
 def oddities(book: FactBook) -> tuple[Notice, ...]:
-    """What need not be wrong and is worth a word: rows longer than the model has positions for, a name that several cards have."""
-    found = []
+    """Warnings about settings that need not be wrong: rows longer than the model has positions for, a card name that is ambiguous."""
+    notices = []
     shape, length = book.shape("model.shape"), book.count("train.max_seq_len")
     longest = (shape.positions or shape.max_len) if shape else 0
     if length is not None and longest and length > longest:
         text = phrase("plan.longer_than_model", length=f"{length:,}", longest=f"{longest:,}")
         fact = book.fact("train.max_seq_len")
-        found.append(Notice("warning", "longer_than_model", text, fact.witness if fact else None))
+        notices.append(Notice("warning", "longer_than_model", text, fact.witness if fact else None))
     name = book.word("hardware.gpu")
     cards = cards_named(name) if name and book.size("hardware.capacity") is None else []
     if len(cards) > 1:
         names = ", ".join(card.key for card in cards)
-        found.append(Notice("warning", "several_cards", phrase("plan.several_cards", name=name, cards=names)))
-    return tuple(found)
+        notices.append(Notice("warning", "several_cards", phrase("plan.several_cards", name=name, cards=names)))
+    return tuple(notices)

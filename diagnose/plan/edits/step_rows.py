@@ -1,8 +1,8 @@
-"""Whether an edit keeps the rows of an optimizer step; where it cannot, what is to be said."""
+"""Rows per optimizer step: whether edits keep their number, and frameworks whose key is the global batch instead of accumulation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
@@ -10,35 +10,67 @@ from diagnose.adapters.schema.spellings import Key
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits import env_edits
-from diagnose.plan.edits.key_fitting import stands
-from diagnose.plan.pricing.candidate_values import ACCUMULATION, MICRO, WORLD, says_rows
+from diagnose.plan.edits.edit_context import EditContext
+from diagnose.plan.edits.key_fitting import is_usable
+from diagnose.plan.pricing.candidate_values import ACCUMULATION, MICRO, SHARED, WORLD, says_rows
 from diagnose.plan.pricing.context import Job
+from diagnose.plan.rules.remedy import Edit
 
 
-def lost(changes: Mapping[str, Value], job: Job) -> Text | None:
-    """What to say where the rows of a step cannot be kept: more accumulation is wanted and the framework cannot be told, or less of it
-    than there is; None where they can be."""
+def lost_rows(changes: Mapping[str, Value], job: Job) -> Text | None:
+    """Why the changes alter the number of rows per optimizer step: no key can raise the accumulation, or there is too little of it to
+    lower; None where the number stays."""
     knobs = {name: value for name, value in changes.items() if (entry := declared(name)) and entry.is_knob}
-    rest = {name: value for name, value in knobs.items() if not env_edits.is_ours(name)}
-    before = job.book.count(ACCUMULATION)
+    own_knobs = {name: value for name, value in knobs.items() if not env_edits.is_allocator_knob(name)}
+    accumulation = job.book.count(ACCUMULATION)
     world, cards = changes.get(WORLD), job.book.count(WORLD)
-    if isinstance(world, int) and cards and world > cards and before and ACCUMULATION not in changes and not says_rows(job.book):
+    if isinstance(world, int) and cards and world > cards and accumulation and ACCUMULATION not in changes and not says_rows(job.book):
         return phrase("plan.more_rows", times=world // cards)
-    if not job.documents or ACCUMULATION not in rest or job.edit(job.documents, job.book, rest) is not None:
+    if not job.documents or ACCUMULATION not in own_knobs or job.edit(job.documents, job.book, own_knobs) is not None:
         return None
     for document in job.documents:
-        tab = framework_tables.table(document.framework)
-        for key in (*tab.of(ACCUMULATION), *tab.of("train.global_batch")):
+        table = framework_tables.table(document.framework)
+        for key in (*table.of(ACCUMULATION), *table.of("train.global_batch")):
             if not key.key or key.read_only:
                 continue
-            if not stands(document, key):
-                return phrase("plan.cannot_accumulate", name=key.key, other=_in_the_way(document, key))
+            if not is_usable(document, key):
+                return phrase("plan.cannot_accumulate", name=key.key, other=_conflicting_keys(document, key))
             micro = job.book.count(MICRO)
-            if key.knob == "train.global_batch" and micro is not None and before is not None:
-                return phrase("plan.tell_rows", name=key.key, rows=same(str(micro * before)))
+            if key.knob == "train.global_batch" and micro is not None and accumulation is not None:
+                return phrase("plan.tell_rows", name=key.key, rows=same(str(micro * accumulation)))
     return None
 
 
-def _in_the_way(document: Document, key: Key) -> str:
-    """The keys beside which this one cannot be used, as they stand in the document."""
+def _conflicting_keys(document: Document, key: Key) -> str:
+    """The keys of the document beside which this one cannot be used."""
     return ", ".join(entry.key for entry in document.entries if entry.key.lstrip("-") in (key.where or {}))
+
+
+def global_batch_edits(
+    context: EditContext, steps: Value, edit_knob: Callable[[EditContext, str, Value], list[Edit] | None]
+) -> list[Edit] | None:
+    """Accumulation of `steps` where the framework's key is the global batch: its edit, or none where it is set already.
+
+    None where the framework has no such key or the global batch is unknown. `edit_knob` makes the edit of one knob.
+    """
+    keys = [key for document in context.documents for key in framework_tables.table(document.framework).keys if key.addable]
+    if all(key.knob != "train.global_batch" for key in keys) or any(key.knob == "train.gradient_accumulation" for key in keys):
+        return None
+    micro, replicas = context.changes.get("train.micro_batch_size", context.book.value("train.micro_batch_size")), _replicas(context)
+    is_known = isinstance(steps, int) and isinstance(micro, int) and replicas and context.book.count("train.gradient_accumulation")
+    if not is_known:
+        return [] if context.book.count("train.global_batch") else None
+    return edit_knob(context, "train.global_batch", int(steps) * int(micro) * int(replicas))  # type: ignore[arg-type]
+
+
+def _replicas(context: EditContext) -> int | None:
+    """Number of data-parallel replicas of the model after all changes."""
+    replicas = context.book.count("parallel.data")
+    if replicas is None:
+        return None
+    for knob in SHARED:
+        degree = context.changes.get(knob)
+        if isinstance(degree, int):
+            replicas = replicas * (context.book.count(knob) or 1) // degree
+    world, before = context.changes.get("parallel.world"), context.book.count("parallel.world")
+    return replicas * world // before if isinstance(world, int) and before else replicas

@@ -1,16 +1,16 @@
-"""How a value is written: the framework's word for it, in the quotes and the manner of the form and of what stands there."""
+"""How a value is written: the framework's word for it, in the syntax of the document and the quotes of the current value."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from typing import Any
 
 from diagnose.adapters.formats.settings import Document, Entry, Form
 from diagnose.adapters.schema.spellings import Key
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import Value
+from diagnose.plan.patch.patch_places import line_start, newline
 from diagnose.plan.rules.remedy import Edit
 from diagnose.units import Size
 from diagnose.word_conditions import word_of
@@ -20,25 +20,26 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
 
 
-def now(entry: Entry) -> str:
-    """The value as written; a flag without one is on."""
-    return "true" if flagged(entry) else entry.written
+def current_text(entry: Entry) -> str:
+    """The value as written; "true" for a flag without one."""
+    return "true" if is_bare_flag(entry) else entry.written
 
 
-def flagged(entry: Entry) -> bool:
+def is_bare_flag(entry: Entry) -> bool:
+    """Whether the entry is a command-line flag without a value."""
     return entry.start == entry.end and entry.key.startswith("-")
 
 
 def word_for(key: Key, value: Value) -> str | None:
-    """The framework's own word for a value of the knob, before quoting; None where it has none."""
-    text = plainly(value)
+    """The framework's word for a value of the knob, unquoted; None where it has none."""
+    text = table_word(value)
     if key.values is not None:
-        return next((name for name, meant in key.values.items() if meant == text and "*" not in name), None)
+        return next((name for name, meaning in key.values.items() if meaning == text and "*" not in name), None)
     return {"enabled": "true", "disabled": "false"}[text] if isinstance(value, bool) else text
 
 
-def plainly(value: Value) -> str:
-    """A value as the tables write it."""
+def table_word(value: Value) -> str:
+    """The value as the framework tables write it."""
     if isinstance(value, bool):
         return "enabled" if value else "disabled"
     if isinstance(value, Size):
@@ -46,8 +47,8 @@ def plainly(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def spelled(word: str, form: Form, kind: str = "text", entry: Entry | None = None) -> str:
-    """A word as this form writes it, in the manner of what stands there."""
+def spell(word: str, form: Form, kind: str = "text", entry: Entry | None = None) -> str:
+    """A word in the syntax of the form, in the quotes of the current entry. `kind`: that of the fact, which decides on quotes."""
     number = kind not in ("text", "version") and _NUMBER.fullmatch(word) is not None
     switch = word in ("true", "false")
     if form == "json":
@@ -66,19 +67,19 @@ def spelled(word: str, form: Form, kind: str = "text", entry: Entry | None = Non
 
 
 def _quoted(word: str, quote: str) -> str:
-    """A string in the quotes of what stands there, where they can hold it."""
+    """A string in these quotes if they can hold it without escapes, else in JSON's."""
     return f"'{word}'" if quote == "'" and word.isprintable() and not set(word) & set("'\\") else json.dumps(word, ensure_ascii=False)
 
 
 def _toml(word: str, entry: Entry | None) -> str:
-    """A string in the quotes of what stands there, where they can hold it."""
+    """A TOML string, literal if the current one is and can hold the word."""
     if entry is not None and entry.written[:1] == "'" and entry.written[:3] != "'''" and word.isprintable() and "'" not in word:
         return f"'{word}'"
     return json.dumps(word, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def literal(value: Any, form: Form) -> str:
-    """A list or mapping of a table as this form writes it."""
+def literal(value: object, form: Form) -> str:
+    """A list, mapping or scalar of a framework table in the syntax of the form."""
     if isinstance(value, dict):
         if form == "python":
             return "{" + ", ".join(f'"{name}": {literal(inner, form)}' for name, inner in value.items()) + "}"
@@ -91,25 +92,24 @@ def literal(value: Any, form: Form) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, form) for item in value) + "]"
     word = word_of(value)
-    return spelled(word, form, "count" if isinstance(value, (int, float)) and not isinstance(value, bool) else "text")
+    return spell(word, form, "count" if isinstance(value, (int, float)) and not isinstance(value, bool) else "text")
 
 
-def in_list(document: Document, key: str, item: str, entry: Entry | None) -> list[Edit]:
-    """The list with the item, in the manner in which the list is written."""
+def add_to_list(document: Document, key: str, item: str, entry: Entry | None) -> list[Edit]:
+    """The edit that appends an item to a list, in the style in which the list is written; none where it has the item."""
     if entry is None or entry.written in ("", "[]", "null", "~"):
-        return [Edit(document.name, key, now(entry) if entry else None, literal([item], document.form))]
+        return [Edit(document.name, key, current_text(entry) if entry else None, literal([item], document.form))]
     if item in entry.written:
         return []
     if entry.written.startswith("["):
-        return [Edit(document.name, key, entry.written, f"{entry.written[:-1].rstrip()}, {spelled(item, document.form)}]")]
-    line_start = document.text.rfind("\n", 0, entry.start) + 1
-    indent = document.text[line_start : entry.start]
-    newline = "\r\n" if "\r\n" in document.text else "\n"
-    return [Edit(document.name, key, entry.written, f"{entry.written.rstrip()}{newline}{indent}- {spelled(item, document.form)}")]
+        return [Edit(document.name, key, entry.written, f"{entry.written[:-1].rstrip()}, {spell(item, document.form)}]")]
+    indent = document.text[line_start(document.text, entry.start) : entry.start]
+    lines = f"{entry.written.rstrip()}{newline(document.text)}{indent}- {spell(item, document.form)}"
+    return [Edit(document.name, key, entry.written, lines)]
 
 
-def exchanged(key: Key, word: str, entry: Entry | None) -> str | None:
-    """A list of words with the one that means this knob replaced."""
+def exchange_word(key: Key, word: str, entry: Entry | None) -> str | None:
+    """The entry's list of words with the one that sets this knob replaced; None where there is none."""
     if entry is None:
         return None
     for spelling in key.values or {}:
@@ -119,18 +119,18 @@ def exchanged(key: Key, word: str, entry: Entry | None) -> str | None:
     return None
 
 
-def merged(key: Key, value: Value, entry: Entry | None, form: Form) -> str | None:
-    """The allocator's string with one option changed or added, the others kept."""
+def merge_option(key: Key, value: Value, entry: Entry | None, form: Form) -> str | None:
+    """The allocator's option string with one option changed or appended; None without an entry."""
     if entry is None:
         return None
-    new = str(value.bytes // 2**20) if isinstance(value, Size) else plainly(value) if not isinstance(value, bool) else str(value)
+    new = str(value.bytes // 2**20) if isinstance(value, Size) else table_word(value) if not isinstance(value, bool) else str(value)
     options = allocator_options(entry.written.strip("\"'"))
     names = [option.partition(":")[0] for option in options]
     options = [f"{key.part}:{new}" if name == key.part else option for name, option in zip(names, options, strict=True)]
-    return requoted(",".join(options if key.part in names else [*options, f"{key.part}:{new}"]), entry, form)
+    return _requote(",".join(options if key.part in names else [*options, f"{key.part}:{new}"]), entry, form)
 
 
-def requoted(text: str, entry: Entry, form: Form) -> str:
-    """A string in the quotes of what stands there."""
+def _requote(text: str, entry: Entry, form: Form) -> str:
+    """A string in the quotes of the entry; without any, quoted as the form needs it."""
     quote = entry.written[:1] if entry.written[:1] in ("'", '"') else ""
     return f"{quote}{text}{quote}" if quote else json.dumps(text) if form == "python" else shlex.quote(text)

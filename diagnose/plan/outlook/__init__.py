@@ -1,1 +1,1 @@
-"""Before a run: how the job sits on its card, and how far batch and length can grow."""
+"""Before a run: how the job fits its card, and how far batch and length can grow."""

@@ -1,7 +1,7 @@
-"""Before a run: how the job sits on its card, and the ways of running it that carry a larger batch or longer rows.
+"""Before a run: how the job fits its card, and the ways of running it with a larger batch or longer rows (a Pareto frontier).
 
-A way is the job with some switches set. Ways are found, not listed: each switch that goes past what held the job back, and, price
-by price, the fewest switches that get as far as all of that price together. A way that another outdoes at no higher price is left out.
+A way is the job with some levers applied. The search tries each lever that raises the limit by itself and, for each price class, the
+fewest levers that reach nearly as far as all of the class together. Ways that another dominates (as far at no higher price) are left out.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from diagnose.catalogue import sizes_sold
 from diagnose.plan.choose.ranking import RESULTS, SPEED
 from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.edits.setting_conflicts import contradictions
-from diagnose.plan.outlook.memory_levers import Lever, levers, merged, reverted, together
+from diagnose.plan.outlook.memory_levers import Lever, combine, levers, merged_changes, revertible_levers
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import FITTING, Track, uncounted
 from diagnose.plan.rules.outlook import Outlook, Reach, Seat, Way
 from diagnose.record import replace
 
-#: Ledgers that one frontier may draw up: some tenths of a millisecond each.
-MOST_ASKED = 400
+#: How many ledgers one search may compute: some tenths of a millisecond each.
+MOST_LEDGERS = 400
 
 #: Ways that are shown.
 MOST_WAYS = 8
 
-#: What all of a price together reach may be missed by this share, where that takes a switch less.
+#: A way may reach this share less than all levers of its price together if it does with a lever less.
 SLACK = 0.05
 
-#: Prices from cheap to dear: the results and the speed that a switch may cost.
+#: Price classes from cheap to dear: the worst effect on results and on speed that a lever may have.
 PRICES = (("keep", "slower"), ("keep", "much_slower"), ("may_change", "much_slower"), ("change", "much_slower"))
 
 
 def outlook(job: Job) -> Outlook:
-    """How each role sits on its card, and the frontier."""
+    """How each role fits its card, and the frontier; no frontier for settings that contradict each other."""
     ledgers = job.ledgers
-    first = fit.foremost(ledgers)
-    wrong = contradictions(job.book)
-    capacity, usable = (first.capacity, first.usable) if first else (None, None)
+    worst = fit.foremost(ledgers)
+    conflicts = contradictions(job.book)
+    capacity, usable = (worst.capacity, worst.usable) if worst else (None, None)
     return Outlook(
         card=job.book.word("hardware.gpu"),
         capacity=capacity,
         usable=usable,
         reserved=capacity - usable if capacity and usable else None,
         kept=fit.MARGIN,
-        seats=tuple(map(seat, ledgers)),
-        ways=tuple(ways(job)) if ledgers and not wrong else (),
+        seats=tuple(map(measure_seat, ledgers)),
+        ways=tuple(find_ways(job)) if ledgers and not conflicts else (),
         uncounted=uncounted(ledgers) if capacity else (),
-        contradictions=wrong,
+        contradictions=conflicts,
     )
 
 
-def seat(ledger: Ledger) -> Seat:
-    """One role on its card, at its largest moment."""
+def measure_seat(ledger: Ledger) -> Seat:
+    """How one role fits its card at its peak."""
     peak = ledger.peak
     room = (peak.room if peak else None) or ledger.usable
     margin = room - peak.total if peak and room else None
@@ -69,38 +69,44 @@ def seat(ledger: Ledger) -> Seat:
     )
 
 
-def ways(job: Job) -> list[Way]:
-    """The job as configured, costly remedies off that it could do without as configured, then every way that goes further, the cheapest
-    first."""
+def find_ways(job: Job) -> list[Way]:
+    """The job as configured, then the ways without a costly remedy that it does not need, then those that reach further, cheapest first."""
     track = Track(job)
-    base = way(track, [])
+    base = measure_way(track, [])
     if base.need is None and base.batch is None and base.length is None:
         return []
     switches = levers(job)
-    found = [base]
-    held: list[Lever] = []
+    candidates = [base]
+    combination: list[Lever] = []
     for results, speed in PRICES:
-        within = [lever for lever in switches if at_most(lever, results, speed)]
-        single = [lever for lever in within if (lever.remedy,) not in [one.remedies for one in found]]
-        found += [way(track, [lever], base) for lever in single if track.asked < MOST_ASKED and helps(track, base, [lever])]
-        every = together(within, job, held)
-        if len(every) > max(len(held), 1) and track.asked < MOST_ASKED:
-            goal = way(track, every, base)
-            held = fewest(track, every, goal)
-            found.append(goal if len(held) == len(every) else way(track, held, goal))
-        if any(one.fits in FITTING and one.speed != "much_slower" for one in found):
-            break  # what costs more is not asked for
-    off = [way(track, [lever], base) for lever in reverted(job) if track.asked < MOST_ASKED and track.fits(lever.changes) in FITTING]
-    return [told(one, track) for one in (base, *off, *best(found))]
+        affordable = [lever for lever in switches if costs_at_most(lever, results, speed)]
+        untried = [lever for lever in affordable if (lever.remedy,) not in [way.remedies for way in candidates]]
+        candidates += [
+            measure_way(track, [lever], base) for lever in untried if track.asked < MOST_LEDGERS and gets_further(track, base, [lever])
+        ]
+        combined = combine(affordable, job, combination)
+        if len(combined) > max(len(combination), 1) and track.asked < MOST_LEDGERS:
+            goal = measure_way(track, combined, base)
+            combination = drop_needless(track, combined, goal)
+            candidates.append(goal if len(combination) == len(combined) else measure_way(track, combination, goal))
+        if any(way.fits in FITTING and way.speed != "much_slower" for way in candidates):
+            break  # a way at this price fits, so dearer ones are of no interest
+    reverted_ways = [
+        measure_way(track, [lever], base)
+        for lever in revertible_levers(job)
+        if track.asked < MOST_LEDGERS and track.fits(lever.changes) in FITTING
+    ]
+    return [completed_way(way, track) for way in (base, *reverted_ways, *undominated_ways(candidates))]
 
 
-def at_most(lever: Lever, results: str, speed: str) -> bool:
+def costs_at_most(lever: Lever, results: str, speed: str) -> bool:
+    """Whether the lever's effects on results and speed are at most these."""
     return RESULTS.index(lever.results) <= RESULTS.index(results) and SPEED.index(lever.speed) <= SPEED.index(speed)
 
 
-def helps(track: Track, base: Way, chosen: Sequence[Lever]) -> bool:
-    """Whether the switches get past a point at which the way so far no longer fits; without a card, whether they lower the need."""
-    changes = merged(chosen)
+def gets_further(track: Track, base: Way, combination: Sequence[Lever]) -> bool:
+    """Whether the levers make a batch or length fit that `base` does not; without a card, whether they lower the need."""
+    changes = merged_changes(combination)
     blocked = [reach for reach in (base.batch, base.length) if reach is not None and not reach.limit]
     if base.batch is None and base.length is None:
         need = track.need(changes)
@@ -108,110 +114,114 @@ def helps(track: Track, base: Way, chosen: Sequence[Lever]) -> bool:
     return any(track.stand_at(changes, reach.knob, reach.likely + reach.least).fits in FITTING for reach in blocked)
 
 
-def fewest(track: Track, chosen: Sequence[Lever], goal: Way) -> list[Lever]:
-    """The switches without those that are not needed to get nearly as far as all (`goal`), the dearest tried first."""
-    kept = list(chosen)
-    for lever in reversed(chosen):
-        rest = [other for other in kept if other is not lever]
-        if enough(track, goal, rest):
-            kept = rest
-    return kept
+def drop_needless(track: Track, combination: Sequence[Lever], goal: Way) -> list[Lever]:
+    """The levers without those that nearly reaching `goal` (the way with all of them) does not need; the dearest is tried first."""
+    needed = list(combination)
+    for lever in reversed(combination):
+        fewer = [candidate for candidate in needed if candidate is not lever]
+        if is_nearly_as_good(track, goal, fewer):
+            needed = fewer
+    return needed
 
 
-def enough(track: Track, goal: Way, rest: Sequence[Lever]) -> bool:
-    """Whether the rest of the switches get nearly as far as all of them."""
-    changes = merged(rest)
+def is_nearly_as_good(track: Track, goal: Way, combination: Sequence[Lever]) -> bool:
+    """Whether the levers reach nearly as far as `goal`."""
+    changes = merged_changes(combination)
     if goal.batch is None and goal.length is None:
         need = track.need(changes)
         return need is not None and goal.need is not None and need.bytes <= (1 + SLACK) * goal.need.bytes
     for reach in (goal.batch, goal.length):
-        near = nearly(reach) if reach else 0
-        if reach is not None and near and track.stand_at(changes, reach.knob, near).fits not in FITTING:
+        target = nearly_reach(reach) if reach else 0
+        if reach is not None and target and track.stand_at(changes, reach.knob, target).fits not in FITTING:
             return False
     return True
 
 
-def nearly(reach: Reach) -> int:
-    """The reach less the slack, in whole steps."""
+def nearly_reach(reach: Reach) -> int:
+    """The likely reach less SLACK, in whole steps."""
     return max(int(reach.likely * (1 - SLACK)) // reach.least, 1) * reach.least if reach.likely else 0
 
 
-def way(track: Track, chosen: Sequence[Lever], near: Way | None = None) -> Way:
-    """What these switches cost, what the job then needs, and how far it can likely go; `near` is a way that goes about as far."""
-    changes = merged(chosen)
+def measure_way(track: Track, combination: Sequence[Lever], hint: Way | None = None) -> Way:
+    """What the levers cost, what the job then needs, and how far it likely reaches. The search starts at `hint`, a way of similar reach."""
+    changes = merged_changes(combination)
     job = track.job
-    on, off = [lever.remedy for lever in chosen if not lever.off], [lever.remedy for lever in chosen if lever.off]
-    hosts = [lever.host for lever in chosen if lever.host is not None]
-    carded = any(ledger.usable for ledger in job.ledgers)
+    enabled = [lever.remedy for lever in combination if not lever.reverts]
+    disabled = [lever.remedy for lever in combination if lever.reverts]
+    hosts = [lever.host for lever in combination if lever.host is not None]
+    has_card = any(ledger.usable for ledger in job.ledgers)
     return Way(
-        remedies=tuple(on),
-        without=tuple(off),
-        dials=tuple((lever.remedy, lever.to) for lever in chosen if lever.to is not None),
+        remedies=tuple(enabled),
+        without=tuple(disabled),
+        dials=tuple((lever.remedy, lever.to) for lever in combination if lever.to is not None),
         knobs=tuple(changes.items()),
-        results=max((lever.results for lever in chosen), key=RESULTS.index, default="keep"),
-        speed=speed(chosen),
+        results=max((lever.results for lever in combination), key=RESULTS.index, default="keep"),
+        speed=slowest_speed(combination),
         need=track.need(changes),
         fits=track.fits(changes),
-        batch=track.batch(changes, near.batch if near else None) if carded else None,
-        length=track.length(changes, near.length if near else None) if carded else None,
-        card=None if carded else smallest_card(track, chosen),
+        batch=track.batch(changes, hint.batch if hint else None) if has_card else None,
+        length=track.length(changes, hint.length if hint else None) if has_card else None,
+        card=None if has_card else smallest_card(track, combination),
         host_memory=max(hosts, key=lambda size: size.bytes) if hosts else None,
     )
 
 
-def told(one: Way, track: Track) -> Way:
-    """A way that is shown: with how far it surely goes, and its edits."""
-    changes = dict(one.knobs)
-    batch, length = (reach and track.surely(changes, reach) for reach in (one.batch, one.length))
-    return replace(one, batch=batch, length=length, edits=edits_of(changes, track.job) or () if changes else ())
+def completed_way(way: Way, track: Track) -> Way:
+    """A way with how far it surely reaches and its edits, which only ways that are shown need."""
+    changes = dict(way.knobs)
+    batch, length = (reach and track.surely(changes, reach) for reach in (way.batch, way.length))
+    return replace(way, batch=batch, length=length, edits=edits_of(changes, track.job) or () if changes else ())
 
 
-def speed(chosen: Sequence[Lever]) -> str:
-    """The slowest of them; faster only where nothing among them slows down."""
-    words = [lever.speed for lever in chosen]
-    slowed = [word for word in words if word in ("slower", "much_slower")]
-    return max(slowed, key=SPEED.index) if slowed else "faster" if "faster" in words else "same"
+def slowest_speed(combination: Sequence[Lever]) -> str:
+    """The effect of all levers on speed: the slowest of them, `faster` only if none slows down."""
+    words = [lever.speed for lever in combination]
+    slowdowns = [word for word in words if word in ("slower", "much_slower")]
+    return max(slowdowns, key=SPEED.index) if slowdowns else "faster" if "faster" in words else "same"
 
 
-def smallest_card(track: Track, chosen: Sequence[Lever]) -> int | None:
+def smallest_card(track: Track, combination: Sequence[Lever]) -> int | None:
     """The smallest class of cards that holds the job, in GB as sold; None where none does or too little is known."""
     classes = sizes_sold()
     low, high = 0, len(classes)
-    while low < high:  # a larger card holds whatever a smaller one holds
+    while low < high:  # a bisection: a larger card holds whatever a smaller one holds
         middle = (low + high) // 2
-        fitting = track.fits({**merged(chosen), "hardware.capacity": classes[middle][1]}) in FITTING
-        low, high = (low, middle) if fitting else (middle + 1, high)
+        fits = track.fits({**merged_changes(combination), "hardware.capacity": classes[middle][1]}) in FITTING
+        low, high = (low, middle) if fits else (middle + 1, high)
     return classes[low][0] if low < len(classes) else None
 
 
-# -- which ways are worth a line
+# -- which ways are shown
 
 
-def best(found: Sequence[Way]) -> list[Way]:
-    """The ways beside the first that go further than it and that no other outdoes, the cheapest first."""
-    base, *others = list(dict.fromkeys(found))
-    further = [one for one in others if beyond(one, base)]
-    worth = [one for one in further if not any(outdoes(other, one) for other in further if other is not one)]
-    return sorted(worth, key=price)[: MOST_WAYS - 1]
+def undominated_ways(candidates: Sequence[Way]) -> list[Way]:
+    """The ways that go further than the first and that no other dominates, the cheapest first."""
+    base, *others = list(dict.fromkeys(candidates))
+    better = [way for way in others if goes_beyond(way, base)]
+    undominated = [way for way in better if not any(dominates(other, way) for other in better if other is not way)]
+    return sorted(undominated, key=price_rank)[: MOST_WAYS - 1]
 
 
-def price(one: Way) -> tuple[int, int, int]:
-    return RESULTS.index(one.results), SPEED.index(one.speed), len(one.remedies)
+def price_rank(way: Way) -> tuple[int, int, int]:
+    """Sort key, the cheapest first: the effect on results, then on speed, then the number of remedies."""
+    return RESULTS.index(way.results), SPEED.index(way.speed), len(way.remedies)
 
 
-def figures(one: Way) -> tuple[float, float, float]:
-    """What is compared: batch, length, and (the smaller the better) the need."""
-    batch, length = (reach.likely if reach else 0 for reach in (one.batch, one.length))
-    measured = one.batch is not None or one.length is not None
-    return batch, length, 0.0 if measured or one.need is None else -float(one.need.bytes)
+def reach_figures(way: Way) -> tuple[float, float, float]:
+    """The figures that ways are compared by, larger is better: batch, length and, where neither is known, the negative need."""
+    batch, length = (reach.likely if reach else 0 for reach in (way.batch, way.length))
+    has_reach = way.batch is not None or way.length is not None
+    return batch, length, 0.0 if has_reach or way.need is None else -float(way.need.bytes)
 
 
-def beyond(one: Way, other: Way) -> bool:
-    return any(mine > its for mine, its in zip(figures(one), figures(other), strict=True))
+def goes_beyond(way: Way, other: Way) -> bool:
+    """Whether the way is better than the other in any figure."""
+    return any(figure > other_figure for figure, other_figure in zip(reach_figures(way), reach_figures(other), strict=True))
 
 
-def outdoes(other: Way, one: Way) -> bool:
-    """Whether the other gets at least as far at no higher price; of equals the one with fewer switches stays."""
-    if beyond(one, other) or any(dear > mine for dear, mine in zip(price(other), price(one), strict=True)):
+def dominates(other: Way, way: Way) -> bool:
+    """Whether `other` reaches at least as far as `way` at no higher price; of two equal ways the first by name dominates."""
+    prices, other_prices = price_rank(way), price_rank(other)
+    if goes_beyond(way, other) or any(other_price > own_price for other_price, own_price in zip(other_prices, prices, strict=True)):
         return False
-    return (figures(other), price(other)) != (figures(one), price(one)) or other.remedies < one.remedies
+    return (reach_figures(other), other_prices) != (reach_figures(way), prices) or other.remedies < way.remedies

@@ -1,1 +1,1 @@
-"""Edits to text: exactly the bytes concerned, in YAML, JSON, TOML, shell, Python and manifests; diffs."""
+"""Apply edits to the user's files: change only the bytes concerned, in YAML, JSON, TOML, shell, Python and Kubernetes manifests."""

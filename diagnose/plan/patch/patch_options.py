@@ -1,4 +1,4 @@
-"""Edits to commands: options in place, new ones after their kin on a continued line."""
+"""Edits to command lines: insert options after related ones, on a continued line where those have one, and remove them."""
 
 from __future__ import annotations
 
@@ -10,124 +10,124 @@ from collections.abc import Sequence
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.plan.patch import patch_variables
-from diagnose.plan.patch.patch_places import key_start, line_end, line_start, neighbour, newline
-from diagnose.plan.patch.splice import Splice
+from diagnose.plan.patch.patch_places import Splice, key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.rules.remedy import Edit
 
+#: A line continuation: of sh (backslash), cmd (^) or PowerShell (backquote).
 _CONTINUED = re.compile(r"[ \t]*([\\^`])[ \t]*\r?\n")
 
 
-def end_of(entry: Entry) -> int:
-    """Where the option ends in its command: its value may stand elsewhere, in a variable."""
+def option_end(entry: Entry) -> int:
+    """Where the option ends in its command; its value may stand elsewhere, in a variable."""
     return entry.used[1] if entry.used is not None else entry.end
 
 
-def removed(document: Document, entry: Entry) -> Splice:
-    """An option on a line of its own goes with its line; the backslash before the last one goes with it."""
-    text, start, end = document.text, key_start(document, entry), end_of(entry)
+def remove_option(document: Document, entry: Entry) -> Splice:
+    """Remove an option, with its line if it has one of its own; with the last option the continuation before it goes too."""
+    text, start, end = document.text, key_start(document, entry), option_end(entry)
     if framework_tables.table(document.framework).variables:
-        return patch_variables.removed(text, start, end)
+        return patch_variables.remove_variable(text, start, end)
     line = line_start(text, start)
-    rest = _CONTINUED.match(text, end)
+    continuation = _CONTINUED.match(text, end)
     if not text[line:start].strip():
-        if rest:
-            return Splice(line, rest.end(), "")
-        if not text[end : line_end(text, end)].strip() and not _continues(text, line):
+        if continuation:
+            return Splice(line, continuation.end(), "")
+        if not text[end : line_end(text, end)].strip() and not _is_continuation(text, line):
             return Splice(line, line_end(text, end, with_break=True), "")
         above = line_start(text, max(line - 1, 0))
-        kept = text[above:line].removesuffix("\n").removesuffix("\r")
-        if line and kept.endswith(("\\", "^", "`")):
-            return Splice(above + len(kept[:-1].rstrip(" \t")), end, "")
+        previous = text[above:line].removesuffix("\n").removesuffix("\r")
+        if line and previous.endswith(("\\", "^", "`")):
+            return Splice(above + len(previous[:-1].rstrip(" \t")), end, "")
     return Splice(line + len(text[line:start].rstrip(" \t")), end, "")
 
 
-def _continues(text: str, line: int) -> bool:
-    """Does the line before this one lead into it?"""
+def _is_continuation(text: str, line: int) -> bool:
+    """Whether the line before the one that begins at `line` is continued."""
     return text[:line].removesuffix("\n").removesuffix("\r").endswith(("\\", "^", "`"))
 
 
-def inserted(document: Document, edits: Sequence[Edit], anchors: Sequence[str]) -> list[Splice]:
-    """New options beside their kin, new variables before everything that is run."""
-    cuts = []
+def insert_options(document: Document, edits: Sequence[Edit], anchors: Sequence[str]) -> list[Splice]:
+    """Insert new options after related ones, new variables before all commands."""
+    splices = []
     for edit, anchor in zip(edits, anchors, strict=True):
-        cuts += (
-            patch_variables.inserted(document, edit)
+        splices += (
+            patch_variables.insert_variable(document, edit)
             if patch_variables.is_variable(document, edit)
-            else [_new_option(document, edit, anchor)]
+            else [_insert_option(document, edit, anchor)]
         )
-    return cuts
+    return splices
 
 
-def _new_option(document: Document, edit: Edit, anchor: str) -> Splice:
-    """An option after its kin, on a continued line of its own where the others stand so."""
+def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
+    """An option after a related one, on a line of its own if that has one."""
     text = document.text
     entries = [entry for entry in document.entries if not entry.key.startswith("~")]
     if not entries:
         return Splice(len(text), len(text), "")
     after = neighbour(document, entries, anchor)
-    at, start = end_of(after), key_start(document, after)
-    if (item := _item_around(text, start, at)) is not None:
-        return _new_item(text, item, after, option(edit))
+    at, start = option_end(after), key_start(document, after)
+    if (item := _list_item_at(text, start, at)) is not None:
+        return _insert_list_item(text, item, after, format_option(edit))
     line = line_start(text, start)
-    lead = text[line:start]
-    written = option(edit)
-    own_line = not lead.strip() and (line > 0 or text[start : start + 1] == "-")
-    mark = _CONTINUED.match(text, at)
-    sign = mark[1] if mark else text[line - 2 - (text[line - 2 : line - 1] == "\r")] if _continues(text, line) else ""
+    indent = text[line:start]
+    option = format_option(edit)
+    own_line = not indent.strip() and (line > 0 or text[start : start + 1] == "-")
+    continuation = _CONTINUED.match(text, at)
+    sign = continuation[1] if continuation else text[line - 2 - (text[line - 2 : line - 1] == "\r")] if _is_continuation(text, line) else ""
     if own_line and sign:
-        return Splice(at, at, f" {sign}{newline(text)}{lead}{written}")
-    if own_line and line_end(text, at) == at:  # an item of an array, or of a text over several lines
-        return Splice(at, at, f"{newline(text)}{lead}{written}")
-    return Splice(at, at, f" {written}")
+        return Splice(at, at, f" {sign}{newline(text)}{indent}{option}")
+    if own_line and line_end(text, at) == at:  # an item of a shell array, or of a text over several lines
+        return Splice(at, at, f"{newline(text)}{indent}{option}")
+    return Splice(at, at, f" {option}")
 
 
-def _item_around(text: str, start: int, end: int) -> tuple[int, int, str] | None:
-    """The item of a list in which an option stands: its begin, its end, and what begins it (`- ` in YAML, else a comma parts items).
+def _list_item_at(text: str, start: int, end: int) -> tuple[int, int, str] | None:
+    """The list item that an option is: (begin, end, marker), the marker being its YAML dashes, or a comma for a list in brackets.
     None where the option is a word of a command."""
     quote = next((text[at : at + 1] for at in (start - 1, start) if at >= 0 and text[at : at + 1] in ("'", '"')), "")
     begin = start - 1 if quote and text[start - 1 : start] == quote else start
     stop = end + 1 if quote and text[end : end + 1] == quote else end
-    lead = re.compile(r"[ \t]*(?:- +)+$").search(text, line_start(text, begin), begin)
-    if lead and not re.match(r"[ \t]+\S", text[stop : line_end(text, stop)].partition(" #")[0].rstrip()):
-        return begin, stop, lead[0]
+    marker = re.compile(r"[ \t]*(?:- +)+$").search(text, line_start(text, begin), begin)
+    if marker and not re.match(r"[ \t]+\S", text[stop : line_end(text, stop)].partition(" #")[0].rstrip()):
+        return begin, stop, marker[0]
     before, after = text[:begin].rstrip()[-1:], text[stop:].lstrip()[:1]
     return (begin, stop, ",") if quote and before in ("[", ",", "(") and after in (",", "]", ")") else None
 
 
-def _new_item(text: str, item: tuple[int, int, str], after: Entry, written: str) -> Splice:
-    """A new option after another one of a list: one item for each word, or one for both as the other has it."""
-    begin, stop, sign = item
+def _insert_list_item(text: str, neighbour_item: tuple[int, int, str], after: Entry, option: str) -> Splice:
+    """A new option after another one of a list: one item for each word, or `--key=value` in one item if the other is written so."""
+    begin, stop, marker = neighbour_item
     quote = text[begin : begin + 1] if text[begin : begin + 1] in ("'", '"') else ""
-    key, blank, value = written.partition(" ")
+    key, separator, value = option.partition(" ")
     value = "".join(shlex.split(value))
-    joined = blank and "=" in text[begin : begin + len(after.key) + 2]
-    words = [f"{key}={value}"] if joined else [key, value] if blank else [written]
+    has_equals = separator and "=" in text[begin : begin + len(after.key) + 2]
+    words = [f"{key}={value}"] if has_equals else [key, value] if separator else [option]
     line = line_start(text, begin)
-    if sign != ",":
-        lead = re.compile(r"[ \t]*").match(text, line)
-        indent = lead[0] if lead and sign.count("-") == 1 else " " * (len(sign) - 2)
-        items = [f"{indent}- {_as_item(word, quote)}" for word in words]
+    if marker != ",":
+        blanks = re.compile(r"[ \t]*").match(text, line)
+        indent = blanks[0] if blanks and marker.count("-") == 1 else " " * (len(marker) - 2)
+        items = [f"{indent}- {_quote_item(word, quote)}" for word in words]
         at = line_end(text, stop)
-        return Splice(at, at, "".join(newline(text) + one for one in items))
+        return Splice(at, at, "".join(newline(text) + item for item in items))
     own_line = not text[line:begin].strip()
     gap = "," + (newline(text) + text[line:begin] if own_line else " ")
-    return Splice(stop, stop, "".join(f"{gap}{_as_item(word, quote)}" for word in words))
+    return Splice(stop, stop, "".join(f"{gap}{_quote_item(word, quote)}" for word in words))
 
 
-def _as_item(word: str, quote: str) -> str:
-    """A word as an item of a list, which is text whatever it looks like."""
+def _quote_item(word: str, quote: str) -> str:
+    """A word as an item of a list, quoted if YAML would read it as a number or a truth value."""
     if quote == "'" and "'" not in word and "\\" not in word:
         return f"'{word}'"
-    plain = (
+    is_plain = (
         not quote
         and re.fullmatch(r"[-\w./=]+", word)
         and not re.fullmatch(r"[-+.\d_e:]+|true|false|yes|no|on|off|null", word, re.IGNORECASE)
     )
-    return word if plain else json.dumps(word, ensure_ascii=False)
+    return word if is_plain else json.dumps(word, ensure_ascii=False)
 
 
-def option(edit: Edit) -> str:
-    """An option with its value as a command line writes it."""
+def format_option(edit: Edit) -> str:
+    """`--key value`, `key=value` of Hydra, or a bare flag."""
     if not edit.to:
         return edit.key
     return f"{edit.key} {edit.to}" if edit.key.startswith("-") else f"{edit.key}={edit.to}"

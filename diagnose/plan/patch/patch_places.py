@@ -1,4 +1,4 @@
-"""Where keys stand in a document's text, and beside which of them a new one belongs."""
+"""Positions in a document's text: where a key, its line and its separator stand, and after which sibling a new key goes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,46 @@ from diagnose.adapters.formats.config_value import Places
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
+from diagnose.record import record
 
+
+@record
+class Splice:
+    """`text[start:end]` becomes `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+#: What may follow an item of a comma-separated list on its line: a comma, a comment.
 _TRAIL = re.compile(r"[ \t]*(,)?[ \t]*(?:(?:#|//)[^\n]*?)?(?=\r?\n|\r?$)")
 
 
 def last_name(key: str) -> str:
-    """The part of a key that is written where it stands: options whole, paths by their last name."""
+    """The part of a key that is written at its own line: an option whole, a dotted path by its last name."""
     return key if key.startswith("-") else key.rpartition(".")[2]
 
 
 def key_start(document: Document, entry: Entry) -> int:
-    """Where the key itself is written. A script's entry says where its value is bound: the key is the last such name before it."""
+    """Offset of the key itself. In Python an entry's position is that of its value: the key is the last such name before it."""
     if document.form == "python" or not entry.line:
         return max(0, document.text.rfind(last_name(entry.key), 0, entry.start))
     return Places(document.outer or document.text).offset(entry.line, entry.column) - document.shift
 
 
 def newline(text: str) -> str:
+    """The line break that the text uses."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def line_start(text: str, at: int) -> int:
+    """Where the line of an offset begins."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int, *, with_break: bool = False) -> int:
+    """Where the line of an offset ends, before or after its line break."""
     stop = text.find("\n", at)
     if stop < 0:
         return len(text)
@@ -41,20 +56,23 @@ def line_end(text: str, at: int, *, with_break: bool = False) -> int:
 
 
 def gap_before(document: Document, entry: Entry) -> str:
-    """The blank that a value needs where there was none: `key:` and `--flag` hold nothing yet, `--key=` takes it at once."""
+    """A space if the value to be written needs one before it: after an empty `key:` or a bare `--flag`, not after `--key=`."""
     return " " if entry.start == entry.end and document.text[entry.start - 1 : entry.start] not in (" ", "\t", "=", "") else ""
 
 
 def after_item(text: str, end: int) -> tuple[int, bool, bool]:
-    """For an item of a list of items parted by commas: where its line ends if nothing but a comma and a comment follows, else where
-    the item ends; whether its comma is there; whether the place is the end of the line."""
+    """Where a new item may follow the item of a comma-separated list that ends at `end`.
+
+    (offset, whether the item has its comma, whether the offset is the end of the line). The offset is the end of the line if only a
+    comma and a comment follow the item, else the end of the item.
+    """
     match = _TRAIL.match(text, end)
     return (match.end(), bool(match[1]), True) if match else (end, False, False)
 
 
 def neighbour(document: Document, siblings: Sequence[Entry], key: str) -> Entry:
-    """The sibling after which a key belongs: the last of its own family of knobs, else the last that turns any, else the last."""
+    """The sibling after which a new key goes: the last that sets a knob of the same group, else the last that sets any, else the last."""
     families = {entry.knob.partition(".")[0] for entry in framework_tables.table(document.framework).named(name_of(key))}
-    kin = [entry for entry in siblings if families & {knob.partition(".")[0] for knob in entry.knobs}]
-    turning = [entry for entry in siblings if entry.knobs]
-    return (kin or turning or siblings)[-1]
+    relatives = [entry for entry in siblings if families & {knob.partition(".")[0] for knob in entry.knobs}]
+    knob_setters = [entry for entry in siblings if entry.knobs]
+    return (relatives or knob_setters or siblings)[-1]

@@ -1,29 +1,25 @@
-"""Edits to text: exactly the bytes concerned are spliced; comments, order, quoting, indentation and line ends stay."""
+"""Apply edits to documents as text: only the bytes concerned change; comments, order, quotes, indentation and line ends stay."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
 from diagnose.plan.patch import patch_keys, patch_options, patch_python, patch_toml
-from diagnose.plan.patch.edit_targets import shared_out
-from diagnose.plan.patch.patch_places import gap_before, key_start, last_name, neighbour
+from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
-from diagnose.plan.patch.splice import Splice
 from diagnose.plan.rules.remedy import Edit
 from diagnose.record import replace
-
-__all__ = ["Splice", "apply", "diff", "spliced", "splices", "texts"]
 
 _COMMANDS = ("shell", "command")
 
 
 def apply(document: Document, edits: Iterable[Edit]) -> str:
     """The document's text after the edits that concern it."""
-    mine = [edit for edit in edits if edit.target == document.name]
-    return spliced(document.text, splices(document, mine))
+    document_edits = [edit for edit in edits if edit.target == document.name]
+    return apply_splices(document.text, document_splices(document, document_edits))
 
 
 def diff(documents: Sequence[Document], edits: Sequence[Edit]) -> str:
@@ -33,85 +29,131 @@ def diff(documents: Sequence[Document], edits: Sequence[Edit]) -> str:
 
 
 def texts(documents: Sequence[Document], edits: Sequence[Edit]) -> dict[str, str]:
-    """The new text of every given file that the edits touch, by name; a command that only a log echoes is no file."""
+    """New text of every given file that the edits touch, by name. A command that a log echoes is no file."""
     changed = {}
     for name in dict.fromkeys(edit.target for edit in edits):
-        held = [document for document in documents if document.name == name and document.form != "command"]
-        if held:
-            cuts = [
-                replace(cut, start=cut.start + document.shift, end=cut.end + document.shift)
-                for document, mine in shared_out(held, [edit for edit in edits if edit.target == name])
-                for cut in splices(document, mine)
+        parts = [document for document in documents if document.name == name and document.form != "command"]
+        if parts:
+            splices = [
+                replace(splice, start=splice.start + document.shift, end=splice.end + document.shift)
+                for document, part_edits in _assign_edits(parts, [edit for edit in edits if edit.target == name])
+                for splice in document_splices(document, part_edits)
             ]
-            changed[name] = spliced(held[0].outer or held[0].text, cuts)
+            changed[name] = apply_splices(parts[0].outer or parts[0].text, splices)
     return changed
 
 
-def spliced(text: str, cuts: Sequence[Splice]) -> str:
-    """The text with all splices made; those at one place in the order given. One that stands twice (two commands that share a
-    variable) is made once."""
-    for _, cut in sorted(
-        enumerate(dict.fromkeys(cuts)), key=lambda pair: (pair[1].start, pair[1].end > pair[1].start, pair[0]), reverse=True
+def apply_splices(text: str, splices: Sequence[Splice]) -> str:
+    """The text with all splices made; those at one offset in the order given. Equal splices (two commands share a variable) are made
+    once."""
+    for _, splice in sorted(
+        enumerate(dict.fromkeys(splices)), key=lambda pair: (pair[1].start, pair[1].end > pair[1].start, pair[0]), reverse=True
     ):
-        text = text[: cut.start] + cut.new + text[cut.end :]
+        text = text[: splice.start] + splice.new + text[splice.end :]
     return text
 
 
 def _unified(name: str, old: str, new: str) -> str:
-    import difflib  # nor does every start need it
+    import difflib  # costs start-up time, and only a patch needs it
 
     label = name.lstrip("/").replace("\n", " ")
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{label}", f"b/{label}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
-    """How each edit changes the document's text."""
-    held = {entry.key: entry for entry in document.entries}
-    cuts: list[Splice] = []
-    fresh: list[Edit] = []
+def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
+    """The splices that make the edits in the document's text."""
+    entries = {entry.key: entry for entry in document.entries}
+    splices: list[Splice] = []
+    additions: list[Edit] = []
     if document.form == "toml":
-        edits = [part for edit in edits for part in (patch_toml.moved(held[edit.key], edit) if edit.key in held else [edit])]
+        edits = [part for edit in edits for part in (patch_toml.split_move(entries[edit.key], edit) if edit.key in entries else [edit])]
     for edit in edits:
-        entry = held.get(edit.key)
-        anew = edit.frm is None and document.form == "shell" and is_variable(document, edit)  # where it counts, not where it stands
-        if entry is None or anew or patch_keys.is_borrowed(document, entry):
-            fresh += [edit] if edit.to is not None else []
+        entry = entries.get(edit.key)
+        is_new_variable = edit.frm is None and document.form == "shell" and is_variable(document, edit)
+        if entry is None or is_new_variable or patch_keys.is_merged_in(document, entry):
+            additions += [edit] if edit.to is not None else []
         elif edit.to is None and not edit.renamed:
-            cuts.append(_removed(document, entry))
+            splices.append(_remove(document, entry))
         else:
-            cuts += _changed(document, entry, edit)
-    return cuts + _inserted(document, fresh)
+            splices += _change(document, entry, edit)
+    return splices + _insert(document, additions)
 
 
-def _changed(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
-    cuts = []
+def _change(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
+    splices = []
     if edit.renamed and document.form == "toml":
-        cuts.append(patch_toml.renamed(document, entry, last_name(edit.renamed)))
+        splices.append(patch_toml.rename_key(document, entry, last_name(edit.renamed)))
     elif edit.renamed:
         old = entry.key if document.form in _COMMANDS else last_name(entry.key)
         start = document.text.find(old, key_start(document, entry))
-        cuts.append(Splice(start, start + len(old), edit.renamed if document.form in _COMMANDS else last_name(edit.renamed)))
-    flag = entry.start == entry.end and document.form in _COMMANDS
-    if edit.to is not None and not (flag and edit.to == "true") and edit.to != entry.written:
-        cuts.append(Splice(entry.start, entry.end, gap_before(document, entry) + edit.to))
-    return cuts
+        splices.append(Splice(start, start + len(old), edit.renamed if document.form in _COMMANDS else last_name(edit.renamed)))
+    is_bare_flag = entry.start == entry.end and document.form in _COMMANDS
+    if edit.to is not None and not (is_bare_flag and edit.to == "true") and edit.to != entry.written:
+        splices.append(Splice(entry.start, entry.end, gap_before(document, entry) + edit.to))
+    return splices
 
 
-def _removed(document: Document, entry: Entry) -> Splice:
+def _remove(document: Document, entry: Entry) -> Splice:
     if document.form == "toml":
-        return patch_toml.removed(document, entry)
-    return patch_options.removed(document, entry) if document.form in _COMMANDS else patch_keys.removed(document, entry)
+        return patch_toml.remove_key(document, entry)
+    return patch_options.remove_option(document, entry) if document.form in _COMMANDS else patch_keys.remove_key(document, entry)
 
 
-def _inserted(document: Document, edits: Sequence[Edit]) -> list[Splice]:
-    """New keys beside their kin; one that turns no knob itself follows the one that needs it."""
+def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
+    """Insert new keys. Each goes beside the keys related to its anchor: itself, or for a key that sets no knob the edit before it,
+    which needs it."""
     if document.form == "toml":
-        return patch_toml.inserted(document, edits, neighbour)
+        return patch_toml.insert_keys(document, edits)
     anchors: list[str] = []
     for edit in edits:
-        known = framework_tables.table(document.framework).named(name_of(edit.key))
-        anchors.append(edit.key if known or not anchors else anchors[-1])
+        is_knob = framework_tables.table(document.framework).named(name_of(edit.key))
+        anchors.append(edit.key if is_knob or not anchors else anchors[-1])
     if document.form in _COMMANDS:
-        return patch_options.inserted(document, edits, anchors)
-    return patch_python.inserted(document, edits, anchors) if document.form == "python" else patch_keys.inserted(document, edits)
+        return patch_options.insert_options(document, edits, anchors)
+    return patch_python.insert_arguments(document, edits, anchors) if document.form == "python" else patch_keys.insert_keys(document, edits)
+
+
+# -- a script is several documents, one for each command
+
+
+def _assign_edits(commands: Sequence[Document], edits: Iterable[Edit]) -> list[tuple[Document, list[Edit]]]:
+    """Assign each edit to the command that has the key, else to one whose framework knows it, and to the sibling commands that start
+    the same trainer with the same values of the edited keys."""
+    shares: list[tuple[Document, list[Edit]]] = [(document, []) for document in commands]
+    values = [{entry.key: entry.written for entry in document.entries} for document in commands]
+    for edit in edits:
+        owner = next((share for share, keys in zip(shares, values, strict=True) if edit.key in keys), None)
+        candidate = next((share for share in shares if name_of(edit.key) in framework_tables.table(share[0].framework).known), shares[0])
+        (owner or candidate)[1].append(edit)
+    assigned = [(share, keys) for share, keys in zip(shares, values, strict=True) if share[1]]
+    for (document, own_edits), own_values in assigned:
+        for (sibling, sibling_edits), sibling_values in zip(shares, values, strict=True):
+            is_twin = _start_same_trainer(document, sibling) and _have_equal_values(own_values, sibling_values, own_edits)
+            if not sibling_edits and is_twin:
+                sibling_edits += own_edits
+    return [share for share in shares if share[1]]
+
+
+def _start_same_trainer(document: Document, sibling: Document) -> bool:
+    """Whether both are commands of a script that start the same trainer through the same entry point."""
+    if (sibling.framework, sibling.entry) != (document.framework, document.entry) or not framework_tables.table(document.framework).trainer:
+        return False
+    return sibling is not document and sibling.form == "shell"
+
+
+def _have_equal_values(values: Mapping[str, str], sibling_values: Mapping[str, str], edits: Sequence[Edit]) -> bool:
+    """Whether two commands have the same values of all edited keys. A command with other values trains something else."""
+    return all(values.get(edit.key) == sibling_values.get(edit.key) for edit in edits)
+
+
+def commands_edited_alike(documents: Sequence[Document], edits: Sequence[Edit]) -> int:
+    """The largest number of commands of one script that the edits change in the same way; at least 1."""
+    most = 1
+    for name in dict.fromkeys(edit.target for edit in edits):
+        commands = [document for document in documents if document.name == name and document.form == "shell"]
+        counts: dict[tuple[Edit, ...], int] = {}
+        for _, command_edits in _assign_edits(commands, [edit for edit in edits if edit.target == name]) if commands else []:
+            counts[tuple(command_edits)] = counts.get(tuple(command_edits), 0) + 1
+        most = max(most, *counts.values(), 1)
+    return most

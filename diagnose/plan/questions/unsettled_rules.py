@@ -1,4 +1,4 @@
-"""What could not be judged, where somebody can settle it: the few rules that lack one fact each, with the way to learn it."""
+"""Undecided cause rules that one fact would settle, each with the way to learn that fact."""
 
 from __future__ import annotations
 
@@ -8,66 +8,68 @@ from functools import cache, partial
 from diagnose import families, rule_files, vocabulary
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.questions.open_questions import askable, how, of_training, option
+from diagnose.plan.questions.askable_facts import answer_option, how_to_learn, is_askable, is_irrelevant
 from diagnose.plan.rules.remedy import Unsettled
 
-#: Rules that are named for one fact, and in all.
-EACH, MOST = 3, 8
+#: How many rules are listed for one fact, and in all.
+MOST_OF_A_FACT, MOST = 3, 8
 
-#: What a fuller log would say, by the fact that stands for it, and how that is asked for.
-_MESSAGE = ("log.requested", "log.capacity", "log.free", "log.allocated", "log.reserved_unallocated", "log.process_in_use")
-_IN_THE_LOG = {"log.requested": "message", "log.phase": "traceback", "log.step": "progress", "log.memory_grows": "series"}
+#: Facts of torch's OOM message (one stands for all), and the part of a fuller log that would state a fact, as in `plan.how_PART`.
+_MESSAGE_FACTS = ("log.requested", "log.capacity", "log.free", "log.allocated", "log.reserved_unallocated", "log.process_in_use")
+_LOG_PARTS = {"log.requested": "message", "log.phase": "traceback", "log.step": "progress", "log.memory_grows": "series"}
 
 
 def unsettled(job: Job) -> tuple[Unsettled, ...]:
-    """The fact that would settle most causes first; of each cause one rule, in the order of the vocabulary. Left out: rules that lack more
-    than that fact, whose cause is known, or whose fact only a log can show that shows nothing of the kind."""
-    known = {cause.cause for cause in job.judgement.causes}
+    """Undecided rules that one learnable fact would settle; the fact that settles most causes first, of each cause one rule.
+
+    Left out: rules whose cause is known or impossible here, that lack more facts, or whose fact nobody can learn.
+    """
+    known_causes = {cause.cause for cause in job.judgement.causes}
     by_fact: dict[str, dict[str, Unsettled]] = {}
-    lacks, ways = cache(partial(lacking, job=job)), cache(partial(way_to, job=job))
+    facts_to_learn, instructions = cache(partial(missing_facts, job=job)), cache(partial(how_to_settle, job=job))
     for verdict in job.judgement.undecided:
-        beside_the_point = (
-            verdict.cause not in vocabulary.having("fills_host")
-            if job.on_host
-            else not job.trains and verdict.cause in vocabulary.having("causes_of_training")
-        )
-        if verdict.cause in known or beside_the_point:
+        if job.on_host:
+            is_irrelevant_here = verdict.cause not in vocabulary.having("fills_host")
+        else:
+            is_irrelevant_here = not job.trains and verdict.cause in vocabulary.having("causes_of_training")
+        if verdict.cause in known_causes or is_irrelevant_here:
             continue
-        facts = {fact for name in verdict.lacks for fact in lacks(name)}
+        facts = {fact for name in verdict.lacks for fact in facts_to_learn(name)}
         if len(facts) != 1:
             continue
         (fact,) = facts
-        if (way := ways(fact)) is not None:
-            by_fact.setdefault(fact, {}).setdefault(verdict.cause, Unsettled(verdict.rule, verdict.title, fact, way))
-    order: Sequence[str] = rule_files.table("vocabulary")["cause"]
-    first = sorted(by_fact.values(), key=lambda causes: -len(causes))
-    return tuple(causes[word] for causes in first for word in sorted(causes, key=partial(place, order))[:EACH])[:MOST]
+        if (instruction := instructions(fact)) is not None:
+            by_fact.setdefault(fact, {}).setdefault(verdict.cause, Unsettled(verdict.rule, verdict.title, fact, instruction))
+    all_causes: Sequence[str] = rule_files.table("vocabulary")["cause"]
+    most_useful = sorted(by_fact.values(), key=lambda causes: -len(causes))
+    rules = [causes[word] for causes in most_useful for word in sorted(causes, key=partial(_position, all_causes))[:MOST_OF_A_FACT]]
+    return tuple(rules[:MOST])
 
 
-def place(order: Sequence[str], word: str) -> int:
-    return order.index(word) if word in order else len(order)
+def _position(all_causes: Sequence[str], cause: str) -> int:
+    return all_causes.index(cause) if cause in all_causes else len(all_causes)
 
 
-def lacking(fact: str, job: Job) -> list[str]:
-    """What has to be learned: the fact itself; for what is worked out, what the arithmetic lacks."""
-    if fact in _MESSAGE:
+def missing_facts(fact: str, job: Job) -> list[str]:
+    """The facts to learn: the fact itself; for a derived one the inputs that its computation lacks."""
+    if fact in _MESSAGE_FACTS:
         return ["log.requested"]
     if not fact.startswith(("ledger.", "attribution.")):
         return [fact]
     before = job.bench.before
     gaps = before.unknown if before is not None else ("model.shape",)
-    unread = fact.startswith("attribution.") and job.book.size("log.requested") is None
-    missing = [gap for gap in gaps if not job.bench.stated(gap)][:1]  # the first decides whether the others matter
-    return [*(["log.requested"] if unread else []), *missing] or [fact]
+    lacks_message = fact.startswith("attribution.") and job.book.size("log.requested") is None
+    next_gap = [gap for gap in gaps if not job.bench.stated(gap)][:1]  # the first decides whether the others matter
+    return [*(["log.requested"] if lacks_message else []), *next_gap] or [fact]
 
 
-def way_to(fact: str, job: Job) -> Text | None:
-    """How a person learns it; None where nobody can but a log that does not say it."""
-    printed = job.book.switch("log.on_card") is True and families.of(job.book.word("log.family")).allocator != ""
-    if (part := _IN_THE_LOG.get(fact)) is not None:
-        return phrase(f"plan.how_{part}") if printed else None
+def how_to_settle(fact: str, job: Job) -> Text | None:
+    """How a user learns the fact, in a sentence; None where nobody can."""
+    has_torch_message = job.book.switch("log.on_card") is True and families.of(job.book.word("log.family")).allocator != ""
+    if (part := _LOG_PARTS.get(fact)) is not None:
+        return phrase(f"plan.how_{part}") if has_torch_message else None
     if fact.startswith("snapshot."):
-        return phrase("plan.how_snapshot") if printed else None
-    if of_training(fact, job) or (fact != "model.shape" and not askable(fact, job)):
+        return phrase("plan.how_snapshot") if has_torch_message else None
+    if is_irrelevant(fact, job) or (fact != "model.shape" and not is_askable(fact, job)):
         return None
-    return phrase("plan.how_by", how=how(fact, job), option=option(fact))
+    return phrase("plan.how_by", how=how_to_learn(fact, job), option=answer_option(fact))

@@ -1,1 +1,1 @@
-"""Remedy rules (rules/remedies) and the values that a plan is made of."""
+"""Remedy rules (rules/remedies) and the value types that a plan is made of."""

@@ -1,4 +1,4 @@
-"""Before a run: how each role sits on its card, and how far every way of running the job can be taken. Only the values."""
+"""Value types of the outlook before a run: how each role fits its card, and how far each way of running the job reaches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diagnose.units import Size
 
 @record
 class Seat:
-    """One role on its cards: its largest moment, what that needs, what it can have, and what stays free (negative: is missing)."""
+    """How one role fits its cards: the moment of its peak, what it needs and can use there, and the margin (negative: is missing)."""
 
     role: str
     gpus: int
@@ -27,9 +27,11 @@ class Seat:
 
 @record
 class Reach:
-    """How far one knob can go, in the knob's own unit. `sure`: at that value it surely fits; `likely`: it fits if the estimate's
-    middle is right; 0: not even at `least`. `limit`: what ended the search where memory did not: the model's own length, or the
-    largest value that is looked at."""
+    """The largest value of one knob at which the job fits, in the knob's own unit.
+
+    `sure`: it fits at the estimate's upper end; `likely`: at its middle; 0: not even at `least`. `limit`: what ended the search where
+    memory did not: the model's own length, or the largest value that the search tries.
+    """
 
     knob: str
     now: int | None
@@ -41,9 +43,11 @@ class Reach:
 
 @record
 class Way:
-    """The job with some remedies switched on (`remedies`) or costly ones off (`without`); `dials`: the
-    remedies that have no value of their own, with the one that fits. `need` and `fits` are of the batch and
-    length as configured; `card` is the smallest class of cards (GB as sold) that holds it, looked for where no card is named."""
+    """The job with some remedies turned on (`remedies`) or costly ones off (`without`).
+
+    `dials`: the remedies that set the value at which the job fits, with that value. `need` and `fits` are those of the batch and
+    length as configured. `card`: the smallest class of cards (GB as sold) that holds the job, known where no card is named.
+    """
 
     remedies: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -62,9 +66,12 @@ class Way:
 
 @record
 class Outlook:
-    """What `check` adds to a diagnosis. `reserved`: what lies outside torch's pool (the CUDA context, communicators); `kept`: the
-    share of the rest that stays free because an estimate is one and a pool has gaps; `uncounted`: roles too little known to judge;
-    `contradictions`: settings that cannot all be meant, so that nothing is known to fit."""
+    """What `check` adds to a diagnosis.
+
+    `reserved`: memory outside torch's pool (the CUDA context, communicators). `kept`: the share of the usable memory that is left free
+    for estimation error and fragmentation. `uncounted`: roles of which too little is known. `contradictions`: settings that exclude
+    each other, so that nothing is known to fit.
+    """
 
     card: str | None
     capacity: Size | None

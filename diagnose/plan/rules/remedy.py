@@ -1,4 +1,4 @@
-"""What the planner proposes: remedies with prices and edits, rejected advice, the plan, questions."""
+"""Value types of what the planner proposes: remedies with prices and edits, rejected remedies, the plan, questions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 
 @record
 class Edit:
-    """One change of one key. `target` is a given file's name or, where none was given, what to edit (Text-free: a file or "command line").
+    """One change of one key in a text.
 
-    `frm` is the old value as written (None: the key is absent), `to` the new one as it is written there (None: remove the key; empty: it is
-    an option that has no value). `renamed` is the new key where the edit renames it.
+    `target`: the name of a given file, or what to edit where none was given ("command line"). `frm`: the old value as written (None:
+    the key is absent). `to`: the new value as it is to be written (None: remove the key; empty: an option without a value).
+    `renamed`: the new key, if the edit renames it.
     """
 
     target: str
@@ -29,20 +30,22 @@ class Edit:
 
 @record
 class Price:
-    """Results, speed and effort in the words of the vocabulary; host memory that it takes on the node."""
+    """What a remedy costs: results, speed and effort in words of the vocabulary, and host memory on the node."""
 
     results: str
     speed: str
     effort: str
     host_memory: Size | None = None
-    told: Text | None = None  # results and speed in other words, where nothing is trained
+    wording: Text | None = None  # said in place of results and speed where nothing is trained
 
 
 @record
 class Remedy:
-    """A remedy for this job. `saves` is the difference of the peaks of two ledgers (None: not estimable);
-    `peak` the peak after it. `knobs` are the changes it makes, as the ledger was re-run with them. `beyond`: it saves more than the card
-    that ran out has, as the estimate is of longer rows, or more of them, than were there."""
+    """A remedy for this job.
+
+    `saves`: the difference of the peaks of two ledgers (None: not estimable). `peak`: the peak after it. `knobs`: its changes, as the
+    ledger was computed with them. `beyond`: it saves more than the card has, because the estimate assumes more or longer rows than ran.
+    """
 
     id: str
     rule: str
@@ -63,16 +66,18 @@ class Remedy:
 
 @record
 class Rejected:
+    """A remedy that is not offered, and why."""
+
     id: str
     rule: str
     reason: Text
-    idle: bool = False  # the reason is only that there is nothing of the kind: no setting for it, no release known to be bad
-    outright: bool = False  # nor is it done by hand
+    idle: bool = False  # the reason is only that there is nothing to change: no setting for it, no release known to be bad
+    outright: bool = False  # doing it by hand is ruled out too
 
 
 @record
 class Rung:
-    """One step of the ladder: once it runs, raise this knob so far."""
+    """One step of the ladder: once the job runs, raise this knob to `to`."""
 
     knob: str
     frm: Value
@@ -82,6 +87,8 @@ class Rung:
 
 @record
 class Plan:
+    """The remedies to apply together, their edits, and the peak that is expected then."""
+
     steps: tuple[str, ...]  # remedy ids
     edits: tuple[Edit, ...]
     env: tuple[str, ...]
@@ -89,12 +96,12 @@ class Plan:
     margin: Size | None
     fits: Fits
     ladder: tuple[Rung, ...] = ()
-    note: Text | None = None  # what is to be said of it as a whole: that nothing less is enough, or that nothing is
+    note: Text | None = None  # about the plan as a whole: that nothing less is enough, or that nothing is
 
 
 @record
 class Question:
-    """What the engine would most like to know. `set` is the option that answers it, such as --set data.longest_sample=N."""
+    """A fact that the user is asked for. `set`: the option that answers, such as `--set data.longest_sample=N`."""
 
     fact: str
     why: Text
@@ -104,7 +111,7 @@ class Question:
 
 @record
 class Unsettled:
-    """A cause that could not be judged, the fact that would settle it, and how to learn that."""
+    """A cause that could not be judged, the fact that would settle it, and how to learn that fact."""
 
     rule: str
     title: Text
@@ -114,11 +121,11 @@ class Unsettled:
 
 @record
 class Outcome:
-    """All that planning yields, remedies best first."""
+    """The result of planning; the best remedy first."""
 
     remedies: tuple[Remedy, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     plan: Plan | None = None
     questions: tuple[Question, ...] = ()
     unsettled: tuple[Unsettled, ...] = ()
-    faults: tuple[Text, ...] = ()  # what is wrong with remedy rules, not with the job
+    faults: tuple[Text, ...] = ()  # errors in remedy rules, not in the job

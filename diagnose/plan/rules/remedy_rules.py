@@ -1,4 +1,4 @@
-"""Remedy rules as the planner uses them: rules/remedies/*.yaml, read and typed once."""
+"""Remedy rules (rules/remedies/*.yaml), parsed and typed once, with those of the user's folders."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
+from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
 from diagnose.facts import must_exist
 from diagnose.phrases import Text, same
@@ -24,10 +25,10 @@ KEEP_BATCH = "keep_batch"
 
 @record
 class Choice:
-    """Which values to try. `values` are texts, a share such as "50%" among them; the first that fits is taken.
+    """Which values of the knob to try.
 
-    For `largest` and `smallest` the best multiple of `step` counts; `beside` names the knob whose tokens stand in the
-    same row, so that `most` is a share of both together.
+    `list`: the first of `values` that fits; a value may be a share of the current one, such as "50%". `largest`, `smallest`: the best
+    multiple of `step` that fits; `beside` names a knob whose tokens share the row, so that `most` is a share of both together.
     """
 
     aim: Aim = "list"
@@ -40,8 +41,8 @@ class Choice:
 
 @record
 class Unless:
-    """A contraindication: where all comparisons hold, the remedy is rejected for this reason; `even_unknown`: also where nobody
-    knows whether they hold, since the advice might break the run."""
+    """A contraindication: if all comparisons hold, the remedy is rejected for this reason. `even_unknown`: also if it is unknown
+    whether they hold, because the remedy might break the run."""
 
     all: tuple[Comparison, ...]
     reason: Text
@@ -50,14 +51,14 @@ class Unless:
 
 @record
 class Rule:
-    """One remedy rule. The fields are those of its file; what their names do not say:
+    """One remedy rule. The fields are those of its file; those that are not obvious:
 
-    `already` are values that count as in effect beside those of `to`; `where` are conditions under which people give
-    this advice at all; `popular` says that they do, so that it is weighed and, if need be, rejected aloud; `alone` is
-    what to say where it saves nothing by itself yet makes another step possible; `caveats` are said beside it unless they are
-    known not to hold; `serving` is the price where an engine serves requests and nothing is trained; `host_at` names the fact
-    of the host memory that it takes, where no ledger says it; `at` names the fact of the bytes where `saves` is not the
-    ledger, `bounded` that those are an upper limit; `asks` are facts that decide how good it is.
+    `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
+    advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
+    another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
+    and nothing is trained. `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit.
+    `host_at`: the fact that holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the
+    question for each.
     """
 
     id: str
@@ -91,101 +92,99 @@ class Rule:
 
     @property
     def url(self) -> str:
-        """Where the manual (diagnose/manual) explains it; empty for a rule of the user's."""
+        """The rule's page in the manual; empty for a user's own rule."""
         return f"docs/generated/remedies/{self.remedy}.md#{self.id}" if self.ours else ""
 
 
-#: What reading a file of the wrong shape may raise.
-_UNREADABLE = (UserError, KeyError, TypeError, ValueError, AttributeError)
+#: What parsing a file of the wrong shape may raise.
+_SHAPE_ERRORS = (UserError, KeyError, TypeError, ValueError, AttributeError)
 
 
 def rules(trial: bool = False) -> tuple[Rule, ...]:
-    """Our remedies in force, in the order of their file names; those on trial only when asked for."""
-    return _speaking(_shipped(), trial)
+    """The shipped rules in force, in the order of their file names. `trial`: with those on trial."""
+    return _in_force(_shipped_rules(), trial)
 
 
 def with_folders(folders: Sequence[Path], trial: bool = False) -> tuple[tuple[Rule, ...], tuple[Text, ...]]:
-    """Our remedies with those of the user's folders, which add to them or replace them by id; and the faults of those unread."""
+    """The shipped rules with those of the user's folders, which add to them or replace them by id; and the errors of unreadable ones."""
     if not folders:
         return rules(trial), ()
-    from diagnose.decide.rule_loader import documents
-
-    found: dict[str, Rule] = {rule.id: rule for rule in _shipped()}
+    rules_by_id: dict[str, Rule] = {rule.id: rule for rule in _shipped_rules()}
     faults: list[Text] = []
     for folder in folders:
-        for where, raw in documents(folder, "remedies"):
+        for place, raw in documents(folder, "remedies"):
             try:
-                rule = read(raw)
+                rule = parse_rule(raw)
                 for line in (*rule.where, *(line for unless in (*rule.not_when, *rule.caveats) for line in unless.all)):
                     for name in names(line):
                         must_exist(name)
-                found[rule.id] = rule
-            except _UNREADABLE as error:
-                crash = same(f"{where}: {type(error).__name__}: {error}")
-                faults.append(error.at(where) if isinstance(error, UserError) else crash)
-    return _speaking([found[name] for name in sorted(found)], trial), tuple(faults)
+                rules_by_id[rule.id] = rule
+            except _SHAPE_ERRORS as error:
+                text = same(f"{place}: {type(error).__name__}: {error}")
+                faults.append(error.at(place) if isinstance(error, UserError) else text)
+    return _in_force([rules_by_id[name] for name in sorted(rules_by_id)], trial), tuple(faults)
 
 
-def _speaking(found: Iterable[Rule], trial: bool) -> tuple[Rule, ...]:
-    return tuple(rule for rule in found if rule.status == "stable" or (trial and rule.status == "trial"))
+def _in_force(rules: Iterable[Rule], trial: bool) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.status == "stable" or (trial and rule.status == "trial"))
 
 
 @cache
-def _shipped() -> tuple[Rule, ...]:
-    """Every rule that can be read; `oomdoctor rules check` says what is wrong with the others."""
-    kept = rule_files.kept("plan.remedies", lambda: compiled(rule_files.table("remedies")), "remedies")
-    return tuple(_rule(data, ours=True) for data in kept)
+def _shipped_rules() -> tuple[Rule, ...]:
+    """The shipped rules that can be read; `oomdoctor rules check` reports the others."""
+    cached = rule_files.kept("plan.remedies", lambda: compile_rules(rule_files.table("remedies")), "remedies")
+    return tuple(_build_rule(data, ours=True) for data in cached)
 
 
-def compiled(table: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rules with every comparison as a tree, so that running them needs no grammar; those that cannot be read sit out."""
-    good: list[dict[str, Any]] = []
+def compile_rules(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rules with every expression as a syntax tree, so that using them needs no grammar; unreadable rules are left out."""
+    readable: list[dict[str, Any]] = []
     for data in table.values():
         try:
-            trees = _with_trees(data)
-            _rule(trees)
-        except _UNREADABLE:
+            parsed = _parse_expressions(data)
+            _build_rule(parsed)
+        except _SHAPE_ERRORS:
             continue
-        good.append(trees)
-    return good
+        readable.append(parsed)
+    return readable
 
 
-def read(data: Mapping[str, Any]) -> Rule:
-    """A rule from its file. Raises UserError, KeyError or ValueError where the file does not say enough."""
-    return _rule(_with_trees(data))
+def parse_rule(data: Mapping[str, Any]) -> Rule:
+    """The rule of one document. Raises UserError, KeyError or ValueError where it is incomplete."""
+    return _build_rule(_parse_expressions(data))
 
 
-def _with_trees(data: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_expressions(data: Mapping[str, Any]) -> dict[str, Any]:
     where = [to_data(parse(line)) for line in data.get("where", ())]
     unless, caveats = (
-        [{**entry, "if": [to_data(parse(line)) for line in _lines(entry["if"])]} for entry in data.get(field, ())]
+        [{**entry, "if": [to_data(parse(line)) for line in _as_list(entry["if"])]} for entry in data.get(field, ())]
         for field in ("not_when", "caveats")
     )
-    own = {key: value for key, value in data.items() if key not in ("background", "examples")}  # for the manual and for tests
-    trees: dict[str, Any] = {**own, "where": where, "not_when": unless, "caveats": caveats}
+    fields = {key: value for key, value in data.items() if key not in ("background", "examples")}  # for the manual and for tests
+    parsed: dict[str, Any] = {**fields, "where": where, "not_when": unless, "caveats": caveats}
     if isinstance(data.get("to"), list):
-        trees["to"] = [_formula(text) for text in data["to"]]
+        parsed["to"] = [_parse_formula(text) for text in data["to"]]
     if "with" in data:
-        trees["with"] = {knob: _formula(text) for knob, text in data["with"].items()}
-    return trees
+        parsed["with"] = {knob: _parse_formula(text) for knob, text in data["with"].items()}
+    return parsed
 
 
-def _formula(text: str) -> str:
-    """A value that is a formula over facts, as its tree behind an equals sign; any other value as it is."""
+def _parse_formula(text: str) -> str:
+    """A formula over facts as "=" and its syntax tree in JSON; any other value unchanged."""
     return "=" + json.dumps(to_data(parse_sum(text))) if "*" in text else text
 
 
-def _rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
+def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
     turns = data["turns"]
     price = data["price"]
-    ledger, at, bounded = _saving(data.get("saves", "unknown"))
+    ledger, at, bounded = _parse_saving(data.get("saves", "unknown"))
     return Rule(
         id=data["id"],
         remedy=data["remedy"],
         status=data.get("status", "stable"),
-        title=_text(data["title"]),
+        title=_build_text(data["title"]),
         turns=None if turns == "none" else turns,
-        to=_choice(data.get("to", [])),
+        to=_build_choice(data.get("to", [])),
         companions=tuple(data.get("with", {}).items()),
         already=tuple(data.get("already", ())),
         relieves=data.get("relieves", "gpu"),
@@ -197,32 +196,32 @@ def _rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         effort=price["effort"],
         takes_host="host_memory" in price,
         host_at=host if (host := price.get("host_memory", "")) not in ("ledger", "unknown") else "",
-        serving=_text(data["serving"]) if "serving" in data else None,
+        serving=_build_text(data["serving"]) if "serving" in data else None,
         where=tuple(map(comparison_of, data["where"])),
-        not_when=_unless(data["not_when"]),
-        caveats=_unless(data["caveats"]),
+        not_when=_build_unless(data["not_when"]),
+        caveats=_build_unless(data["caveats"]),
         popular=data.get("popular") == "enabled",
-        alone=_text(data["alone"]) if "alone" in data else None,
-        do=_text(data["do"]) if "do" in data else None,
-        command=_text(data["command"]) if "command" in data else None,
-        asks=tuple((fact, _text(why)) for fact, why in data.get("asks", {}).items()),
+        alone=_build_text(data["alone"]) if "alone" in data else None,
+        do=_build_text(data["do"]) if "do" in data else None,
+        command=_build_text(data["command"]) if "command" in data else None,
+        asks=tuple((fact, _build_text(why)) for fact, why in data.get("asks", {}).items()),
         references=tuple(data.get("references", ())),
         ours=ours,
     )
 
 
-def _unless(entries: Iterable[Mapping[str, Any]]) -> tuple[Unless, ...]:
-    return tuple(Unless(tuple(map(comparison_of, entry["if"])), _text(entry), entry.get("even") == "unknown") for entry in entries)
+def _build_unless(entries: Iterable[Mapping[str, Any]]) -> tuple[Unless, ...]:
+    return tuple(Unless(tuple(map(comparison_of, entry["if"])), _build_text(entry), entry.get("even") == "unknown") for entry in entries)
 
 
-def _saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:
-    """(priced by the ledger, fact of the bytes, whether that is only a limit)."""
+def _parse_saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:
+    """(whether the ledger prices it, the fact that holds the bytes, whether that is an upper limit)."""
     if isinstance(data, Mapping):
         return False, data["at_most"], True
     return data == "ledger", "" if data in ("ledger", "unknown") else data, False
 
 
-def _choice(data: Sequence[str] | Mapping[str, str]) -> Choice:
+def _build_choice(data: Sequence[str] | Mapping[str, str]) -> Choice:
     if not isinstance(data, Mapping):
         return Choice(values=tuple(data))
     for aim in ("largest", "smallest"):
@@ -232,9 +231,9 @@ def _choice(data: Sequence[str] | Mapping[str, str]) -> Choice:
     raise user_error("rule_shape", field="to")
 
 
-def _text(data: str | Mapping[str, str]) -> Text:
+def _build_text(data: str | Mapping[str, str]) -> Text:
     return Text(data, data) if isinstance(data, str) else Text(data["en"], data["zh"])
 
 
-def _lines(data: str | Iterable[str]) -> list[str]:
+def _as_list(data: str | Iterable[str]) -> list[str]:
     return [data] if isinstance(data, str) else list(data)

@@ -96,8 +96,8 @@ def spared(remedy: Remedy, lang: Lang) -> str:
 def price(remedy: Remedy, lang: Lang) -> str:
     """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
     paid = remedy.price
-    if paid.told is not None:  # nothing is trained
-        parts = [paid.told.to(lang)]
+    if paid.wording is not None:  # nothing is trained
+        parts = [paid.wording.to(lang)]
     else:
         parts = [word(f"results_{paid.results}", lang)]
         parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
