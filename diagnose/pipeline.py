@@ -17,7 +17,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
 from diagnose.headlines import contradicted, headline
 from diagnose.inputs import job_reader
-from diagnose.inputs.given import Material, as_config, as_notice, each, listed, options
+from diagnose.inputs.materials import Material, as_config, as_notice, each, listed, options
 from diagnose.parse import log_reader
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase

@@ -14,8 +14,8 @@ import pytest
 
 from diagnose import install_excepthook, watch
 from diagnose.diagnosis import Diagnosis
-from diagnose.live import callbacks, figures, watching
-from diagnose.live.noted_settings import NOTED
+from diagnose.live import callbacks, process_memory, watching
+from diagnose.live.trainer_state import NOTED
 
 ROOT = Path(__file__).resolve().parent.parent
 OOM = (
@@ -233,7 +233,7 @@ def test_no_question_to_torch_can_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(raised(OutOfMemoryError(OOM))) == 1
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     assert len(raised(OutOfMemoryError(OOM))) == 1
-    assert figures.world() is None
+    assert process_memory.world() is None
 
 
 def test_nothing_heavy_is_imported() -> None:

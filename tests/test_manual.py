@@ -13,8 +13,8 @@ from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
 from diagnose.manual import manual_pages
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, markdown, plain, quoted
-from diagnose.manual.readers_words import condition
-from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Seat, shelf
+from diagnose.manual.rule_index import HOME, LANGS, WORD, Seat, shelf
+from diagnose.manual.rule_wording import condition
 from diagnose.plan.rules import remedy_rules as remedies
 from diagnose.surfaces.term.manual_text import printed
 

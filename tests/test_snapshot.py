@@ -19,9 +19,9 @@ from diagnose.render.parts import card, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source
 from diagnose.snapshot import snapshot_reader
+from diagnose.snapshot.collector import Place
 from diagnose.snapshot.measure import Snapshot, tensor_of
 from diagnose.snapshot.origin import group_of, place_of
-from diagnose.snapshot.taken import Place
 from diagnose.typed import Report
 
 MIB, GIB = 2**20, 2**30

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from diagnose.errors import UserError
 from diagnose.scan.source import Source
-from diagnose.snapshot import feed, pickled, snapshot_limits
-from diagnose.snapshot.pickled import load
+from diagnose.snapshot import feed, pickle_reader, snapshot_limits
+from diagnose.snapshot.pickle_reader import load
 from diagnose.snapshot.snapshot_limits import Refused
 from diagnose.snapshot.snapshot_reader import read
 
@@ -167,8 +167,8 @@ def test_bombs_end_at_a_limit(body: bytes) -> None:
     code = (
         "import io, sys, resource\n"
         "from diagnose.snapshot.snapshot_limits import Refused\n"
-        "from diagnose.snapshot.pickled import load\n"
-        "from diagnose.snapshot.taken import Taken\n"
+        "from diagnose.snapshot.pickle_reader import load\n"
+        "from diagnose.snapshot.collector import Taken\n"
         "data = sys.stdin.buffer.read()\n"
         "try: load(io.BytesIO(data), Taken())\n"
         "except Refused as refused: print(refused.key, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
@@ -216,7 +216,7 @@ def test_shapes_read_as_opcodes_do(protocol: int, monkeypatch: pytest.MonkeyPatc
     """The short cut for dicts that look alike must not change a figure."""
     data = pickle.dumps(SNAPSHOT, protocol)
     fast = read(Source.text(data))
-    monkeypatch.setattr(pickled, "MOST", 0)
+    monkeypatch.setattr(pickle_reader, "MOST", 0)
     assert read(Source.text(data)) == fast
     assert fast.history is not None and fast.history.count == 2999
     assert fast.devices == (0, 1) and fast.reserved == 40 << 20 and fast.free == 32 << 20

@@ -9,7 +9,7 @@ from diagnose.adapters.documents.open_config import opened
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.facts import Notice, Witness
 from diagnose.inputs import pasted_configs
-from diagnose.inputs.given import Material, as_config, each
+from diagnose.inputs.materials import Material, as_config, each
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
 from diagnose.scan import job_folder

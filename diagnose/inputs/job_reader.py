@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.formats.settings import LARGEST, ConfigSource
 from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
-from diagnose.inputs.given import as_log
+from diagnose.inputs.materials import as_log
 from diagnose.packed import unpack_limits, unpacking
 from diagnose.parse.text.lazy_re import later
 from diagnose.phrases import phrase
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from diagnose.facts import Input
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.parse.model.reading import Dump, Reading
     from diagnose.scan.log_scan import Scanned
 

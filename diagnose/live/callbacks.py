@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from diagnose.live.noted_settings import NOTED
+from diagnose.live.trainer_state import NOTED
 from diagnose.live.watching import Watch
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from diagnose.live import figures, process_rank
-from diagnose.live.noted_settings import NOTED
+from diagnose.live import process_memory, process_rank
+from diagnose.live.trainer_state import NOTED
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.phrases import Lang
 
 #: Outer exceptions between what passes and what failed.
@@ -71,14 +71,14 @@ class Watch:
         from diagnose.scan.source import Source
 
         options = dict(self.options)
-        count = figures.world()
+        count = process_memory.world()
         if count is not None and "gpus" not in options:
             options["gpus"] = count
         log = as_log(error)
-        card = None if "total capacity" in log else figures.capacity()
+        card = None if "total capacity" in log else process_memory.capacity()
         if card:
             options["set"] = {"hardware.capacity": f"{card / 2**30:.2f} GiB", **options.get("set", {})}
-        recorded = figures.history()
+        recorded = process_memory.history()
         if recorded is not None:
             options.setdefault("snapshot", Source.text(recorded, name="this process"))
         text = Source.text(log.encode(errors="replace"), name="exception")
@@ -163,7 +163,7 @@ def of_memory(error: BaseException) -> bool:
     for one in chain(error):
         if isinstance(one, MemoryError) or any(kind.__name__ == "OutOfMemoryError" for kind in type(one).__mro__):
             return True
-        text = figures.asked(lambda one=one: str(one))  # type: ignore[misc]
+        text = process_memory.asked(lambda one=one: str(one))  # type: ignore[misc]
         if text and _speaks(text):
             return True
     return False
@@ -178,7 +178,7 @@ def _speaks(text: str) -> bool:
 def mark(error: BaseException) -> None:
     """Remember that it was explained, and that those inside it were."""
     for one in chain(error):
-        figures.asked(lambda one=one: setattr(one, MARK, True))  # type: ignore[misc]
+        process_memory.asked(lambda one=one: setattr(one, MARK, True))  # type: ignore[misc]
 
 
 def as_log(error: BaseException) -> str:
@@ -186,11 +186,11 @@ def as_log(error: BaseException) -> str:
     import traceback
 
     shown = traceback.format_exception(error)
-    message = "\n".join(figures.asked(lambda one=one: str(one)) or "" for one in chain(error))  # type: ignore[misc]
+    message = "\n".join(process_memory.asked(lambda one=one: str(one)) or "" for one in chain(error))  # type: ignore[misc]
     number = os.environ.get("RANK", "")
     prefix = f"[rank{number}]: " if number.isdecimal() and process_rank.rank(os.environ) is not None else ""
     trace = "".join(f"{prefix}{line}\n" for line in "".join(shown).splitlines())
-    return "\n".join([*figures.lines(message), *NOTED.lines(), trace])
+    return "\n".join([*process_memory.lines(message), *NOTED.lines(), trace])
 
 
 def language() -> Lang:

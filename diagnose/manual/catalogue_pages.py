@@ -7,7 +7,7 @@ from typing import Any
 
 from diagnose import rule_files
 from diagnose.manual.blocks import Block, Grid, Heading, Paragraph, code
-from diagnose.manual.readers_words import say
+from diagnose.manual.rule_wording import say
 from diagnose.phrases import Lang
 
 

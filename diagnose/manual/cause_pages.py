@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from diagnose.decide.expression import parse_sum
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link, quoted
-from diagnose.manual.readers_words import (
+from diagnose.manual.rule_index import Entry, Seat, Shelf, page_of
+from diagnose.manual.rule_wording import (
     conditions,
     explained,
     fact_is,
@@ -19,7 +20,6 @@ from diagnose.manual.readers_words import (
     text_of,
     value_words,
 )
-from diagnose.manual.rule_shelf import Entry, Seat, Shelf, page_of
 from diagnose.phrases import Lang
 
 #: In the order in which the table of examples shows them.

@@ -9,7 +9,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key
 from diagnose.facts import Declared, declared
 from diagnose.manual.blocks import BREAK, Block, Grid, Heading, Paragraph, code, quoted
-from diagnose.manual.readers_words import say
+from diagnose.manual.rule_wording import say
 from diagnose.phrases import Lang
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from diagnose import rule_files
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link
-from diagnose.manual.readers_words import known_as, say, text_of, title
-from diagnose.manual.rule_shelf import Room, Seat, Shelf, page_of
+from diagnose.manual.rule_index import Room, Seat, Shelf, page_of
+from diagnose.manual.rule_wording import known_as, say, text_of, title
 
 
 def contents(shelf: Shelf, seat: Seat) -> Iterator[Block]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from diagnose.manual import catalogue_pages, cause_pages, knob_pages, remedy_pages
 from diagnose.manual import manual_contents as contents
 from diagnose.manual.blocks import Block, Heading, Items, Paragraph, code, link, markdown, quoted
-from diagnose.manual.readers_words import known_as, listed, say, title
-from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Entry, Room, Seat, Shelf, page_of, shelf
+from diagnose.manual.rule_index import HOME, LANGS, WORD, Entry, Room, Seat, Shelf, page_of, shelf
+from diagnose.manual.rule_wording import known_as, listed, say, title
 from diagnose.phrases import Lang
 
 __all__ = ["HOME", "Block", "article", "pages", "shelf", "title_of", "write"]

@@ -11,8 +11,8 @@ from diagnose.decide.expression import parse_sum
 from diagnose.facts import declared, typed
 from diagnose.manual.blocks import BREAK, Block, Grid, Heading, Items, Paragraph, code, link
 from diagnose.manual.knob_pages import releases
-from diagnose.manual.readers_words import condition, conditions, explained, listed, named, node_words, say, text_of, value_words
-from diagnose.manual.rule_shelf import Entry, Seat, Shelf, page_of_name
+from diagnose.manual.rule_index import Entry, Seat, Shelf, page_of_name
+from diagnose.manual.rule_wording import condition, conditions, explained, listed, named, node_words, say, text_of, value_words
 from diagnose.phrases import Lang
 from diagnose.plan.edits.value_spelling import literal, word_for
 from diagnose.plan.rules.remedy_rules import KEEP_BATCH

@@ -48,21 +48,21 @@ def _may_be_packed(head: bytes) -> bool:
 
 
 def _unpacked(source: Source, head: bytes, start: BinaryIO, allowance: Allowance, nested: bool) -> Iterator[Source | UserError]:
-    from diagnose.packed import streams, tar
+    from diagnose.packed import streams, tar_archive
 
     form = streams.form_of(head)
     if form:
         head, start = _peeked(cast("BinaryIO", streams.expanded(form, start, source, allowance)), source)
-    is_tar, is_zip = tar.is_tar(head), head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+    is_tar, is_zip = tar_archive.is_tar(head), head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
     other = next((name for magic, name in _OTHERS.items() if head.startswith(magic)), "")
     if nested and (is_tar or is_zip):
         yield trouble("nested", source.name)
     elif is_tar:
-        yield from tar.members(source, start)
+        yield from tar_archive.members(source, start)
     elif is_zip and not form:
-        from diagnose.packed import zipped
+        from diagnose.packed import zip_archive
 
-        yield from zipped.members(source, start, allowance)
+        yield from zip_archive.members(source, start, allowance)
     elif other or is_zip:
         yield trouble("unknown_packing", source.name, form=other or "zip")
     elif form and not head and notes_of(start):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from diagnose.phrases import Text
 from diagnose.record import record
+from diagnose.snapshot.collector import ALLOCATED, INACTIVE, PENDING, SLIGHT, Failed, Place, Segment, Stack, Taken, Trace
 from diagnose.snapshot.origin import NO_FRAMES, group_of, place_of
-from diagnose.snapshot.taken import ALLOCATED, INACTIVE, PENDING, SLIGHT, Failed, Place, Segment, Stack, Taken, Trace
 from diagnose.units import Size
 
 #: How many places, segments and last allocations are told, and frames of the failed request.

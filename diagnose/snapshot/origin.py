@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from diagnose import rule_files
-from diagnose.snapshot.taken import Place, Stack
+from diagnose.snapshot.collector import Place, Stack
 
 #: The group of what no pattern of rules/snapshots.yaml knows, and of what has no frame of Python.
 UNSORTED, NO_FRAMES = "unsorted", "not_recorded"

@@ -9,11 +9,11 @@ from diagnose.errors import UserError
 from diagnose.facts import Fact, Witness
 from diagnose.packed.unpack_limits import Allowance
 from diagnose.packed.unpacking import contents
+from diagnose.snapshot.collector import Place, Taken, Trace
 from diagnose.snapshot.measure import Failure, Fragment, History, Pool, Site, Snapshot, measured
 from diagnose.snapshot.origin import NO_FRAMES, UNSORTED
-from diagnose.snapshot.pickled import load
+from diagnose.snapshot.pickle_reader import load
 from diagnose.snapshot.snapshot_limits import PATIENCE, Refused, trouble
-from diagnose.snapshot.taken import Place, Taken, Trace
 from diagnose.units import Size
 
 if TYPE_CHECKING:

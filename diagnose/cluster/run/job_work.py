@@ -19,14 +19,14 @@ from diagnose.cluster.run.dedupe_key import same
 from diagnose.cluster.run.task import Asked, Task
 from diagnose.cluster.store.result import Happened, Result, Trouble, unread
 from diagnose.errors import UserError
-from diagnose.inputs.given import as_config, each
+from diagnose.inputs.materials import as_config, each
 from diagnose.phrases import Text, phrase
 from diagnose.pipeline import diagnose, read
 from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.parse.model.event import Event
 
 #: Asks whether a diagnosis that has this key is to be made here; no: another job brings it, or has brought it.

@@ -31,7 +31,7 @@ class Asked:
 
     def given(self) -> list[Fact]:
         """The options as facts. Raises UserError for one that cannot be meant."""
-        from diagnose.inputs.given import options
+        from diagnose.inputs.materials import options
 
         return options(self.model, self.gpu, self.gpus, self.set)
 

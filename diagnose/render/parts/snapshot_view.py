@@ -8,9 +8,9 @@ from diagnose.diagnosis import Diagnosis, Json
 from diagnose.phrases import Lang, phrase
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.words import semicolon
+from diagnose.snapshot.collector import Place
 from diagnose.snapshot.measure import Failure, Pool, Site, Snapshot
 from diagnose.snapshot.origin import NO_FRAMES, UNSORTED
-from diagnose.snapshot.taken import Place
 from diagnose.units import show
 
 #: How many places, segments and groups are shown in the text; all of them are in the data.

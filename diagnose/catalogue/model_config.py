@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
-from diagnose.catalogue.spelled import SPELLINGS, number
+from diagnose.catalogue.dimension_keys import SPELLINGS, number
 
 if TYPE_CHECKING:
     from diagnose.catalogue.shape import Model

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from diagnose.packed.streams import Unpacked
-from diagnose.packed.tar import inside
+from diagnose.packed.tar_archive import inside
 from diagnose.packed.unpack_limits import DIRECTORY, MEMBERS, SPOOLED, Allowance, trouble
 from diagnose.scan.source import BUFFER, Source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from diagnose.live.figures import asked
+from diagnose.live.process_memory import asked
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats.settings import ConfigSource

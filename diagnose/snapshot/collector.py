@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from diagnose.record import NamedTuple
-from diagnose.snapshot.pickled import GONE
+from diagnose.snapshot.pickle_reader import GONE
 from diagnose.snapshot.shapes import Intake, Memo, value
 from diagnose.snapshot.snapshot_limits import BLOCKS, SEGMENTS, TAIL, Refused
 
