@@ -107,18 +107,18 @@ def test_who_wrote_a_file_stands_in_its_path(place: str, label: Label) -> None:
 @given(st.text(max_size=300))
 def test_any_path_is_looked_at_without_harm(place: str) -> None:
     """Names come from strangers' archives."""
-    job_folder.kind_of(place), job_folder.label_of(place), job_folder.natural(place)
+    job_folder.kind_of(place), job_folder.label_of(place), job_folder.natural_key(place)
 
 
 def test_local_ranks_are_ranks_on_one_node_only() -> None:
     """Two nodes have a local rank 0 each; what the lines themselves say counts more."""
     one, two = "run/attempt_0/0/stderr.log", "run/attempt_0/1/stderr.log"
     label = {one: Label(local_rank=0, attempt=1), two: Label(local_rank=1, attempt=1)}
-    assert [each.rank for each in job_folder.with_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
-    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
-    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
+    assert [each.rank for each in job_folder.assign_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
+    assert [each.rank for each in job_folder.assign_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
+    assert [each.rank for each in job_folder.assign_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
     nodes = {f"node{node}/{place}": (label[place], None) for node in (0, 1) for place in label}
-    assert [each.rank for each in job_folder.with_ranks(nodes).values()] == [None] * 4
+    assert [each.rank for each in job_folder.assign_ranks(nodes).values()] == [None] * 4
 
 
 # -- one job

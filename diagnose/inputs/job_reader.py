@@ -94,7 +94,7 @@ class Gathered:
         except UserError as trouble:
             self.unread.append(trouble)
             return
-        late = job_folder.older([place for place, _ in files])
+        late = job_folder.earlier_runs([place for place, _ in files])
         for place, path in files:
             if place not in late:
                 self._file(Source(str(Path(source.name) / place), path=path, place=place), number)
@@ -139,7 +139,7 @@ class Gathered:
 
     def _one(self, source: Source, kind: str, number: int) -> None:
         if kind == "metadata":
-            self.records.append(replace(source, data=source.read(LARGEST), opened=None))
+            self.records.append(replace(source, data=source.read(LARGEST), handle=None))
         elif kind == "log":
             self._log(source, number)
 
@@ -168,7 +168,7 @@ class Gathered:
 
         if len(self.scanned) < job_folder.LOGS:
             return False
-        trouble = job_folder.trouble("too_many_logs", "", "name_the_logs", most=job_folder.LOGS)
+        trouble = job_folder.folder_error("too_many_logs", "", "name_the_logs", most=job_folder.LOGS)
         if all(one.what != trouble.what for one in self.unread):
             self.unread.append(trouble)
         return True
@@ -184,7 +184,7 @@ class Gathered:
         """When a folder or an archive was read to its end: which runs are meant, whose ranks are whose, and whether there was a log."""
         from diagnose.scan import job_folder
 
-        late = job_folder.older(places)
+        late = job_folder.earlier_runs(places)
         if late:
             self.notices.append(Notice("info", "older_runs", phrase("folder.older", name=name, count=len(late))))
             prefix = len(name) + 1
@@ -194,11 +194,11 @@ class Gathered:
             self.configs = [one for one in self.configs if one.name[prefix:] not in late]
             self.records = [one for one in self.records if one.place not in late]
         mine = [at for at, (of, place) in enumerate(self._order) if of == number and place]
-        labels = job_folder.with_ranks({self._order[at][1]: (self.scanned[at].label, _printed_rank(self.scanned[at])) for at in mine})
+        labels = job_folder.assign_ranks({self._order[at][1]: (self.scanned[at].label, _printed_rank(self.scanned[at])) for at in mine})
         for at in mine:
             self.scanned[at] = replace(self.scanned[at], label=labels[self._order[at][1]])
         if len(self.scanned) == start[0] and len(self.unread) == start[1]:
-            self.unread.append(job_folder.trouble("no_log", name, "name_the_log"))
+            self.unread.append(job_folder.folder_error("no_log", name, "name_the_log"))
 
     def in_order(self) -> None:
         """Earlier attempts first; then as given, and by name within a folder or an archive."""
@@ -206,7 +206,7 @@ class Gathered:
 
         def key(at: int) -> tuple[object, ...]:
             number, place = self._order[at]
-            return self.scanned[at].label.attempt or 1, number, job_folder.natural(place)
+            return self.scanned[at].label.attempt or 1, number, job_folder.natural_key(place)
 
         order = sorted(range(len(self.scanned)), key=key)
         self.scanned = [self.scanned[at] for at in order]

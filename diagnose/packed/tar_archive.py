@@ -140,4 +140,4 @@ def _count(digits: str, otherwise: int) -> int:
 
 def inside(source: Source, place: str, opened: io.RawIOBase) -> Source:
     """A file of an archive. Its name is a name, wherever it would lead."""
-    return Source(f"{source.name}/{place.lstrip('./') or place}", opened=cast("BinaryIO", opened), place=place)
+    return Source(f"{source.name}/{place.lstrip('./') or place}", handle=cast("BinaryIO", opened), place=place)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from diagnose.packed.unpack_limits import Allowance, trouble
 from diagnose.record import replace
-from diagnose.scan.source import Resumed, Source, notes_of
+from diagnose.scan.source import PrefixedFile, Source, notes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _unpacked(source: Source, head: bytes, start: BinaryIO, allowance: Allowance
 
 
 def _as_it_is(source: Source, start: BinaryIO) -> Source:
-    return replace(source, data=None, path=None, opener=None, opened=start)
+    return replace(source, data=None, path=None, opener=None, handle=start)
 
 
 def _peeked(opened: BinaryIO, source: Source) -> tuple[bytes, BinaryIO]:
@@ -87,4 +87,4 @@ def _peeked(opened: BinaryIO, source: Source) -> tuple[bytes, BinaryIO]:
             return head, opened
     except (OSError, ValueError, AttributeError) as error:
         raise source.unreadable(error) from error
-    return head, cast("BinaryIO", Resumed(head, opened))
+    return head, cast("BinaryIO", PrefixedFile(head, opened))

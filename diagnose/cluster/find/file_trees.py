@@ -57,7 +57,7 @@ def natural(names: list[str]) -> list[str]:
     """Names as people sort them: rank_2 before rank_10."""
     from diagnose.scan import job_folder as folder
 
-    return sorted(names, key=folder.natural)
+    return sorted(names, key=folder.natural_key)
 
 
 class Local:

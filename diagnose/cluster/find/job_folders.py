@@ -14,7 +14,7 @@ from diagnose.errors import UserError
 from diagnose.phrases import Text
 from diagnose.record import record
 from diagnose.scan import job_folder
-from diagnose.scan.job_folder import bare, kind_of
+from diagnose.scan.job_folder import kind_of, strip_suffixes
 
 #: More differently named logs than this are not what one job leaves behind (as with configs).
 MOST = job_folder.CONFIGS
@@ -123,7 +123,7 @@ def groups(tree: Tree, at: str, logs: Sequence[File], configs: tuple[File, ...],
 
 def stem(name: str) -> str:
     """A log's name without what tells ranks and streams apart."""
-    name = bare(name)
+    name = strip_suffixes(name)
     numbered = STREAM.search(name)
     if numbered:
         return name[: numbered.start()] + "." + numbered[1]
@@ -135,7 +135,7 @@ def _numbers(names: Sequence[str]) -> set[str]:
     said: set[str] = set()
     alike: dict[str, dict[str, list[str]]] = {}
     for name in names:
-        plain = bare(name)
+        plain = strip_suffixes(name)
         for pattern in _patterns("number"):
             match = pattern.search(plain)
             if match is None:
@@ -154,14 +154,14 @@ def _numbers(names: Sequence[str]) -> set[str]:
 
 def number_of(name: str) -> str:
     """The scheduler's number of a job in the name of its log, empty for none."""
-    plain = bare(name)
+    plain = strip_suffixes(name)
     found = next((match for pattern in _patterns("number") if (match := pattern.search(plain))), None)
     return (found.groupdict().get("job") or found.groupdict().get("alike") or "") if found else ""
 
 
 def _configs(files: Sequence[File]) -> tuple[File, ...]:
     """The files beside a log that may be its configs; none where there are too many to be one job's."""
-    found = [file for file in files if kind_of(file.name) == "config" and bare(file.name) == file.name]
+    found = [file for file in files if kind_of(file.name) == "config" and strip_suffixes(file.name) == file.name]
     found = [file for file in found if file.size is None or file.size <= job_folder.CONFIG]
     return tuple(found) if len(found) <= job_folder.CONFIGS else ()
 
@@ -225,7 +225,7 @@ def _collected(tree: Tree, top: str, names: Sequence[str]) -> tuple[list[tuple[s
             continue
         found += [(f"{place}/{file.name}", file) for file in listing.files]
         waiting += [(f"{place}/{name}", tree.inside(path, name)) for name in reversed(listing.folders)]
-    late = job_folder.older([place for place, _ in found])
+    late = job_folder.earlier_runs([place for place, _ in found])
     return [(place, file) for place, file in found if place not in late and kind_of(place) != "none"], refused
 
 

@@ -93,8 +93,8 @@ class _Reading:
             if isinstance(piece, UserError):
                 continue
             self._passed.add(piece.place)
-            if piece.place == place and piece.opened is not None:
-                return cast("BinaryIO", _Borrowed(piece.opened))
+            if piece.place == place and piece.handle is not None:
+                return cast("BinaryIO", _Borrowed(piece.handle))
             self._allowance.left = EXPANDED
         return None
 

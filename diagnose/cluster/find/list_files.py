@@ -16,7 +16,7 @@ from diagnose.cluster.find.json_stream import LARGEST, values
 from diagnose.errors import UserError
 from diagnose.packed.unpack_limits import Allowance
 from diagnose.packed.unpacking import contents
-from diagnose.scan.job_folder import bare
+from diagnose.scan.job_folder import strip_suffixes
 from diagnose.scan.source import Source
 
 Kind = Literal["paths", "slurm", "kubernetes", "manifest", "log"]
@@ -29,7 +29,7 @@ _LOGS = re.compile(r"\.(?:log|out|err|[oe]\d{3,12}|tar|tgz|zip)$", re.IGNORECASE
 
 def kind_of(where: str, home: str) -> Kind:
     """What a file is, by its beginning. One that cannot be read is a log: that is said when it is."""
-    if _LOGS.search(bare(where)):
+    if _LOGS.search(strip_suffixes(where)):
         return "log"
     try:
         head = _beginning(where)
@@ -43,7 +43,7 @@ def kind_of(where: str, home: str) -> Kind:
         return "kubernetes"
     if first.startswith(("{", "[")) and _is_manifest(text):
         return "manifest"
-    return "paths" if _PATHS.search(bare(where)) and _are_paths(text, home) else "log"
+    return "paths" if _PATHS.search(strip_suffixes(where)) and _are_paths(text, home) else "log"
 
 
 def _beginning(where: str) -> bytes:
@@ -59,8 +59,8 @@ class _expanded:  # noqa: N801 - used as a function
 
     def __enter__(self) -> BinaryIO:
         for piece in self._pieces:
-            if isinstance(piece, Source) and not piece.place and piece.opened is not None:
-                return piece.opened
+            if isinstance(piece, Source) and not piece.place and piece.handle is not None:
+                return piece.handle
             if isinstance(piece, UserError):
                 raise piece
             break

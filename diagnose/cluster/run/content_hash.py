@@ -39,7 +39,7 @@ class Content:
             return source
         if source.path is not None and source.path.is_dir():
             return source
-        return replace(source, path=None, opened=None, opener=lambda: self._watched(source))
+        return replace(source, path=None, handle=None, opener=lambda: self._watched(source))
 
     def add(self, data: Any) -> None:
         self._sums = crc32(data, self._sums[0]), adler32(data, self._sums[1])
