@@ -152,7 +152,7 @@ class Gathered:
             self.unread.append(trouble)
             return
         if "damaged" in one.input.notes and not one.input.bytes:
-            self.unread.append(unpack_limits.trouble("nothing_left", source.name, hint="copy_again"))
+            self.unread.append(unpack_limits.unpack_error("nothing_left", source.name, hint="copy_again"))
             return
         self._kept += sum(len(excerpt.raw) for excerpt in (*one.excerpts, *one.samples))
         self.scanned.append(_thinned(one) if self._kept > KEPT else one)

@@ -1,11 +1,11 @@
-"""The files of a tar, one after the other as it is read, without a way back."""
+"""Streaming reader of tar archives: members in order, from pipes too."""
 
 from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from diagnose.packed.unpack_limits import HEADER, MEMBERS, trouble
+from diagnose.packed.unpack_limits import HEADER, MEMBERS, unpack_error
 from diagnose.scan.source import BUFFER, Source, notes_of
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ _EXTENDED = (b"x", b"X", b"L", b"K", b"g")
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether these bytes are a header of a tar: its checksum holds."""
+    """Whether these bytes are a tar header, by its checksum."""
     if len(head) < BLOCK or not head[0]:
         return False
-    written = head[148:156].strip(b" \0")
-    return written.isdigit() and len(written) < 8 and _octal(written) == sum(head[:148]) + sum(head[156:512]) + 8 * 32
+    checksum = head[148:156].strip(b" \0")
+    return checksum.isdigit() and len(checksum) < 8 and _octal(checksum) == sum(head[:148]) + sum(head[156:512]) + 8 * 32
 
 
 def _octal(digits: bytes) -> int:
@@ -33,11 +33,11 @@ def _octal(digits: bytes) -> int:
         return -1
 
 
-class _Member(io.RawIOBase):
-    """One file inside a tar, as long as its header says; its end is the archive's where that is cut off."""
+class _TarMember(io.RawIOBase):
+    """A file inside a tar, of the size in its header, or shorter where the archive is cut off."""
 
     def __init__(self, archive: BinaryIO, size: int) -> None:
-        self._archive, self.left = archive, size
+        self._archive, self.remaining = archive, size
         self._padding = -size % BLOCK
         self._cut = False
 
@@ -49,95 +49,95 @@ class _Member(io.RawIOBase):
         return True
 
     def readinto(self, target: Any, /) -> int:
-        part = self._archive.read(min(len(target), self.left, BUFFER)) if self.left else b""
-        self._cut = self._cut or (not part and self.left > 0)
-        self.left -= len(part)
-        target[: len(part)] = part
-        return len(part)
+        chunk = self._archive.read(min(len(target), self.remaining, BUFFER)) if self.remaining else b""
+        self._cut = self._cut or (not chunk and self.remaining > 0)
+        self.remaining -= len(chunk)
+        target[: len(chunk)] = chunk
+        return len(chunk)
 
     def skip(self) -> bool:
-        """Pass over what was not read, and the padding; False where the archive ends before."""
-        while self.left:
+        """Skip what was not read and the padding; False if the archive ends before."""
+        while self.remaining:
             if not self.read(BUFFER):
                 return False
-        _exactly(self._archive, self._padding)
+        _read_exactly(self._archive, self._padding)
         return True
 
 
-def members(source: Source, opened: BinaryIO) -> Iterator[Source | UserError]:
-    """The regular files of a tar, in their order; nothing is ever written where a name says."""
-    said: dict[str, str] = {}  # by an extended header, of the member after it
+def members(source: Source, file: BinaryIO) -> Iterator[Source | UserError]:
+    """Yield the regular files of a tar in order, and an error for each that cannot be read. Nothing is extracted to disk."""
+    overrides: dict[str, str] = {}  # by an extended header, of the member after it
     for number in range(4 * MEMBERS):
-        header = _exactly(opened, BLOCK)
+        header = _read_exactly(file, BLOCK)
         if not header.strip(b"\0"):
             if len(header) < BLOCK and number:
-                yield _ended(source, opened)
+                yield _cut_off_error(source, file)
             return
-        about = _about(header)
-        if about is None or (about.type in _EXTENDED and about.size > HEADER):
-            yield _ended(source, opened) if about is None else trouble("odd_archive", source.name)
+        header_info = _parse_header(header)
+        if header_info is None or (header_info.type in _EXTENDED and header_info.size > HEADER):
+            yield _cut_off_error(source, file) if header_info is None else unpack_error("odd_archive", source.name)
             return
-        if about.type in _EXTENDED:
-            said |= _extended(about, _exactly(opened, about.size + -about.size % BLOCK)[: about.size])
+        if header_info.type in _EXTENDED:
+            overrides |= _parse_extended(header_info, _read_exactly(file, header_info.size + -header_info.size % BLOCK)[: header_info.size])
             continue
-        name, size = said.get("path") or about.name, _count(said.get("size", ""), about.size)
-        said = {}
-        member = _Member(opened, size if about.isreg() or about.type == b"S" else 0)
-        if about.type == b"S":
-            yield trouble("sparse", f"{source.name}/{name}")
-        elif about.isreg():
-            yield inside(source, name, member)
-        told = bool(member.notes)
+        name, size = overrides.get("path") or header_info.name, _parse_size(overrides.get("size", ""), header_info.size)
+        overrides = {}
+        member = _TarMember(file, size if header_info.isreg() or header_info.type == b"S" else 0)
+        if header_info.type == b"S":
+            yield unpack_error("sparse", f"{source.name}/{name}")
+        elif header_info.isreg():
+            yield member_source(source, name, member)
+        was_reported = bool(member.notes)
         if not member.skip():
-            if not told:
-                yield _ended(source, opened)
+            if not was_reported:
+                yield _cut_off_error(source, file)
             return
-    yield trouble("too_many", source.name, hint="name_the_log", most=MEMBERS)
+    yield unpack_error("too_many", source.name, hint="name_the_log", most=MEMBERS)
 
 
-def _ended(source: Source, opened: BinaryIO) -> UserError:
-    """What is to be said of a tar that ends before its end."""
-    return trouble("expands" if "expands" in notes_of(opened) else "cut_off", source.name, hint="copy_again")
+def _cut_off_error(source: Source, file: BinaryIO) -> UserError:
+    """The error about a tar that ends early."""
+    return unpack_error("expands" if "expands" in notes_of(file) else "cut_off", source.name, hint="copy_again")
 
 
-def _about(header: bytes) -> TarInfo | None:
+def _parse_header(header: bytes) -> TarInfo | None:
     import tarfile
 
     try:
-        about = tarfile.TarInfo.frombuf(header, "utf-8", "replace")
+        info = tarfile.TarInfo.frombuf(header, "utf-8", "replace")
     except (tarfile.TarError, ValueError):
         return None
-    return about if about.size >= 0 else None
+    return info if info.size >= 0 else None
 
 
-def _exactly(opened: BinaryIO, size: int) -> bytes:
-    """So many bytes, fewer only at the end."""
-    parts = bytearray()
-    while len(parts) < size and (part := opened.read(size - len(parts))):
-        parts += part
-    return bytes(parts)
+def _read_exactly(file: BinaryIO, size: int) -> bytes:
+    """Read `size` bytes, fewer only at the end of the file."""
+    data = bytearray()
+    while len(data) < size and (chunk := file.read(size - len(data))):
+        data += chunk
+    return bytes(data)
 
 
-def _extended(about: TarInfo, said: bytes) -> dict[str, str]:
-    """What an extended header says of the next member: a long name, or records of a length, a blank, a key, a sign and a value."""
-    if about.type == b"L":
-        return {"path": said.rstrip(b"\0").decode("utf-8", "replace")}
-    found: dict[str, str] = {}
-    while said and about.type in (b"x", b"X"):
-        length, _, _ = said.partition(b" ")
+def _parse_extended(info: TarInfo, data: bytes) -> dict[str, str]:
+    """Fields that an extended header sets for the next member: a GNU long name, or pax records ("LENGTH KEY=VALUE")."""
+    if info.type == b"L":
+        return {"path": data.rstrip(b"\0").decode("utf-8", "replace")}
+    fields: dict[str, str] = {}
+    while data and info.type in (b"x", b"X"):
+        length, _, _ = data.partition(b" ")
         end = int(length) if length.isdigit() and len(length) < 8 else 0
         if end <= len(length):
             break
-        key, _, value = said[len(length) + 1 : end].rstrip(b"\n").partition(b"=")
-        found[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
-        said = said[end:]
-    return found
+        key, _, value = data[len(length) + 1 : end].rstrip(b"\n").partition(b"=")
+        fields[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+        data = data[end:]
+    return fields
 
 
-def _count(digits: str, otherwise: int) -> int:
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else otherwise
+def _parse_size(digits: str, default: int) -> int:
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else default
 
 
-def inside(source: Source, place: str, opened: io.RawIOBase) -> Source:
-    """A file of an archive. Its name is a name, wherever it would lead."""
-    return Source(f"{source.name}/{place.lstrip('./') or place}", handle=cast("BinaryIO", opened), place=place)
+def member_source(source: Source, path: str, file: io.RawIOBase) -> Source:
+    """A file of an archive as a Source. Its path is used as a name only, never opened."""
+    return Source(f"{source.name}/{path.lstrip('./') or path}", handle=cast("BinaryIO", file), place=path)

@@ -1,4 +1,4 @@
-"""The files of a zip."""
+"""Reader of zip archives; one from a pipe is spooled to disk first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import struct
 from contextlib import closing
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from diagnose.packed.streams import Unpacked
-from diagnose.packed.tar_archive import inside
-from diagnose.packed.unpack_limits import DIRECTORY, MEMBERS, SPOOLED, Allowance, trouble
+from diagnose.packed.streams import DecompressedFile
+from diagnose.packed.tar_archive import member_source
+from diagnose.packed.unpack_limits import DIRECTORY, MEMBERS, SPOOLED, Allowance, unpack_error
 from diagnose.scan.source import BUFFER, Source
 
 if TYPE_CHECKING:
@@ -18,72 +18,72 @@ if TYPE_CHECKING:
     from diagnose.errors import UserError
 
 
-class _Seekable(io.RawIOBase):
-    """A file from which nobody takes more than a zip's directory at once."""
+class _LimitedFile(io.RawIOBase):
+    """A file that refuses reads larger than the largest zip directory accepted, as a forged header would ask for."""
 
-    def __init__(self, opened: BinaryIO) -> None:
-        self._opened = opened
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     def read(self, size: int = -1, /) -> bytes:
-        part = self._opened.read(min(size, DIRECTORY + 1) if size >= 0 else DIRECTORY + 1) or b""
-        if len(part) > DIRECTORY:
+        chunk = self._file.read(min(size, DIRECTORY + 1) if size >= 0 else DIRECTORY + 1) or b""
+        if len(chunk) > DIRECTORY:
             raise ValueError("a directory of this size")
-        return part
+        return chunk
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        return self._opened.seek(offset, whence)
+        return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        return self._opened.tell()
+        return self._file.tell()
 
     def seekable(self) -> bool:
         return True
 
 
-def members(source: Source, opened: BinaryIO, allowance: Allowance) -> Iterator[Source | UserError]:
+def members(source: Source, file: BinaryIO, allowance: Allowance) -> Iterator[Source | UserError]:
     import zipfile
 
-    if not opened.seekable():
-        opened = _put_aside(source, opened)
+    if not file.seekable():
+        file = _spool(source, file)
     try:
-        archive = zipfile.ZipFile(cast("BinaryIO", _Seekable(opened)))
+        archive = zipfile.ZipFile(cast("BinaryIO", _LimitedFile(file)))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
-        yield trouble("odd_archive", source.name, hint="copy_again")
+        yield unpack_error("odd_archive", source.name, hint="copy_again")
         return
     with closing(archive):
         infos = [info for info in archive.infolist() if not info.is_dir()]
         if len(infos) > MEMBERS:
-            yield trouble("too_many", source.name, hint="name_the_log", most=MEMBERS)
-        locked = [info.filename for info in infos if info.flag_bits & 1]
-        if locked:
-            yield trouble("encrypted", f"{source.name}/{locked[0]}", count=len(locked))
+            yield unpack_error("too_many", source.name, hint="name_the_log", most=MEMBERS)
+        encrypted = [info.filename for info in infos if info.flag_bits & 1]
+        if encrypted:
+            yield unpack_error("encrypted", f"{source.name}/{encrypted[0]}", count=len(encrypted))
         for info in infos[:MEMBERS]:
             if info.flag_bits & 1:
                 continue
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                yield trouble("unknown_packing", f"{source.name}/{info.filename}", form=f"zip method {info.compress_type}")
+                yield unpack_error("unknown_packing", f"{source.name}/{info.filename}", form=f"zip method {info.compress_type}")
                 continue
             try:
                 member = archive.open(info)
             except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, EOFError):
-                yield trouble("nothing_left", f"{source.name}/{info.filename}", hint="copy_again")
+                yield unpack_error("nothing_left", f"{source.name}/{info.filename}", hint="copy_again")
                 continue
             with closing(member):
                 size = max(info.compress_size, 1)
-                yield inside(source, info.filename, Unpacked(member.read, lambda size=size: size, allowance))  # type: ignore[misc]
+                yield member_source(source, info.filename, DecompressedFile(member.read, lambda size=size: size, allowance))  # type: ignore[misc]
 
 
-def _put_aside(source: Source, opened: BinaryIO) -> BinaryIO:
-    """A pipe's zip in a file without a name."""
+def _spool(source: Source, file: BinaryIO) -> BinaryIO:
+    """Copy a zip from a pipe to an anonymous temporary file. Raises UserError if it is too large."""
     import tempfile
 
-    aside = tempfile.TemporaryFile()  # noqa: SIM115 - its last reader closes it
-    left = SPOOLED
-    while part := opened.read(BUFFER):
-        left -= len(part)
-        if left < 0:
-            aside.close()
-            raise trouble("too_large_a_pipe", source.name, hint="give_the_file")
-        aside.write(part)
-    aside.seek(0)
-    return cast("BinaryIO", aside)
+    spool = tempfile.TemporaryFile()  # noqa: SIM115 - its last reader closes it
+    remaining = SPOOLED
+    while chunk := file.read(BUFFER):
+        remaining -= len(chunk)
+        if remaining < 0:
+            spool.close()
+            raise unpack_error("too_large_a_pipe", source.name, hint="give_the_file")
+        spool.write(chunk)
+    spool.seek(0)
+    return cast("BinaryIO", spool)
