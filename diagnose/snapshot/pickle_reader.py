@@ -1,8 +1,8 @@
-"""Reads a pickle that holds nothing but plain values, from the first opcode to the last and without a way back.
+"""A safe, streaming unpickler for plain values.
 
-Python's own `pickle` imports and calls what a file names, and even where that is forbidden it holds the whole file as objects,
-six bytes for each of the file's. This loop knows the opcodes that make dicts, lists, tuples, sets, texts and numbers; any other ends
-the reading. A dict is shown to a `taker` as soon as it is complete, which may keep something smaller in its place.
+Python's own `pickle` imports and calls what a file names, and even with that forbidden it builds the whole file as objects, six bytes for
+each of the file's. This loop knows the opcodes that build dicts, lists, tuples, sets, texts and numbers, and refuses any other. Each dict
+is passed to a `DictConsumer` once it is complete, which may put something smaller in its place.
 
 Source of the opcodes: Lib/pickletools.py of CPython; of what torch writes: torch/csrc/jit/serialization/pickler.cpp (protocol 2,
 lists without batches) and Python's C pickler (protocol 4 and 5, batches of 1,000).
@@ -13,15 +13,25 @@ from __future__ import annotations
 from struct import unpack_from
 from typing import TYPE_CHECKING, Any, Protocol
 
-from diagnose.snapshot.feed import SPARE, Feed
-from diagnose.snapshot.shapes import MOST, Memo, Shape, learned
-from diagnose.snapshot.snapshot_limits import DEPTH, DIGITS, HELD, MEMO, PATIENCE, STACK, TEXT, Refused
+from diagnose.snapshot.shapes import SHAPES, Memo, Shape, learn_shape
+from diagnose.snapshot.snapshot_limits import (
+    CONTAINERS,
+    DEPTH,
+    DIGITS,
+    MEMO,
+    PADDING,
+    PATIENCE,
+    STACK,
+    TEXT,
+    BoundedReader,
+    UnreadableSnapshot,
+)
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-#: Opcodes that reach outside the file, and what they want to do.
-REACHING = {
+#: Opcodes that reach outside the file, and what they would do.
+FORBIDDEN = {
     **dict.fromkeys(b"c\x93", "import"),
     **dict.fromkeys(b"R", "call"),
     **dict.fromkeys(b"io\x81\x92", "make"),
@@ -30,124 +40,124 @@ REACHING = {
     **dict.fromkeys(b"\x82\x83\x84", "extension"),
     **dict.fromkeys(b"\x97\x98", "buffer"),
 }
-#: Opcodes of protocols 0 and 1 that nothing writes since Python 3.0 unless asked to.
-OLD = frozenset(b"FILSTUVdglpt")
+#: Opcodes of protocols 0 and 1, which no Python 3 writes by default.
+OBSOLETE = frozenset(b"FILSTUVdglpt")
 PLAIN = (str, int, float, bytes, type(None))
 
 
-class Taker(Protocol):
-    """Who is shown each dict once it is complete."""
+class DictConsumer(Protocol):
+    """Receives each dict once it is complete."""
 
-    def take(self, made: dict[str, Any], within: Any) -> Any:
-        """What stands in the dict's place from now on: itself, something smaller that may be referred to again, or `GONE`.
-        `within`: the list that it is about to join, where it is."""
+    def consume(self, value: dict[str, Any], parent: Any) -> Any:
+        """The replacement for a dict: itself, something smaller that later values may refer to, or `CONSUMED` if none may.
+        `parent`: the list that it is being added to, if any."""
 
-    def intake(self, keys: tuple[str, ...], memo: Memo) -> Any:
-        """What takes in a dict of these keys by its raw values (diagnose/snapshot/shapes.py); None: only `take` does."""
-
-
-class _Gone:
-    """What is left of a dict that was taken in."""
+    def raw_consumer(self, keys: tuple[str, ...], memo: Memo) -> Any:
+        """A function that consumes dicts with these keys by their undecoded values (`shapes`); None if only `consume` can."""
 
 
-GONE = _Gone()
+class _Consumed:
+    """Stands in for a dict that was consumed."""
 
 
-def load(opened: BinaryIO, taker: Taker, patience: float = PATIENCE) -> Any:
-    """The value that the file holds. Raises Refused for anything that is no pickle of plain values, or too much of one."""
-    feed = Feed(opened, patience)
+CONSUMED = _Consumed()
+
+
+def load(file: BinaryIO, consumer: DictConsumer, patience: float = PATIENCE) -> Any:
+    """Unpickle a file. Raises UnreadableSnapshot for anything but a pickle of plain values within the limits."""
+    reader = BoundedReader(file, patience)
     try:
-        return _run(feed, taker)
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:  # a stack that is empty, a memo that has no such entry
-        raise Refused("corrupt", at=feed.count) from error
+        return _run(reader, consumer)
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:  # an empty stack, a missing memo entry
+        raise UnreadableSnapshot("corrupt", at=reader.bytes_read) from error
 
 
-def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequent opcodes first: a call for each doubles its time
-    data, at = feed.more(b"", 0), 0
+def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - one loop, frequent opcodes first: a call for each doubles its time
+    data, pos = reader.refill(b"", 0), 0
     if data[:1] != b"\x80":
-        raise Refused("protocol" if data[:1] and data[0] in b"(}]cdl" else "no_pickle")
+        raise UnreadableSnapshot("protocol" if data[:1] and data[0] in b"(}]cdl" else "no_pickle")
     if not 2 <= data[1] <= 5:
-        raise Refused("protocol")
-    at = 2
-    safe = len(data) - SPARE
+        raise UnreadableSnapshot("protocol")
+    pos = 2
+    safe = len(data) - PADDING
     stack: list[Any] = []
     marks: list[int] = []
     memo = Memo()
     shapes: list[Shape] = []
-    began = -1  # where the dict that was opened last begins in `data`
-    fresh: dict[int, int] = {}  # empty dicts that wait to be filled: where the memo has them
-    push, take = stack.append, taker.take
-    count = held = 0
+    dict_start = -1  # position in `data` of the dict opened last
+    unfilled: dict[int, int] = {}  # memo slots of empty dicts, by id
+    push, consume = stack.append, consumer.consume
+    memo_size = containers = 0
     from_bytes = int.from_bytes
     while True:
-        if at >= safe:
-            if feed.ended and at >= len(data) - SPARE:
-                raise Refused("cut_off", at=feed.count)
-            if not feed.ended:
-                data, at = feed.more(data, at), 0
-                safe, began = len(data) - SPARE, -1
-                if len(stack) > STACK or len(memo) > MEMO or held > HELD or len(marks) > DEPTH:
-                    raise Refused("too_much")
-        op = data[at]
-        at += 1
+        if pos >= safe:
+            if reader.is_at_end and pos >= len(data) - PADDING:
+                raise UnreadableSnapshot("cut_off", at=reader.bytes_read)
+            if not reader.is_at_end:
+                data, pos = reader.refill(data, pos), 0
+                safe, dict_start = len(data) - PADDING, -1
+                if len(stack) > STACK or len(memo) > MEMO or containers > CONTAINERS or len(marks) > DEPTH:
+                    raise UnreadableSnapshot("too_much")
+        op = data[pos]
+        pos += 1
         if op == 0x68:  # BINGET
-            push(memo[data[at]])
-            at += 1
+            push(memo[data[pos]])
+            pos += 1
         elif op == 0x4B:  # BININT1
-            push(data[at])
-            at += 1
+            push(data[pos])
+            pos += 1
         elif op == 0x8A:  # LONG1
-            size = data[at]
+            size = data[pos]
             if size > DIGITS:
-                raise Refused("too_long", count=size)
-            at += 1 + size
-            push(from_bytes(data[at - size : at], "little", signed=True))
+                raise UnreadableSnapshot("too_long", count=size)
+            pos += 1 + size
+            push(from_bytes(data[pos - size : pos], "little", signed=True))
         elif op == 0x94:  # MEMOIZE
             top = stack[-1]
-            if top is not GONE:
-                memo[count] = top
+            if top is not CONSUMED:
+                memo[memo_size] = top
             if type(top) is dict and not top:
-                fresh[id(top)] = count
-            count += 1
+                unfilled[id(top)] = memo_size
+            memo_size += 1
         elif op == 0x6A:  # LONG_BINGET
-            push(memo[from_bytes(data[at : at + 4], "little")])
-            at += 4
+            push(memo[from_bytes(data[pos : pos + 4], "little")])
+            pos += 4
         elif op == 0x4D:  # BININT2
-            push(data[at] | data[at + 1] << 8)
-            at += 2
+            push(data[pos] | data[pos + 1] << 8)
+            pos += 2
         elif op == 0x4A:  # BININT
-            push(from_bytes(data[at : at + 4], "little", signed=True))
-            at += 4
+            push(from_bytes(data[pos : pos + 4], "little", signed=True))
+            pos += 4
         elif op == 0x7D:  # EMPTY_DICT
             for shape in shapes:
-                found = shape.match(data, at - 1)
-                if found is not None:
+                hit = shape.match(data, pos - 1)
+                if hit is not None:
                     break
             else:
-                began = at - 1
+                dict_start = pos - 1
                 push({})
-                held += 4
+                containers += 4
                 continue
-            within = stack[-1] if stack else None
-            if type(within) is not list:
-                within = stack[marks[-1] - 1] if marks and marks[-1] else None
-            match, intake, slots = shape.match, shape.intake, shape.slots
-            texts = memo.numbers(shape.texts)
-            while found is not None:  # the next one looks alike, as a rule
-                intake(found.groups(), within)
-                push(GONE)
+            parent = stack[-1] if stack else None
+            if type(parent) is not list:
+                parent = stack[marks[-1] - 1] if marks and marks[-1] else None
+            match, consume_raw, slots = shape.match, shape.consume, shape.slots
+            texts = memo.text_numbers(shape.texts)
+            while hit is not None:  # dicts of one shape follow one another
+                consume_raw(hit.groups(), parent)
+                push(CONSUMED)
                 if texts:
-                    memo.repeat(count + 1, texts)
-                count += slots
-                at = found.end()
-                found = match(data, at)
+                    memo.repeat(memo_size + 1, texts)
+                memo_size += slots
+                pos = hit.end()
+                hit = match(data, pos)
             if shape is not shapes[0]:
                 shapes.remove(shape)
                 shapes.insert(0, shape)
         elif op == 0x28:  # MARK
             marks.append(len(stack))
             if len(marks) > DEPTH:
-                raise Refused("too_deep")
+                raise UnreadableSnapshot("too_deep")
         elif op in (0x75, 0x73):  # SETITEMS, SETITEM
             if op == 0x75:
                 start = marks.pop()
@@ -156,70 +166,70 @@ def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequen
             else:
                 items = stack[-2:]
                 del stack[-2:]
-            made = stack[-1]
-            if type(made) is not dict or len(items) % 2:
+            mapping = stack[-1]
+            if type(mapping) is not dict or len(items) % 2:
                 raise ValueError
-            known = fresh.pop(id(made), None) if not made else None
+            memo_slot = unfilled.pop(id(mapping), None) if not mapping else None
             keys = items[::2]
             for key in keys:
                 if type(key) is not str:
-                    raise Refused("odd_key")
-            first = not made
-            made.update(zip(keys, items[1::2], strict=True))
-            held += 2 * len(keys) if not first else 0
-            if first:
-                below = stack[-2] if len(stack) > 1 else None
-                if type(below) is not list:
-                    below = stack[marks[-1] - 1] if marks and marks[-1] else None
-                left = take(made, below)
-                if left is not made:
-                    stack[-1] = left
-                    held -= 4
-                    if known is not None:
-                        if left is GONE:
-                            memo.pop(known, None)
+                    raise UnreadableSnapshot("odd_key")
+            was_empty = not mapping
+            mapping.update(zip(keys, items[1::2], strict=True))
+            containers += 2 * len(keys) if not was_empty else 0
+            if was_empty:
+                enclosing = stack[-2] if len(stack) > 1 else None
+                if type(enclosing) is not list:
+                    enclosing = stack[marks[-1] - 1] if marks and marks[-1] else None
+                replacement = consume(mapping, enclosing)
+                if replacement is not mapping:
+                    stack[-1] = replacement
+                    containers -= 4
+                    if memo_slot is not None:
+                        if replacement is CONSUMED:
+                            memo.pop(memo_slot, None)
                         else:
-                            memo[known] = left
-                    if left is GONE and began >= 0 and op == 0x75 and len(made) == len(keys) and len(shapes) < MOST:
-                        fill = taker.intake(tuple(made), memo)
-                        shape_of = None if fill is None else learned(data[began:at], len(made), fill)
-                        if shape_of is not None:
-                            shapes.insert(0, shape_of)
-                            began = -1
+                            memo[memo_slot] = replacement
+                    if replacement is CONSUMED and dict_start >= 0 and op == 0x75 and len(mapping) == len(keys) and len(shapes) < SHAPES:
+                        raw_consumer = consumer.raw_consumer(tuple(mapping), memo)
+                        new_shape = None if raw_consumer is None else learn_shape(data[dict_start:pos], len(mapping), raw_consumer)
+                        if new_shape is not None:
+                            shapes.insert(0, new_shape)
+                            dict_start = -1
         elif op == 0x5D:  # EMPTY_LIST
             push([])
-            held += 2
+            containers += 2
         elif op == 0x65:  # APPENDS
             start = marks.pop()
-            listed = stack[start - 1]
-            if type(listed) is not list or not start:
+            sequence = stack[start - 1]
+            if type(sequence) is not list or not start:
                 raise ValueError
-            if start < len(stack) and stack[start] is not GONE:
-                listed.extend(stack[start:])
-                held += len(stack) - start >> 1
+            if start < len(stack) and stack[start] is not CONSUMED:
+                sequence.extend(stack[start:])
+                containers += len(stack) - start >> 1
             del stack[start:]
         elif op == 0x61:  # APPEND
             item = stack.pop()
-            if item is not GONE:
-                listed = stack[-1]
-                if type(listed) is not list:
+            if item is not CONSUMED:
+                sequence = stack[-1]
+                if type(sequence) is not list:
                     raise ValueError
-                listed.append(item)
+                sequence.append(item)
         elif op in (0x8C, 0x58, 0x8D, 0x43, 0x42, 0x8E, 0x96):  # texts and bytes
             width = 1 if op in (0x8C, 0x43) else 4 if op in (0x58, 0x42) else 8
-            size = from_bytes(data[at : at + width], "little")
-            at += width
+            size = from_bytes(data[pos : pos + width], "little")
+            pos += width
             if size > TEXT:
-                raise Refused("too_long", count=size)
-            if at + size > safe:
-                data, at = feed.more(data, at, size + SPARE), 0
-                safe, began = len(data) - SPARE, -1
+                raise UnreadableSnapshot("too_long", count=size)
+            if pos + size > safe:
+                data, pos = reader.refill(data, pos, size + PADDING), 0
+                safe, dict_start = len(data) - PADDING, -1
                 if size > safe:
-                    raise Refused("cut_off", at=feed.count)
-            raw = data[at : at + size]
-            at += size
+                    raise UnreadableSnapshot("cut_off", at=reader.bytes_read)
+            raw = data[pos : pos + size]
+            pos += size
             push(str(raw, "utf-8", "surrogatepass") if op in (0x8C, 0x58, 0x8D) else raw)
-            held += 1 + (size >> 6)
+            containers += 1 + (size >> 6)
         elif op == 0x4E:
             push(None)
         elif op == 0x88:
@@ -227,19 +237,19 @@ def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequen
         elif op == 0x89:
             push(False)
         elif op == 0x47:  # BINFLOAT
-            push(unpack_from(">d", data, at)[0])
-            at += 8
+            push(unpack_from(">d", data, pos)[0])
+            pos += 8
         elif op in (0x71, 0x72):  # BINPUT, LONG_BINPUT
             width = 1 if op == 0x71 else 4
-            number = from_bytes(data[at : at + width], "little")
-            at += width
+            put_slot = from_bytes(data[pos : pos + width], "little")
+            pos += width
             top = stack[-1]
-            if top is not GONE:
-                memo[number] = top
+            if top is not CONSUMED:
+                memo[put_slot] = top
             if type(top) is dict and not top:
-                fresh[id(top)] = number
-        elif op == 0x95:  # FRAME: a length that only helps a reader of another kind
-            at += 8
+                unfilled[id(top)] = put_slot
+        elif op == 0x95:  # FRAME: a length that only buffered readers need
+            pos += 8
         elif op == 0x85:
             stack[-1] = (stack[-1],)
         elif op == 0x86:
@@ -250,18 +260,18 @@ def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequen
             push(())
         elif op == 0x74:  # TUPLE
             start = marks.pop()
-            held += 1 + (len(stack) - start >> 1)
+            containers += 1 + (len(stack) - start >> 1)
             stack[start:] = [tuple(stack[start:])]
         elif op == 0x8F:
             push(set())
-            held += 4
+            containers += 4
         elif op in (0x90, 0x91):  # ADDITEMS, FROZENSET
             start = marks.pop()
             items = stack[start:]
             del stack[start:]
-            if not all(isinstance(item, PLAIN) for item in items):  # a tuple of tuples takes for ever to hash
-                raise Refused("odd_key")
-            held += 2 * len(items)
+            if not all(isinstance(item, PLAIN) for item in items):  # nested tuples can take exponential time to hash
+                raise UnreadableSnapshot("odd_key")
+            containers += 2 * len(items)
             if op == 0x91:
                 push(frozenset(items))
             elif type(stack[-1]) is set:
@@ -269,11 +279,11 @@ def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequen
             else:
                 raise ValueError
         elif op == 0x8B:  # LONG4
-            size = from_bytes(data[at : at + 4], "little", signed=True)
+            size = from_bytes(data[pos : pos + 4], "little", signed=True)
             if not 0 <= size <= DIGITS:
-                raise Refused("too_long", count=size)
-            at += 4 + size
-            push(from_bytes(data[at - size : at], "little", signed=True))
+                raise UnreadableSnapshot("too_long", count=size)
+            pos += 4 + size
+            push(from_bytes(data[pos - size : pos], "little", signed=True))
         elif op == 0x30:
             stack.pop()
         elif op == 0x31:
@@ -284,11 +294,11 @@ def _run(feed: Feed, taker: Taker) -> Any:  # noqa: C901 - one loop, the frequen
             if len(stack) != 1 or marks:
                 raise ValueError
             return stack[0]
-        elif op in REACHING:
-            raise Refused("reaches", what=REACHING[op])
-        elif op in OLD:
-            raise Refused("protocol")
-        elif not op and feed.ended and at > len(data) - SPARE:
-            raise Refused("cut_off", at=feed.count)
+        elif op in FORBIDDEN:
+            raise UnreadableSnapshot("reaches", what=FORBIDDEN[op])
+        elif op in OBSOLETE:
+            raise UnreadableSnapshot("protocol")
+        elif not op and reader.is_at_end and pos > len(data) - PADDING:
+            raise UnreadableSnapshot("cut_off", at=reader.bytes_read)
         else:
-            raise Refused("corrupt", at=feed.count)
+            raise UnreadableSnapshot("corrupt", at=reader.bytes_read)
