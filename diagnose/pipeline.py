@@ -17,7 +17,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
 from diagnose.headlines import contradicted, headline
 from diagnose.inputs import job_reader
-from diagnose.inputs.materials import Material, as_config, as_notice, each, listed, options
+from diagnose.inputs.materials import Material, as_config, as_list, as_notice, convert_each, options
 from diagnose.parse import log_reader
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
@@ -50,7 +50,7 @@ def explain(
     Raises UserError where no log can be read or an option is wrong; never on what a log or config contains.
     """
     given = options(model, gpu, gpus, set or {})
-    materials = listed(logs)
+    materials = as_list(logs)
     if snapshot is not None and not materials:
         return _of_snapshot(snapshot, configs, given, rules, trial)
     reading, sources, refused = read(materials, configs)
@@ -63,19 +63,19 @@ def read(
 ) -> tuple[Reading, list[Material | ConfigSource], list[UserError]]:
     """What the logs of one job say, the configs that count (the given ones and what lay beside the logs or in them), and what could
     not be used; of a job that did not fail no facts, unless it is asked for (`healthy`). Raises UserError where no log can be read."""
-    found = job_reader.job(logs)
-    if found.unread and not found.scanned:
-        raise found.unread[0]
-    reading = log_reader.read(found.scanned, healthy)
+    found = job_reader.read_job(logs)
+    if found.errors and not found.logs:
+        raise found.errors[0]
+    reading = log_reader.read(found.logs, healthy)
     if healthy or reading.events:
-        found.pasted()
-    reading = found.enriched(reading)
+        found.add_pasted_configs()
+    reading = found.enrich(reading)
     if not found.configs:
-        return reading, list(configs), found.unread
-    from diagnose.inputs import config_choice
+        return reading, list(configs), found.errors
+    from diagnose.inputs import pasted_configs
 
-    taken, notices = config_choice.that_count(configs, found.configs, reading)
-    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *taken], found.unread
+    taken, notices = pasted_configs.select_configs(configs, found.configs, reading)
+    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *taken], found.errors
 
 
 def check(
@@ -113,8 +113,8 @@ def diagnose(
     snapshot: Snapshot | None = None,
 ) -> Diagnosis:
     """From what the logs say to the finished value. Each step is a function of the ones before."""
-    sources, unusable = each(as_config, list(configs))
-    sources, records, dumps = job_reader.recorded(sources)
+    sources, unusable = convert_each(as_config, list(configs))
+    sources, records, dumps = job_reader.split_wandb(sources)
     book = FactBook(given).learn(reading.facts)
     settings = config_reader.read(sources, replace(reading, dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)

@@ -241,7 +241,7 @@ def test_nothing_heavy_is_imported() -> None:
     code = (
         "import sys\nfrom diagnose import watch, install_excepthook\nfrom diagnose.live import callbacks\n"
         "install_excepthook()\nwith watch(): callbacks.trainer_callback(); callbacks.lightning_callback()\n"
-        "print(*[name for name in ('torch', 'transformers', 'lightning', 'diagnose.explain', 'yaml') if name in sys.modules])"
+        "print(*[name for name in ('torch', 'transformers', 'lightning', 'diagnose.pipeline', 'yaml') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "\n"
 

@@ -25,9 +25,10 @@ LOGS = 1024  # logs of one job
 CONFIG = 256 << 10  # bytes; a larger file is data, no config
 CONFIGS = 12  # more configs beside a log belong to several jobs
 
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|zstd)$", re.IGNORECASE)
-_ROTATED = re.compile(r"(?<=\.(?:log|out|err|txt))[.-](?:\d{1,3}|\d{8}(?:-\d{4,6})?)$")
-_ARCHIVE = re.compile(r"\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|txz|tzst|zip)$", re.IGNORECASE)
+# texts, compiled on first use: most diagnoses read one file and need none
+_PACKED = r"(?i)\.(?:gz|bz2|xz|zst|zstd)$"
+_ROTATED = r"(?<=\.(?:log|out|err|txt))[.-](?:\d{1,3}|\d{8}(?:-\d{4,6})?)$"
+_ARCHIVE = r"(?i)\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|txz|tzst|zip)$"
 
 
 def folder_error(key: str, where: str, hint: str, **values: object) -> UserError:
@@ -37,7 +38,7 @@ def folder_error(key: str, where: str, hint: str, **values: object) -> UserError
 
 def kind_of(path: str) -> Kind:
     """Classify a file by its path in the folder or archive."""
-    if _ARCHIVE.search(path):
+    if re.search(_ARCHIVE, path):
         return "archive"
     name = strip_suffixes(path)
     return next((kind for pattern, kind in _kind_patterns() if pattern.search(name)), "none")
@@ -45,7 +46,7 @@ def kind_of(path: str) -> Kind:
 
 def strip_suffixes(path: str) -> str:
     """A path without the suffixes of compression and log rotation (`train.log.1.gz` -> `train.log`)."""
-    return _ROTATED.sub("", _PACKED.sub("", path.replace("\\", "/")))
+    return re.sub(_ROTATED, "", re.sub(_PACKED, "", path.replace("\\", "/")))
 
 
 def label_of(file_path: str) -> Label:

@@ -19,7 +19,7 @@ from diagnose.cluster.run.dedupe_key import same
 from diagnose.cluster.run.task import Asked, Task
 from diagnose.cluster.store.result import Happened, Result, Trouble, unread
 from diagnose.errors import UserError
-from diagnose.inputs.materials import as_config, each
+from diagnose.inputs.materials import as_config, convert_each
 from diagnose.phrases import Text, phrase
 from diagnose.pipeline import diagnose, read
 from diagnose.record import replace
@@ -82,7 +82,7 @@ def _worked(task: Task, asked: Asked, claim: Claim) -> Result:
 def followed(given: Sequence[Material | ConfigSource]) -> tuple[list[ConfigSource], list[UserError]]:
     """The configs with the files that they name and that lie beside them, so that all that a diagnosis depends on is at hand; and
     what could not be read."""
-    sources, unusable = each(as_config, list(given))
+    sources, unusable = convert_each(as_config, list(given))
     if any(source.folder is not None for source in sources):
         sources += [one.source for one in looked_up([opened(source) for source in sources])]
     return sources, unusable
