@@ -1,4 +1,4 @@
-"""The rules that the manual is about, and where its pages stand."""
+"""Index of the rules in the manual, and the addresses of its pages."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from diagnose import rule_files
+from diagnose.decide.known_bad_releases import rules_of
+from diagnose.decide.rule_loader import documents, rule_of
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
+from diagnose.plan.rules.remedy_rules import read
 from diagnose.record import record
 
 Room = Literal["causes", "remedies"]
 
-#: Room of rules/ -> the field that names the word of the vocabulary.
-WORD: Mapping[Room, str] = {"causes": "cause", "remedies": "remedy"}
-#: Where the manual lies in the repository; Rule.url of judge/load.py and plan/load.py begins with it.
+#: Folder of rules/ -> the field of a rule that holds its word of the vocabulary.
+WORD_FIELD: Mapping[Room, str] = {"causes": "cause", "remedies": "remedy"}
+#: Folder of the manual in the repository; the `url` of cause and remedy rules begins with it.
 HOME = "docs/generated"
 LANGS: tuple[Lang, ...] = ("en", "zh")
 
 
 @record
 class Entry:
-    """One rule, as its file writes it."""
+    """A rule as its file writes it. `ours`: shipped with oomdoctor, not from the user's folders."""
 
     room: Room
     raw: Mapping[str, Any]
@@ -36,57 +39,52 @@ class Entry:
 
     @property
     def word(self) -> str:
-        return str(self.raw[WORD[self.room]])
+        return str(self.raw[WORD_FIELD[self.room]])
 
 
 @record
-class Shelf:
-    """Every rule that is not retired, ours first, those of one word side by side."""
+class RuleIndex:
+    """All rules that are not retired, sorted by folder and word, shipped ones first."""
 
     entries: tuple[Entry, ...]
 
     def words(self, room: Room) -> list[str]:
         return list(dict.fromkeys(entry.word for entry in self.entries if entry.room == room))
 
-    def of(self, room: Room, word: str) -> list[Entry]:
+    def for_word(self, room: Room, word: str) -> list[Entry]:
         return [entry for entry in self.entries if entry.room == room and entry.word == word]
 
-    def called(self, name: str) -> list[Entry]:
-        """The rule of that id; or else every rule that speaks for that word."""
+    def matching(self, name: str) -> list[Entry]:
+        """The rule with this id, else all rules of this word."""
         return [entry for entry in self.entries if entry.id == name] or [entry for entry in self.entries if entry.word == name]
 
     def names(self) -> set[str]:
         return {name for entry in self.entries for name in (entry.id, entry.word)}
 
-    def cause(self, rule: str) -> Entry | None:
+    def cause_rule(self, rule: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.room == "causes" and entry.id == rule), None)
 
-    def helped(self, remedy: str) -> list[str]:
-        """The causes that name a remedy."""
+    def causes_with_remedy(self, remedy: str) -> list[str]:
+        """The words of the causes that list a remedy."""
         return list(dict.fromkeys(entry.word for entry in self.entries if remedy in entry.raw.get("remedies", ())))
 
 
-def shelf(folders: Sequence[Path] = ()) -> Shelf:
-    """Our rules, and those of the user's folders, which take the place of ours where they have the same id.
+def load_index(folders: Sequence[Path] = ()) -> RuleIndex:
+    """Index the shipped rules and those of the user's folders, which replace shipped ones of the same id.
 
-    What cannot be read is left to `oomdoctor rules check`.
+    Invalid rules are skipped: `oomdoctor rules check` reports them.
     """
-    from diagnose.decide.rule_loader import documents
-
-    found = {(entry.room, entry.id): entry for entry in _shipped()}
-    for room in WORD:
+    entries = {(entry.room, entry.id): entry for entry in _shipped_entries()}
+    for room in WORD_FIELD:
         for folder in folders:
-            for where, raw in documents(folder, room):
-                if _readable(room, raw):
-                    found[room, str(raw["id"])] = Entry(room, raw, where, ours=False)
-    kept = [entry for entry in found.values() if entry.raw.get("status") != "retired"]
-    return Shelf(tuple(sorted(kept, key=lambda entry: (entry.room, entry.word, not entry.ours, entry.id))))
+            for source, raw in documents(folder, room):
+                if _is_valid(room, raw):
+                    entries[room, str(raw["id"])] = Entry(room, raw, source, ours=False)
+    active = [entry for entry in entries.values() if entry.raw.get("status") != "retired"]
+    return RuleIndex(tuple(sorted(active, key=lambda entry: (entry.room, entry.word, not entry.ours, entry.id))))
 
 
-def _readable(room: Room, raw: Mapping[str, Any]) -> bool:
-    from diagnose.decide.rule_loader import rule_of
-    from diagnose.plan.rules.remedy_rules import read
-
+def _is_valid(room: Room, raw: Mapping[str, Any]) -> bool:
     try:
         rule_of(raw) if room == "causes" else read(raw)
     except (UserError, KeyError, TypeError, ValueError, AttributeError):
@@ -94,10 +92,8 @@ def _readable(room: Room, raw: Mapping[str, Any]) -> bool:
     return True
 
 
-def _shipped() -> Iterator[Entry]:
-    from diagnose.decide.known_bad_releases import rules_of
-
-    for room in WORD:
+def _shipped_entries() -> Iterator[Entry]:
+    for room in WORD_FIELD:
         for name, raw in rule_files.table(room).items():
             yield Entry(room, raw, f"rules/{room}/{name}.yaml")
     for name, table in rule_files.table("versions").items():
@@ -106,8 +102,8 @@ def _shipped() -> Iterator[Entry]:
 
 
 @record
-class Seat:
-    """Where a page stands, and what others are called from there. Paths are those inside the manual, without the language."""
+class PageAddress:
+    """The address of a page, and relative links from it. Paths are inside the manual, without the folder of the language."""
 
     lang: Lang
     path: str
@@ -116,25 +112,25 @@ class Seat:
     def file(self) -> str:
         return self.path if self.lang == "en" else f"{self.lang}/{self.path}"
 
-    def to(self, path: str, anchor: str = "") -> str:
-        """The address of another page in the same language."""
-        place = posixpath.relpath(path, posixpath.dirname(self.path) or ".")
-        return f"{place}#{anchor}" if anchor else place
+    def link_to(self, path: str, anchor: str = "") -> str:
+        """Relative link to another page in the same language."""
+        relative = posixpath.relpath(path, posixpath.dirname(self.path) or ".")
+        return f"{relative}#{anchor}" if anchor else relative
 
     def translated(self) -> str:
-        """The address of this page in the other language."""
-        other = Seat("en" if self.lang == "zh" else "zh", self.path)
+        """Relative link to this page in the other language."""
+        other = PageAddress("en" if self.lang == "zh" else "zh", self.path)
         return posixpath.relpath(other.file, posixpath.dirname(self.file) or ".")
 
-    def outside(self, path: str) -> str:
-        """The address of a file of the repository."""
+    def repository_link(self, path: str) -> str:
+        """Relative link to a file of the repository."""
         return posixpath.relpath(path, posixpath.dirname(f"{HOME}/{self.file}"))
 
 
-def page_of(room: Room, word: str) -> str:
+def rule_page(room: Room, word: str) -> str:
     return f"{room}/{word}.md"
 
 
-def page_of_name(name: str) -> str:
-    """The dictionary in which a knob or fact stands."""
+def fact_page(name: str) -> str:
+    """The page that lists a knob or fact."""
     return "knobs.md" if name in rule_files.table("knobs") else "facts.md"

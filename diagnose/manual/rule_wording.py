@@ -1,4 +1,4 @@
-"""Conditions, values and names in the words of a reader."""
+"""Conditions, values and fact names of rules as text for readers of the manual."""
 
 from __future__ import annotations
 
@@ -12,104 +12,104 @@ from diagnose.facts import Value, declared, typed
 from diagnose.manual.blocks import Block, Items, Paragraph, code, quoted
 from diagnose.phrases import Lang, phrase
 
-#: Values of a rule file that are words of the handbook and not of the fact.
-_SPECIAL = ("enabled", "disabled", "unknown", "as_estimated", "at_most")
+#: Values of a rule file that are keywords, not values of the fact.
+_KEYWORDS = ("enabled", "disabled", "unknown", "as_estimated", "at_most")
 
 
-#: The colon behind which a meaning explains its words; one in brackets is part of it.
-_EXPLAINS = re.compile(r": (?![^()]*\))")
+#: The colon after which a meaning explains its words; a colon in brackets does not count.
+_EXPLANATION = re.compile(r": (?![^()]*\))")
 
 
-def say(key: str, lang: Lang, /, **values: object) -> str:
-    """A phrase of rules/phrases/manual.yaml. Chinese parts close up: the blank of a phrase is for a figure or a name in it."""
+def tr(key: str, lang: Lang, /, **values: object) -> str:
+    """A phrase of rules/phrases/manual.yaml; in Chinese without the spaces between Chinese characters that fillings leave."""
     return re.sub(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff“])", "", phrase(f"manual.{key}", **values).to(lang))
 
 
-def title(text: str) -> str:
-    """A few words as a heading: a name (bf16, eval_accumulation_steps, torch.compile) keeps its spelling."""
+def capitalize(text: str) -> str:
+    """Capitalize a heading, unless it begins with an identifier (bf16, eval_accumulation_steps, torch.compile)."""
     return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
 
 
-def listed(words: Sequence[str], lang: Lang) -> str:
+def join_words(words: Sequence[str], lang: Lang) -> str:
     return ("、" if lang == "zh" else ", ").join(words)
 
 
-def known_as(room: str, key: str, otherwise: str, lang: Lang) -> str:
-    """A phrase that may not exist: a rule pack brings words of its own."""
+def phrase_or(room: str, key: str, default: str, lang: Lang) -> str:
+    """A phrase, or the default where there is none: rule packs bring words of their own."""
     try:
         return phrase(f"{room}.{key}").to(lang)
     except KeyError:
-        return otherwise
+        return default
 
 
-def text_of(entry: str | Mapping[str, str], lang: Lang) -> str:
-    """A text of a rule file, its {facts} shown by what they are called, with their names."""
+def rule_text(entry: str | Mapping[str, str], lang: Lang) -> str:
+    """A text of a rule file with each {fact} replaced by its title and name."""
     plain = entry if isinstance(entry, str) else entry[lang]
     parts = re.split(r"\{([\w.]+)\}", plain)
-    return "".join(quoted(part) if index % 2 == 0 else placeholder(part, lang) for index, part in enumerate(parts))
+    return "".join(quoted(part) if index % 2 == 0 else placeholder_text(part, lang) for index, part in enumerate(parts))
 
 
-def placeholder(name: str, lang: Lang) -> str:
-    """*free on the card* (`log.free`); what only the planner fills in, by its name."""
-    return code(name) if declared(name) is None else say("placeholder", lang, name=code(name), meaning=named(name, lang))
+def placeholder_text(name: str, lang: Lang) -> str:
+    """*free on the card* (`log.free`); just the name of what only the planner fills in."""
+    return code(name) if declared(name) is None else tr("placeholder", lang, name=code(name), meaning=emphasized_title(name, lang))
 
 
-def called(name: str, lang: Lang) -> str:
-    """What a fact or knob is called: its meaning as far as a colon, behind which its words are explained."""
+def fact_title(name: str, lang: Lang) -> str:
+    """The title of a fact or knob: its meaning up to the colon after which its words are explained."""
     entry = declared(name)
     if entry is None:
         return code(name)
-    return quoted(_EXPLAINS.split(entry.zh if lang == "zh" else entry.en)[0])
+    return quoted(_EXPLANATION.split(entry.zh if lang == "zh" else entry.en)[0])
 
 
-def named(name: str, lang: Lang) -> str:
-    """What a fact or knob is called, set apart from the words round it."""
-    return f"“{called(name, lang)}”" if lang == "zh" else f"*{called(name, lang)}*"
+def emphasized_title(name: str, lang: Lang) -> str:
+    """The title of a fact or knob, emphasized."""
+    return f"“{fact_title(name, lang)}”" if lang == "zh" else f"*{fact_title(name, lang)}*"
 
 
-def value_words(text: str, lang: Lang) -> str:
-    """A value of a rule file."""
-    if text in _SPECIAL:
-        return say(f"value_{text}", lang)
+def value_text(text: str, lang: Lang) -> str:
+    """A value of a rule file as text."""
+    if text in _KEYWORDS:
+        return tr(f"value_{text}", lang)
     if text.endswith("%"):
-        return say("value_share", lang, share=text)
+        return tr("value_share", lang, share=text)
     return text if text.replace(".", "").isdigit() else code(text)
 
 
-def fact_is(name: str, text: str, lang: Lang) -> str:
+def fact_line(name: str, text: str, lang: Lang) -> str:
     """`log.free`: 1.20 GiB"""
-    return say("pair", lang, left=code(name), right=fact_value(text, lang))
+    return tr("pair", lang, left=code(name), right=example_value(text, lang))
 
 
-def fact_value(text: str, lang: Lang) -> str:
+def example_value(text: str, lang: Lang) -> str:
     """The value of a fact in an example."""
-    return say(f"value_{text}", lang) if text in _SPECIAL else quoted(text)
+    return tr(f"value_{text}", lang) if text in _KEYWORDS else quoted(text)
 
 
-def explained(name: str, said: str, lang: Lang) -> str:
-    """`log.free` (free on the card): said"""
-    return say("explained", lang, name=code(name), meaning=called(name, lang), said=said)
+def explained_value(name: str, value: str, lang: Lang) -> str:
+    """`log.free` (free on the card): value"""
+    return tr("explained", lang, name=code(name), meaning=fact_title(name, lang), said=value)
 
 
 # -- comparisons
 
 
 def condition(line: str, lang: Lang) -> str:
-    """A line of a rule: as it is written, and in words."""
-    return say("as_written", lang, line=code(line), words=in_words(parse(line), lang))
+    """A condition of a rule as code and in words."""
+    return tr("as_written", lang, line=code(line), words=comparison_text(parse(line), lang))
 
 
 def conditions(lines: Sequence[str], intro: str, lang: Lang) -> list[Block]:
-    return [Paragraph(say(intro, lang)), Items(tuple(condition(line, lang) for line in lines))] if lines else []
+    return [Paragraph(tr(intro, lang)), Items(tuple(condition(line, lang) for line in lines))] if lines else []
 
 
-def in_words(comparison: Comparison, lang: Lang) -> str:
+def comparison_text(comparison: Comparison, lang: Lang) -> str:
     """`log.requested > log.free` as "*the request that failed* is more than *free on the card*"."""
     left, right = comparison.left, comparison.right
     if isinstance(left, Name) and isinstance(right, Figure) and right.text in ("enabled", "disabled") and _is_switch(left.name):
         yes = (right.text == "enabled") is (comparison.operator == "==")
-        return say("is_switch", lang, left=named(left.name, lang), right=say("value_yes" if yes else "value_no", lang))
-    return say(f"is_{_SIGNS[comparison.operator]}", lang, left=node_words(left, lang), right=node_words(right, lang))
+        return tr("is_switch", lang, left=emphasized_title(left.name, lang), right=tr("value_yes" if yes else "value_no", lang))
+    return tr(f"is_{_SIGNS[comparison.operator]}", lang, left=expression_text(left, lang), right=expression_text(right, lang))
 
 
 _SIGNS = {"==": "same", "!=": "other", ">": "more", ">=": "least", "<": "less", "<=": "most"}
@@ -120,30 +120,32 @@ def _is_switch(name: str) -> bool:
     return entry is not None and entry.kind == "switch"
 
 
-def node_words(node: Node, lang: Lang) -> str:
-    """An expression: facts by what they are called, figures as written."""
+def expression_text(node: Node, lang: Lang) -> str:
+    """An expression in words: facts by title, numbers as written."""
     if isinstance(node, Name):
-        return named(node.name, lang)
+        return emphasized_title(node.name, lang)
     if isinstance(node, Figure):
         return code(node.text) if node.kind == "word" else node.text
     if isinstance(node, Share):
-        whole = node_words(node.whole, lang)
-        return say("share_of", lang, share=node.percent, whole=f"({whole})" if isinstance(node.whole, (Sum, Product)) else whole)
+        whole = expression_text(node.whole, lang)
+        return tr("share_of", lang, share=node.percent, whole=f"({whole})" if isinstance(node.whole, (Sum, Product)) else whole)
     if isinstance(node, Product):
-        return " × ".join(node_words(part, lang) for part in node.parts)
-    return node_words(node.first, lang) + "".join(f" {'+' if sign == '+' else '−'} {node_words(part, lang)}" for sign, part in node.rest)
+        return " × ".join(expression_text(part, lang) for part in node.parts)
+    return expression_text(node.first, lang) + "".join(
+        f" {'+' if sign == '+' else '−'} {expression_text(part, lang)}" for sign, part in node.rest
+    )
 
 
 # -- the figures of an example
 
 
-def filled(sentence: Mapping[str, str], facts: Mapping[str, str], lang: Lang) -> str:
-    """The sentence with the figures of an example; a fact that the example leaves open is shown by its name."""
-    said = PLACEHOLDER.sub(lambda match: match[0] if _value(facts, match[1]) is not None else f"`{match[1]}`", sentence[lang])
-    return quoted(fill(said, lambda name: _value(facts, name), lang))
+def fill_example(sentence: Mapping[str, str], facts: Mapping[str, str], lang: Lang) -> str:
+    """A sentence filled with the facts of an example; facts that the example leaves out are shown by name."""
+    template = PLACEHOLDER.sub(lambda match: match[0] if _example_value(facts, match[1]) is not None else f"`{match[1]}`", sentence[lang])
+    return quoted(fill(template, lambda name: _example_value(facts, name), lang))
 
 
-def _value(facts: Mapping[str, str], name: str) -> Value:
+def _example_value(facts: Mapping[str, str], name: str) -> Value:
     try:
         return typed(name, facts[name])
     except (KeyError, UserError):

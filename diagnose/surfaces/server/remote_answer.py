@@ -44,11 +44,11 @@ def answered(asked: Question) -> Answer:
 def rules(lang: Lang) -> tuple[dict[str, str], ...]:
     """Every rule: its id, the kind of word it speaks for and the word, its title."""
     from diagnose.manual import manual_pages, rule_index
-    from diagnose.manual.rule_index import WORD
+    from diagnose.manual.rule_index import WORD_FIELD
 
     return tuple(
-        {"id": entry.id, "kind": WORD[entry.room], "word": entry.word, "title": manual_pages.title_of(entry, lang)}
-        for entry in rule_index.shelf().entries
+        {"id": entry.id, "kind": WORD_FIELD[entry.room], "word": entry.word, "title": manual_pages.title_of(entry, lang)}
+        for entry in rule_index.load_index().entries
     )
 
 
@@ -56,7 +56,7 @@ def rules(lang: Lang) -> tuple[dict[str, str], ...]:
 def _spoken() -> frozenset[str]:
     from diagnose.manual import rule_index
 
-    return frozenset(rule_index.shelf().names())
+    return frozenset(rule_index.load_index().names())
 
 
 @cache

@@ -18,7 +18,7 @@ def listing(folders: Sequence[str], lang: Lang) -> int:
 
     view = console.view()
     page = Page(view.width, view.colour)
-    for entry in rule_index.shelf([Path(folder) for folder in folders]).entries:
+    for entry in rule_index.load_index([Path(folder) for folder in folders]).entries:
         page.say(f"{manual_pages.title_of(entry, lang)}{bracketed(entry.word, lang)}", f"{entry.id}  ", "    ")
     console.say(page.text())
     return 0
@@ -32,7 +32,7 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     paths = [Path(folder) for folder in folders]
     blocks = manual_pages.article(name, lang, paths)
     if not blocks:
-        near = difflib.get_close_matches(name, rule_index.shelf(paths).names(), 1)
+        near = difflib.get_close_matches(name, rule_index.load_index(paths).names(), 1)
         raise console.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = console.view()
     console.say(printed(blocks, view.width, view.colour))
@@ -62,6 +62,6 @@ def check(folders: Sequence[str], lang: Lang) -> int:
     if faults:
         console.warn(phrase("cli.rules_faults", count=len(faults)).to(lang))
         return 1
-    count = len(rule_index.shelf([Path(folder) for folder in folders]).entries)
+    count = len(rule_index.load_index([Path(folder) for folder in folders]).entries)
     console.say(phrase("cli.rules_clean", count=count).to(lang))
     return 0
