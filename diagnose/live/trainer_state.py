@@ -1,61 +1,61 @@
-"""What the callbacks of a trainer note of the job, for the moment that it fails."""
+"""State of the running trainer as its callbacks record it, for the diagnosis of a later exception."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from diagnose.live.process_memory import asked
+from diagnose.live.process_memory import try_call
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats.settings import ConfigSource
 
-#: Bytes of the arguments of a trainer, written as JSON.
+#: Characters of the trainer's arguments as JSON, at most.
 LARGEST = 1 << 20
 
 
-class Noted:
-    """One process trains one thing at a time: the last word holds."""
+class TrainerState:
+    """Step, phase and arguments of the trainer of this process; the latest record counts."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
-        """A new training begins."""
+    def reset(self) -> None:
+        """Forget the previous training."""
         self.step: int | None = None
         self.steps: int | None = None
         self.evaluating = False
         self.arguments: str | None = None
 
-    def count(self, step: Any, steps: Any = None) -> None:
-        """How many optimizer steps were done, and of how many."""
-        done, of = asked(lambda: int(step)), asked(lambda: int(steps))
+    def set_step(self, step: Any, steps: Any = None) -> None:
+        """Record the number of optimizer steps done and planned."""
+        done, total = try_call(lambda: int(step)), try_call(lambda: int(steps))
         self.step = done if done is not None and done >= 0 else None
-        self.steps = of if of and of > 0 else None
+        self.steps = total if total and total > 0 else None
 
-    def take(self, arguments: Any) -> None:
-        """The arguments of a trainer, as far as they are plain."""
-        values = asked(lambda: dict(arguments.to_dict())) or asked(lambda: dict(vars(arguments)))
+    def set_arguments(self, arguments: Any) -> None:
+        """Record the trainer's arguments, those that are plain values."""
+        values = try_call(lambda: dict(arguments.to_dict())) or try_call(lambda: dict(vars(arguments)))
         plain = {str(key): value for key, value in (values or {}).items() if isinstance(value, (str, int, float, bool, dict))}
-        text = asked(lambda: json.dumps(plain, default=str, indent=1))
+        text = try_call(lambda: json.dumps(plain, default=str, indent=1))
         self.arguments = text if text and plain and len(text) < LARGEST else None
 
-    def lines(self) -> list[str]:
-        """The notes as a trainer's log would show them."""
-        told = []
+    def log_lines(self) -> list[str]:
+        """The state as lines of a trainer's log."""
+        lines = []
         if self.step is not None and self.steps:
-            told.append(f"{100 * self.step // self.steps:3d}%|          | {self.step}/{self.steps} [00:00<?, ?it/s]")
+            lines.append(f"{100 * self.step // self.steps:3d}%|          | {self.step}/{self.steps} [00:00<?, ?it/s]")
         if self.evaluating:
-            told.append("***** Running Evaluation *****")
-        return told
+            lines.append("***** Running Evaluation *****")
+        return lines
 
     def configs(self) -> list[ConfigSource]:
         """The trainer's arguments as a config."""
         if self.arguments is None:
             return []
-        from diagnose.adapters.formats.settings import ConfigSource
+        from diagnose.adapters.formats.settings import ConfigSource  # needed only once the job has failed
 
         return [ConfigSource("arguments of the trainer", self.arguments.encode(errors="replace"))]
 
 
-NOTED = Noted()
+STATE = TrainerState()
