@@ -1,4 +1,4 @@
-"""Errors a person can act on: what, where, what to try."""
+"""Errors that the user can correct."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from diagnose.phrases import Lang, Text, phrase
 
 
 class UserError(Exception):
-    """Something the reader can put right: one sentence with its place, in both languages. `key` is the name of the sentence."""
+    """An error that the user can correct: a sentence (`what`, with its `key`), its place (`where`) and advice (`try_this`)."""
 
     def __init__(self, what: Text, where: str = "", try_this: Text | None = None, key: str = "") -> None:
         super().__init__(what, where, try_this, key)
@@ -18,7 +18,7 @@ class UserError(Exception):
         return f"{where}{self.what.to(lang)}{hint}"
 
     def at(self, where: str) -> Text:
-        """The sentence behind the place that it is about, in both languages."""
+        """The sentence with its advice, preceded by another place."""
         return Text(f"{where}: {self.to('en')}", f"{where}：{self.to('zh')}")
 
     def __str__(self) -> str:
@@ -26,5 +26,5 @@ class UserError(Exception):
 
 
 def user_error(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
-    """The complaint whose sentence is `complaints.KEY`, with the advice `complaints.HINT`; both are filled with `values`."""
+    """The error with the sentence `complaints.KEY` and the advice `complaints.HINT`, both filled with `values`."""
     return UserError(phrase(f"complaints.{key}", **values), where, phrase(f"complaints.{hint}", **values) if hint else None, key)

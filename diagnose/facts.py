@@ -1,4 +1,4 @@
-"""Every fact's name, type and meaning; FactBook: value + where it came from."""
+"""Facts about a job: their declared kinds, values, origins and witnesses, and the `FactBook` that holds them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from diagnose.units import Size, Version, size_of
 
 Kind = Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]
 Origin = Literal["given", "log", "config", "catalogue", "derived", "default"]
-#: size: Size; count: int; ratio: float; word, text: str; switch: bool; version: Version; shape: Model; None: known to be unknown
+#: By kind. size: Size; count: int; ratio: float; word, text: str; switch: bool; version: Version; shape: Model; None: unknown
 Value: TypeAlias = "Size | int | float | str | bool | Version | Model | None"
 
-#: Who is believed first. A log says what ran; a file says what was meant.
+#: Precedence of origins, lowest first. A log shows what ran, a config what was meant to.
 RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "derived": 4, "default": 5}
 
-#: No number about a job is larger; a larger one is a slip of the finger.
+#: Upper bound of plausible numbers; a larger one is a typing error.
 MOST = 10**15
 
 
 @record
 class Witness:
-    """Where something is known from: a line of an input, a key of a file, or one of
-    "catalogue", "default", "given", "derived" with a text that says more. `line` and `column` are 1-based; 0: none."""
+    """Where something is known from: a line of an input, a key of a file, or one of "catalogue", "default", "given", "derived" with an
+    explaining text. `line` and `column` are 1-based; 0: none."""
 
     source: str
     line: int = 0
@@ -39,8 +39,8 @@ class Witness:
 
 @record
 class Fact:
-    """What is known, who says so, and where. `refines`: a better reading of what the same origin said already (the card that a
-    printed name means), so it replaces that."""
+    """A value with its origin and witness. `refines`: it replaces an earlier fact of the same origin (a card's key for its printed
+    name)."""
 
     name: str
     value: Value
@@ -51,7 +51,7 @@ class Fact:
 
 @record
 class Notice:
-    """Something the reader should know that is no fact about the run: an unusable file, a message not fully understood."""
+    """A remark to the reader that is no fact about the run: an unusable file, a message not fully understood."""
 
     level: Literal["info", "warning", "error"]
     code: str
@@ -61,7 +61,7 @@ class Notice:
 
 @record
 class Input:
-    """A file or text that was given, and what it turned out to be. `kind`: log, config kind, or unknown."""
+    """A file or text of the caller and its recognised kind: log, wandb, a kind of config, or unknown."""
 
     name: str
     kind: str
@@ -73,11 +73,11 @@ class Input:
 
 @record
 class Declared:
-    """What rules/facts.yaml or rules/knobs.yaml says of a name."""
+    """The declaration of a fact (rules/facts.yaml) or knob (rules/knobs.yaml)."""
 
     name: str
     kind: Kind
-    by: str  # the room that produces it; "adapters" for every knob
+    by: str  # the package that produces it; "adapters" for every knob
     en: str
     zh: str
     words: tuple[str, ...] = ()
@@ -92,14 +92,14 @@ class Declared:
 
 @cache
 def declared(name: str) -> Declared | None:
-    """The declaration of a fact or knob; None for a name that nothing declares."""
-    for room, by in (("facts", ""), ("knobs", "adapters")):
-        entry = rule_files.table(room).get(name)
+    """The declaration of a fact or knob; None if there is none."""
+    for file, producer in (("facts", ""), ("knobs", "adapters")):
+        entry = rule_files.table(file).get(name)
         if entry is not None:
             return Declared(
                 name,
                 entry["kind"],
-                entry.get("by", by),
+                entry.get("by", producer),
                 entry["en"],
                 entry["zh"],
                 _words(entry),
@@ -111,7 +111,7 @@ def declared(name: str) -> Declared | None:
 
 
 def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words that a fact may be: listed, or those of a part of the vocabulary (`of`)."""
+    """The allowed words of a fact: listed, or a part of the vocabulary (`of`)."""
     return tuple(rule_files.table("vocabulary")[entry["of"]] if "of" in entry else entry.get("words", ()))
 
 
@@ -126,25 +126,25 @@ def _libraries() -> dict[str, str]:
 
 
 def names() -> list[str]:
-    """Every declared name."""
+    """All declared names."""
     return [*rule_files.table("facts"), *rule_files.table("knobs")]
 
 
 def must_exist(name: str) -> Declared:
-    """The declaration of a fact or knob. Raises UserError, with the nearest name, where there is none."""
+    """The declaration of a fact or knob. Raises UserError, suggesting the nearest name, if there is none."""
     entry = declared(name)
     if entry is None:
         import difflib
 
-        near = difflib.get_close_matches(name, names(), 1)
-        raise user_error("no_such_fact", hint="did_you_mean" if near else "see_facts", name=name, near="".join(near))
+        suggestions = difflib.get_close_matches(name, names(), 1)
+        raise user_error("no_such_fact", hint="did_you_mean" if suggestions else "see_facts", name=name, near="".join(suggestions))
     return entry
 
 
 def typed(name: str, text: str) -> Value:
-    """The value that a text means for a fact, by its declared kind; "unknown" is None.
+    """Parse the value of a fact by its declared kind; "unknown" is None.
 
-    Raises UserError for an undeclared name or a text that the kind cannot hold.
+    Raises UserError for an undeclared name or a text that is no value of the kind.
     """
     entry = must_exist(name)
     text = text.strip()
@@ -189,10 +189,10 @@ def _switch(text: str) -> bool:
 def _shape(text: str) -> Model:
     from diagnose.catalogue import model
 
-    known = model(text)
-    if known is None:
+    shape = model(text)
+    if shape is None:
         raise ValueError(text)
-    return known
+    return shape
 
 
 _READ: dict[Kind, Callable[[str], Value]] = {
@@ -208,7 +208,7 @@ _READ: dict[Kind, Callable[[str], Value]] = {
 
 
 class FactBook:
-    """Facts by name. The best-placed origin wins, and within one origin the fact learned first."""
+    """Facts by name. The origin of highest precedence (`RANK`) wins, and within an origin the fact learned first."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         self._facts: list[Fact] = []
@@ -218,13 +218,13 @@ class FactBook:
     def learn(self, facts: Iterable[Fact]) -> FactBook:
         for fact in facts:
             self._facts.append(fact)
-            held = self._best.get(fact.name)
-            if held is None or RANK[fact.origin] < RANK[held.origin] + fact.refines:
+            best = self._best.get(fact.name)
+            if best is None or RANK[fact.origin] < RANK[best.origin] + fact.refines:
                 self._best[fact.name] = fact
         return self
 
     def changed(self, values: Mapping[str, Value]) -> FactBook:
-        """A new book in which these names have these values whoever said otherwise: what if."""
+        """A copy in which these facts have other values, for what-if calculations."""
         book = FactBook()
         book._facts = self._facts
         book._best = {
@@ -237,10 +237,10 @@ class FactBook:
         return self._best.get(name)
 
     def value(self, name: str) -> Value:
-        held = self._best.get(name)
-        return None if held is None else held.value
+        fact = self._best.get(name)
+        return None if fact is None else fact.value
 
-    # The typed readers answer None for what is unknown, so that callers need no casts.
+    # The typed accessors return None for unknown facts and for values of another type.
     def size(self, name: str) -> Size | None:
         value = self.value(name)
         return value if isinstance(value, Size) else None
@@ -270,7 +270,7 @@ class FactBook:
         return value if isinstance(value, Model) else None
 
     def all(self, name: str) -> list[Fact]:
-        """Every fact of that name, in the order learned (config.unknown_key may hold several)."""
+        """All facts of a name in the order learned (there may be several of config.unknown_key)."""
         return [fact for fact in self._facts if fact.name == name]
 
     def __contains__(self, name: str) -> bool:
@@ -281,5 +281,5 @@ class FactBook:
 
 
 def derived_fact(name: str, value: Value, formula: str) -> Fact:
-    """A fact that follows from other facts; the formula is its witness."""
+    """A fact derived from other facts; the formula is its witness."""
     return Fact(name, value, "derived", Witness("derived", text=formula))

@@ -1,4 +1,4 @@
-"""Runs a grammar that was compiled to plain tables: lark compiles them, and to import it costs an eighth of a diagnosis.
+"""An LALR(1) parser driven by tables that lark compiled in advance: importing lark costs an eighth of a diagnosis.
 
 What is read, and how, is lark's LALR(1) with its contextual lexer: in every state only the terminals that can follow are looked
 for. tests/parse/test_lalr.py holds the two together, on every grammar.
@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 from diagnose.record import NamedTuple
 
-#: The type of what comes after the last token, as lark calls it.
+#: Lark's type of the token after the last.
 END = "$END"
 
 
 class Token(NamedTuple):
-    """A terminal's name, the text that it read, where that begins and ends, and the line it begins in (from 1)."""
+    """A token: its terminal, its text, the offsets of start and end, and the line of its start (from 1)."""
 
     type: str
     text: str
@@ -27,7 +27,7 @@ class Token(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A rule's name, or its alias, and what it read: nothing of rules and terminals whose names begin with `_`, nor of quoted words."""
+    """A node: the rule's name or alias, and its children, without quoted words and without rules and terminals named `_...`."""
 
     data: str
     children: list[Node]
@@ -37,7 +37,7 @@ Node: TypeAlias = "Token | Tree"
 
 
 class Unread(Exception):
-    """The text does not fit its grammar at `at` (of an end that comes too early: at the last token); `column` is from 1."""
+    """A text that does not match its grammar at offset `at` (at the last token if it ends too early); `column` counts from 1."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(f"does not fit at {at}")
@@ -45,88 +45,88 @@ class Unread(Exception):
 
 
 class Parser:
-    """Texts to trees, by the tables that `compiled` made of a grammar."""
+    """Parses texts by the tables that `compiled` made of a grammar."""
 
     def __init__(self, tables: dict[str, Any]) -> None:
         self._start, self._end = tables["start"], tables["end"]
         self._states: list[dict[str, int]] = tables["states"]
         self._rules: list[tuple[str, str, int, list[tuple[int, bool]], bool]] = tables["rules"]
         self._ignored = frozenset(tables["ignored"])
-        self._possible: list[int] = tables["possible"]
+        self._pattern_of_state: list[int] = tables["possible"]
         self._terminals: list[str] = tables["terminals"]
-        self._compiled: dict[int, re.Pattern[str]] = {}
-        self._sought: dict[int, re.Pattern[str]] = {}  # by state
+        self._patterns: dict[int, re.Pattern[str]] = {}
+        self._pattern_by_state: dict[int, re.Pattern[str]] = {}
 
     def parse(self, text: str) -> Node:
-        """The tree of the whole text. Raises Unread."""
+        """Parse a whole text. Raises Unread if it does not match the grammar."""
         states, values, table = [self._start], list[Node](), self._states
         for token in self._tokens(text, states):
-            while (to := table[states[-1]].get(token.type, 0)) < 0:
-                self._reduce(-to - 1, states, values)
+            while (action := table[states[-1]].get(token.type, 0)) < 0:
+                self._reduce(-action - 1, states, values)
                 if token.type == END and states[-1] == self._end:
                     return values[-1]
-            if not to:
+            if not action:
                 break
-            states.append(to - 1)
+            states.append(action - 1)
             values.append(token)
         raise Unread(text, token.start)
 
     def _tokens(self, text: str, states: list[int]) -> Iterator[Token]:
-        """The tokens one by one: what is looked for depends on the state that the parser is in by then. Raises Unread."""
-        at, line, last = 0, 1, 0
-        sought, ignored = self._sought, self._ignored
-        while at < len(text):
-            found = (sought.get(states[-1]) or self._looked_for(states[-1])).match(text, at)
-            if found is None:
-                raise Unread(text, at)
-            kind, read = str(found.lastgroup), found[0]
-            if kind not in ignored:
-                last = at
-                yield Token(kind, read, at, found.end(), line)
-            line += read.count("\n")
-            at = found.end()
-        yield Token(END, "", last, last, line)
+        """Yield the tokens; which terminals are matched depends on the parser's state at that moment. Raises Unread."""
+        position, line, last_position = 0, 1, 0
+        patterns, ignored = self._pattern_by_state, self._ignored
+        while position < len(text):
+            match = (patterns.get(states[-1]) or self._state_pattern(states[-1])).match(text, position)
+            if match is None:
+                raise Unread(text, position)
+            terminal, text_read = str(match.lastgroup), match[0]
+            if terminal not in ignored:
+                last_position = position
+                yield Token(terminal, text_read, position, match.end(), line)
+            line += text_read.count("\n")
+            position = match.end()
+        yield Token(END, "", last_position, last_position, line)
 
-    def _looked_for(self, state: int) -> re.Pattern[str]:
-        """The terminals that can stand in a state, as an expression with a group for each, compiled when it is first needed."""
-        number = self._possible[state]
-        if number not in self._compiled:
-            self._compiled[number] = re.compile(self._terminals[number])
-        return self._sought.setdefault(state, self._compiled[number])
+    def _state_pattern(self, state: int) -> re.Pattern[str]:
+        """The pattern of the terminals that may follow in a state, a group for each; compiled on first use."""
+        number = self._pattern_of_state[state]
+        if number not in self._patterns:
+            self._patterns[number] = re.compile(self._terminals[number])
+        return self._pattern_by_state.setdefault(state, self._patterns[number])
 
     def _reduce(self, number: int, states: list[int], values: list[Node]) -> None:
-        """What a rule has read becomes one node."""
-        rule, name, size, kept, alone = self._rules[number]
+        """Replace the nodes that a rule matched by one node."""
+        rule, name, size, kept, collapses = self._rules[number]
         first = len(values) - size
         children: list[Node] = []
-        for index, opened in kept:
+        for index, is_inlined in kept:
             node = values[first + index]
-            if opened and isinstance(node, Tree):
+            if is_inlined and isinstance(node, Tree):
                 if children:
                     children += node.children
-                else:  # nobody else holds them, and a list that grows item by item is not copied for each
+                else:  # reuse the list, which nothing else refers to: copying it for each item would be quadratic
                     children = node.children
             else:
                 children.append(node)
         del values[first:], states[len(states) - size :]
         states.append(self._states[states[-1]][rule] - 1)
-        values.append(children[0] if alone and len(children) == 1 else Tree(name, children))
+        values.append(children[0] if collapses and len(children) == 1 else Tree(name, children))
 
 
 def compiled(grammar: str) -> dict[str, Any]:
-    """The tables of a grammar in lark's notation, as plain JSON. Raises lark's errors, and ValueError for what `Parser` cannot run.
+    """Compile a grammar in lark's notation to tables of plain JSON. Raises lark's errors, and ValueError for what `Parser` cannot run.
 
-    `states`: for each, a symbol to the state after it (counted from 1) or, negative, to the rule that ends there (from -1);
-    `rules`: name, what its tree is called, how many symbols it reads, which of them are kept and whether only their children are,
-    whether one child stands for the tree; `terminals`: expressions, `possible`: for each state the one of all that can stand there.
+    `states`: per state a mapping of symbols to the next state (counted from 1) or, negative, to the rule to reduce (from -1);
+    `rules`: name, name of its tree, number of symbols, the symbols kept and whether only their children are, whether a single child
+    replaces the tree; `terminals`: regular expressions; `possible`: per state the number of its expression in `terminals`.
     """
     import lark
 
-    made: Any = lark.Lark(grammar, parser="lalr", maybe_placeholders=False)
-    table, lexers = made.parser.parser._parse_table, made.parser.lexer.lexers  # noqa: SLF001 - no other name for it
+    parser: Any = lark.Lark(grammar, parser="lalr", maybe_placeholders=False)
+    table, lexers = parser.parser.parser._parse_table, parser.parser.lexer.lexers  # noqa: SLF001 - no other name for it
     actions = [table.states[state] for state in range(len(table.states))]
-    ended = list({arg: None for row in actions for _, arg in row.values() if not isinstance(arg, int)})
-    numbers = {rule: -1 - number for number, rule in enumerate(ended)}
+    rules = list({arg: None for row in actions for _, arg in row.values() if not isinstance(arg, int)})
+    numbers = {rule: -1 - number for number, rule in enumerate(rules)}
     terminals = ["|".join(part.pattern for part in lexers[state].scanner._mres) for state in range(len(actions))]  # noqa: SLF001
     distinct = list(dict.fromkeys(terminals))
     if any(lexer.callback for lexer in lexers.values()):
@@ -135,10 +135,10 @@ def compiled(grammar: str) -> dict[str, Any]:
         "start": table.start_states["start"],
         "end": table.end_states["start"],
         "states": [{str(name): arg + 1 if isinstance(arg, int) else numbers[arg] for name, (_, arg) in row.items()} for row in actions],
-        "rules": [_rule(rule) for rule in ended],
-        "ignored": [str(name) for name in made.ignore_tokens],
+        "rules": [_rule(rule) for rule in rules],
+        "ignored": [str(name) for name in parser.ignore_tokens],
         "terminals": distinct,
-        "possible": [distinct.index(each) for each in terminals],
+        "possible": [distinct.index(pattern) for pattern in terminals],
     }
 
 

@@ -1,4 +1,4 @@
-"""Every sentence a person reads that belongs to no rule: rules/phrases/*.yaml, in English and Chinese."""
+"""Sentences for people that belong to no rule (rules/phrases/*.yaml), in English and Chinese."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from diagnose.record import NamedTuple
 
 Lang = Literal["en", "zh"]
 
-#: {count:job|jobs}: the first word where the value is 1, else the second.
+#: {count:job|jobs}: the singular if the value is 1, else the plural.
 NUMBERED = re.compile(r"\{(\w+):([^{}|]*)\|([^{}|]*)\}")
 
-#: Chinese characters and punctuation come after this one.
+#: Chinese characters and punctuation have higher code points.
 LATIN = "\u2fff"
 
 
@@ -29,8 +29,8 @@ class Text(NamedTuple):
         return self.zh if lang == "zh" else self.en
 
     def fill(self, **values: object) -> Text:
-        """The sentence with its {placeholders} filled; a value that is a Text is filled in its own language, in Chinese without
-        the space that Latin letters would want beside it. English has {count:job|jobs} for one and for more."""
+        """Fill the {placeholders}; a Text fills each language with its own, in Chinese without the spaces that surround Latin words.
+        English templates choose between singular and plural by {count:job|jobs}."""
         english = {name: value.en if isinstance(value, Text) else value for name, value in values.items()}
         chinese = {name: value.zh if isinstance(value, Text) else value for name, value in values.items()}
         template = self.zh
@@ -40,21 +40,21 @@ class Text(NamedTuple):
 
 
 def numbered(template: str, values: Mapping[str, object]) -> str:
-    """An English template with the words for one or for more, by the values that they stand for."""
+    """Resolve the {count:job|jobs} of an English template."""
     if "|" not in template:
         return template
-    return NUMBERED.sub(lambda found: found[2] if str(values[found[1]]) == "1" else found[3], template)
+    return NUMBERED.sub(lambda match: match[2] if str(values[match[1]]) == "1" else match[3], template)
 
 
 def close(template: str, placeholder: str, value: str) -> str:
-    """A Chinese template without the spaces between its own Chinese and a value that is Chinese there too."""
+    """Remove the spaces of a Chinese template between Chinese text and a value that is Chinese as well."""
     if value and value[0] > LATIN and f" {placeholder}" in template:
-        before = template.partition(f" {placeholder}")[0]
-        if not before or before[-1] > LATIN:
+        preceding = template.partition(f" {placeholder}")[0]
+        if not preceding or preceding[-1] > LATIN:
             template = template.replace(f" {placeholder}", placeholder)
     if value and value[-1] > LATIN and f"{placeholder} " in template:
-        after = template.partition(f"{placeholder} ")[2]
-        if after and (after[0] > LATIN or after[0] == "{"):  # what follows a Chinese name is Chinese, or begins a clause
+        following = template.partition(f"{placeholder} ")[2]
+        if following and (following[0] > LATIN or following[0] == "{"):  # a placeholder is taken for Chinese
             template = template.replace(f"{placeholder} ", placeholder)
     return template
 
@@ -65,13 +65,13 @@ def same(text: str) -> Text:
 
 
 def phrase(key: str, **values: object) -> Text:
-    """The sentence ROOM.NAME of rules/phrases/ROOM.yaml, filled. Raises KeyError for a key that does not exist."""
+    """The sentence FILE.NAME of rules/phrases/FILE.yaml, filled. Raises KeyError for an unknown key."""
     text = _unfilled(key)
     return text.fill(**values) if values else text
 
 
 @cache
 def _unfilled(key: str) -> Text:
-    room, _, name = key.partition(".")
-    entry = rule_files.table("phrases")[room][name]
+    file, _, name = key.partition(".")
+    entry = rule_files.table("phrases")[file][name]
     return Text(entry["en"], entry["zh"])

@@ -1,4 +1,4 @@
-"""The whole story in one short function; read this first."""
+"""From logs and configs to a diagnosis: the stages in order. Read `diagnose` first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from diagnose.decide import judging
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
-from diagnose.headlines import contradicted, headline
+from diagnose.headlines import contradiction_headline, headline
 from diagnose.inputs import job_reader
-from diagnose.inputs.given import Material, as_config, as_notice, each, listed, options
+from diagnose.inputs.materials import Material, as_config, as_list, as_notice, convert_each, options
 from diagnose.parse import log_reader
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
@@ -26,7 +26,6 @@ from diagnose.record import replace
 from diagnose.scan.source import Source
 
 if TYPE_CHECKING:
-    from diagnose.facts import Notice
     from diagnose.parse.model.event import Event
     from diagnose.snapshot.measure import Snapshot
 
@@ -43,39 +42,41 @@ def explain(
     trial: bool = False,
     snapshot: Path | Source | None = None,
 ) -> Diagnosis:
-    """What a failed job left behind, read; what filled the memory and what to change.
+    """Diagnose a failed job from its logs and configs: what filled the memory and what to change.
 
-    Several `logs` are one job. `model` is a catalogue id, a config.json (Path) or its text; `set` gives knobs or facts
-    by name; `snapshot` is a file that torch.cuda.memory._dump_snapshot wrote: without `logs` the failure is what it recorded.
-    Raises UserError where no log can be read or an option is wrong; never on what a log or config contains.
+    Several `logs` are one job. `model`: a catalogue id, a config.json (Path) or its text; `set`: values of knobs or facts by name;
+    `snapshot`: a file of torch.cuda.memory._dump_snapshot, which without `logs` is the failure itself.
+    Raises UserError if no log can be read or an option is invalid; never for what a log or config contains.
     """
-    given = options(model, gpu, gpus, set or {})
-    materials = listed(logs)
+    option_facts = options(model, gpu, gpus, set or {})
+    materials = as_list(logs)
     if snapshot is not None and not materials:
-        return _of_snapshot(snapshot, configs, given, rules, trial)
-    reading, sources, refused = read(materials, configs)
-    taken, unread = _taken(snapshot)
-    return diagnose(reading, sources, given, rules, trial, [*refused, *unread], taken)
+        return _explain_snapshot(snapshot, configs, option_facts, rules, trial)
+    reading, sources, errors = read(materials, configs)
+    snapshot_data, snapshot_errors = _read_snapshot(snapshot)
+    return diagnose(reading, sources, option_facts, rules, trial, [*errors, *snapshot_errors], snapshot_data)
 
 
 def read(
     logs: Sequence[Material], configs: Sequence[Material | ConfigSource] = (), healthy: bool = True
 ) -> tuple[Reading, list[Material | ConfigSource], list[UserError]]:
-    """What the logs of one job say, the configs that count (the given ones and what lay beside the logs or in them), and what could
-    not be used; of a job that did not fail no facts, unless it is asked for (`healthy`). Raises UserError where no log can be read."""
-    found = job_reader.job(logs)
-    if found.unread and not found.scanned:
-        raise found.unread[0]
-    reading = log_reader.read(found.scanned, healthy)
-    if healthy or reading.events:
-        found.pasted()
-    reading = found.enriched(reading)
-    if not found.configs:
-        return reading, list(configs), found.unread
-    from diagnose.inputs import config_choice
+    """Read the logs of one job: the reading, the configs (explicit ones and those found with the logs), and errors of unusable inputs.
 
-    taken, notices = config_choice.that_count(configs, found.configs, reading)
-    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *taken], found.unread
+    `healthy`: extract facts of a job that did not fail too. Raises UserError if no log can be read.
+    """
+    inputs = job_reader.read_job(logs)
+    if inputs.errors and not inputs.logs:
+        raise inputs.errors[0]
+    reading = log_reader.read(inputs.logs, healthy)
+    if healthy or reading.events:
+        inputs.add_pasted_configs()
+    reading = inputs.enrich(reading)
+    if not inputs.configs:
+        return reading, list(configs), inputs.errors
+    from diagnose.inputs import pasted_configs  # few logs bring configs: not loaded at start
+
+    selected, notices = pasted_configs.select_configs(configs, inputs.configs, reading)
+    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *selected], inputs.errors
 
 
 def check(
@@ -88,63 +89,67 @@ def check(
     rules: Sequence[Path] = (),
     frontier: bool = True,
 ) -> Diagnosis:
-    """The same without a log: will it fit, and how far can it go? Without `frontier` only what was read and what it needs."""
-    found = replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules), asked="check")
+    """Estimate from configs alone whether a job fits, and with `frontier` how far its settings can be raised."""
+    diagnosis = replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules), asked="check")
     if not frontier:
-        return found
+        return diagnosis
+    # not loaded at the start of `explain`
     from diagnose.plan.choose.advice import job_of
     from diagnose.plan.edits.setting_conflicts import oddities
     from diagnose.plan.outlook.frontier import outlook
     from diagnose.plan.rules.remedy_rules import with_folders
 
-    book = FactBook(found.facts)
-    seen = outlook(job_of(book, found.ledgers, found.judgement, found.documents, with_folders(rules)[0]))
-    verdict = replace(found.verdict, headline=contradicted(seen.contradictions)) if seen.contradictions else found.verdict
-    return replace(found, outlook=seen, verdict=verdict, notices=(*found.notices, *oddities(book)))
+    book = FactBook(diagnosis.facts)
+    limits = outlook(job_of(book, diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, with_folders(rules)[0]))
+    verdict = diagnosis.verdict
+    if limits.contradictions:
+        verdict = replace(verdict, headline=contradiction_headline(limits.contradictions))
+    return replace(diagnosis, outlook=limits, verdict=verdict, notices=(*diagnosis.notices, *oddities(book)))
 
 
 def diagnose(
     reading: Reading,
     configs: Sequence[Material | ConfigSource] = (),
-    given: Sequence[Fact] = (),
+    option_facts: Sequence[Fact] = (),
     rules: Sequence[Path] = (),
     trial: bool = False,
-    unread: Sequence[UserError] = (),
+    errors: Sequence[UserError] = (),
     snapshot: Snapshot | None = None,
 ) -> Diagnosis:
-    """From what the logs say to the finished value. Each step is a function of the ones before."""
-    sources, unusable = each(as_config, list(configs))
-    sources, records, dumps = job_reader.recorded(sources)
-    book = FactBook(given).learn(reading.facts)
+    """From a reading of the logs to the finished diagnosis; each step is a function of the steps before."""
+    sources, config_errors = convert_each(as_config, list(configs))
+    sources, record_inputs, dumps = job_reader.split_wandb(sources)
+    book = FactBook(option_facts).learn(reading.facts)
     settings = config_reader.read(sources, replace(reading, dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)
     book.learn(recognise(book))
 
     root = reading.root
     event = None if root is None else reading.events[root]
-    doubts = _learned(book, snapshot, event) if snapshot is not None else []
-    known = Diagnosis(
+    contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
+    diagnosis = Diagnosis(
         verdict=Verdict("none", None, None, phrase("headline.none_to_check" if settings.documents else "headline.none"), None),
-        inputs=(*reading.inputs, *records, *settings.inputs),
+        inputs=(*reading.inputs, *record_inputs, *settings.inputs),
         events=reading.events,
         facts=tuple(book),
-        notices=(*reading.notices, *settings.notices, *doubts, *(as_notice(trouble) for trouble in (*unread, *unusable))),
+        notices=(*reading.notices, *settings.notices, *contradictions, *(as_notice(error) for error in (*errors, *config_errors))),
         documents=settings.documents,
         snapshot=snapshot,
     )
     if event is None and reading.inputs:
-        return known
+        return diagnosis
 
     ledgers, attributions = accounting.account(book, event, root)
-    if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not doubts:
+    if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not contradictions:
         verdict, tensor = snapshot_request.compared(book, ledgers, event, root, attributions)
-        known = replace(known, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
+        diagnosis = replace(diagnosis, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
-    memory = event is None or event.status != "lookalike"  # nothing about memory cures what is none of it
-    outcome = plan.make(book, ledgers, judgement, settings.documents, trial, rules) if memory else plan.Outcome()
+    concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
+    outcome = plan.make(book, ledgers, judgement, settings.documents, trial, rules) if concerns_memory else plan.Outcome()
     judgement = replace(judgement, faults=(*judgement.faults, *outcome.faults))
+    rule_notices = (Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)
     return replace(
-        known,
+        diagnosis,
         verdict=Verdict(
             status=event.status if event else "none",
             family=event.family if event else None,
@@ -153,7 +158,7 @@ def diagnose(
             event=root,
         ),
         facts=tuple(book),
-        notices=(*known.notices, *(Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)),
+        notices=(*diagnosis.notices, *rule_notices),
         attributions=attributions,
         ledgers=ledgers,
         judgement=judgement,
@@ -161,34 +166,34 @@ def diagnose(
     )
 
 
-def _of_snapshot(
-    given: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
+def _explain_snapshot(
+    file: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
 ) -> Diagnosis:
-    """The diagnosis of the failure that a memory snapshot recorded. Raises UserError where it cannot be read."""
-    from diagnose.budget.attribution import snapshot_failure
+    """Diagnose the failure that a memory snapshot recorded. Raises UserError if it cannot be read."""
+    from diagnose.budget.attribution import snapshot_failure  # few jobs have snapshots: not loaded at start
 
-    taken, unread = _taken(given)
-    if taken is None:
-        raise unread[0]
-    return diagnose(snapshot_failure.reading(taken), configs, options, rules, trial, snapshot=taken)
+    snapshot, errors = _read_snapshot(file)
+    if snapshot is None:
+        raise errors[0]
+    return diagnose(snapshot_failure.reading(snapshot), configs, options, rules, trial, snapshot=snapshot)
 
 
-def _taken(given: Path | Source | None) -> tuple[Snapshot | None, list[UserError]]:
-    """The memory snapshot, or why it cannot be used."""
-    if given is None:
+def _read_snapshot(file: Path | Source | None) -> tuple[Snapshot | None, list[UserError]]:
+    """The memory snapshot, or the error that prevents its use."""
+    if file is None:
         return None, []
-    from diagnose.snapshot import snapshot_reader
+    from diagnose.snapshot import snapshot_reader  # few jobs have snapshots: not loaded at start
 
     try:
-        return snapshot_reader.read(given if isinstance(given, Source) else Source.file(given)), []
-    except UserError as trouble:
-        return None, [trouble]
+        return snapshot_reader.read(file if isinstance(file, Source) else Source.file(file)), []
+    except UserError as error:
+        return None, [error]
 
 
-def _learned(book: FactBook, taken: Snapshot, event: Event | None) -> list[Notice]:
-    """Let the book learn what the snapshot says; of another failure than the log's it says nothing about this one's request."""
-    from diagnose.snapshot import snapshot_reader
+def _learn_snapshot(book: FactBook, snapshot: Snapshot, event: Event | None) -> list[Notice]:
+    """Add the snapshot's facts to the book; those of the request only if it recorded the log's failure. Returns notices of differences."""
+    from diagnose.snapshot import snapshot_reader  # few jobs have snapshots: not loaded at start
 
-    other = snapshot_request.another(taken, book, event)
-    book.learn(snapshot_reader.facts(taken, request=not other))
-    return other
+    differences = snapshot_request.another(snapshot, book, event)
+    book.learn(snapshot_reader.facts(snapshot, request=not differences))
+    return differences

@@ -1,4 +1,4 @@
-"""Finds rules/ and grammars/, in a checkout or in a wheel, and keeps what was made of them."""
+"""Locate and load rules/ and grammars/, of a checkout or a wheel, with compiled forms cached on disk."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 
-#: Rule files are read as text throughout and converted by the declared kind of each fact: YAML 1.1 turns on, no and 1e-5 into other things.
+#: Files whose values are read as text and converted by the declared kind of each fact: YAML 1.1 would convert `on`, `no` and `1e-5`.
 AS_TEXT = ("causes", "remedies", "versions")
 
 
 @cache
 def home() -> Path:
-    """The folder that holds rules/ and grammars/: what the wheel shipped, else the checkout."""
+    """The folder that holds rules/ and grammars/: in the wheel, else the checkout."""
     shipped = HERE / "_shipped"
     return shipped if shipped.is_dir() else HERE.parent
 
 
 @cache
 def table(name: str) -> Any:
-    """The YAML file rules/NAME.yaml (NAME may be FOLDER/STEM), or every file of the folder rules/NAME as a dict by stem.
+    """The YAML file rules/NAME.yaml (NAME may be FOLDER/STEM), or all files of the folder rules/NAME as a dict by stem.
 
-    A file of several documents (`---`) is a list of them. What comes back is plain JSON: keys are texts.
+    A file of several documents (`---`) is a list of them. Values are those of JSON: keys are texts.
     """
     return kept(f"rules.{name.replace('/', '.')}", lambda: _read_table(name), name)
 
 
 def read_yaml(path: Path, *, as_text: bool = False) -> Any:
-    """One of our own YAML files: its document, or a list of them where `---` parts several."""
+    """Read a YAML file: its document, or a list of documents if `---` separates several."""
     import yaml
 
     loader = getattr(yaml, "CBaseLoader" if as_text else "CSafeLoader", yaml.BaseLoader if as_text else yaml.SafeLoader)
@@ -62,16 +62,16 @@ def parser(name: str) -> Parser:
     return lalr.Parser(_kept(f"grammar.{name}", lambda: lalr.compiled(grammar(name)), [str(_grammar(name))]))
 
 
-def kept(name: str, make: Callable[[], Any], *rooms: str) -> Any:
-    """The JSON value that `make` builds from these rooms of rules/, built once and kept while their files stay the same."""
-    return _kept(name, make, _files(rooms))
+def kept(name: str, build: Callable[[], Any], *folders: str) -> Any:
+    """The JSON value that `make` builds from these folders or files of rules/, cached on disk while they are unchanged."""
+    return _kept(name, build, _files(folders))
 
 
-def _kept(name: str, make: Callable[[], Any], files: list[str]) -> Any:
-    def build() -> bytes:
-        return json.dumps(make(), ensure_ascii=False, separators=(",", ":")).encode()
+def _kept(name: str, build_value: Callable[[], Any], files: list[str]) -> Any:
+    def build_json() -> bytes:
+        return json.dumps(build_value(), ensure_ascii=False, separators=(",", ":")).encode()
 
-    return json.loads(disk_cache.recall(f"{name}.json", build, files, home() / "compiled"))
+    return json.loads(disk_cache.recall(f"{name}.json", build_json, files, home() / "compiled"))
 
 
 def _read_table(name: str) -> Any:
@@ -81,13 +81,13 @@ def _read_table(name: str) -> Any:
     return {file.stem: read_yaml(file, as_text=name in AS_TEXT) for file in map(Path, _files([name]))}
 
 
-def _files(rooms: Iterable[str]) -> list[str]:
-    """The YAML files of rooms of rules/, in order. (As texts: every start looks at them all, and to make a Path takes as long.)"""
-    found: list[str] = []
-    for room in rooms:
-        place = f"{home()}/rules/{room}"
-        if os.path.isdir(place):  # noqa: PTH112
-            found += [f"{place}/{name}" for name in sorted(os.listdir(place)) if name.endswith(".yaml")]  # noqa: PTH208
+def _files(folders: Iterable[str]) -> list[str]:
+    """The YAML files of folders of rules/, sorted. (Texts, since each start examines them all and creating Paths takes as long.)"""
+    paths: list[str] = []
+    for folder in folders:
+        path = f"{home()}/rules/{folder}"
+        if os.path.isdir(path):  # noqa: PTH112
+            paths += [f"{path}/{name}" for name in sorted(os.listdir(path)) if name.endswith(".yaml")]  # noqa: PTH208
         else:
-            found.append(f"{place}.yaml")
-    return found
+            paths.append(f"{path}.yaml")
+    return paths

@@ -1,25 +1,25 @@
-"""Yes, no, unknown, and how they combine."""
+"""Three-valued logic (Kleene): true, false, unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TypeAlias
 
-Truth: TypeAlias = "bool | None"  # None: we do not know
+Truth: TypeAlias = "bool | None"  # None: unknown
 
 
 def all_of(parts: Iterable[Truth]) -> Truth:
-    seen = list(parts)
-    if False in seen:
-        return False  # one firm no settles it, whatever else is unknown
-    return None if None in seen else True
+    values = list(parts)
+    if False in values:
+        return False  # whatever is unknown
+    return None if None in values else True
 
 
 def any_of(parts: Iterable[Truth]) -> Truth:
-    seen = list(parts)
-    if True in seen:
+    values = list(parts)
+    if True in values:
         return True
-    return None if None in seen else False
+    return None if None in values else False
 
 
 def not_(part: Truth) -> Truth:

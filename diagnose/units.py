@@ -1,4 +1,4 @@
-"""Size: bytes known as well as they were printed; Version: a release number that compares."""
+"""`Size`: an amount of memory as an interval of bytes; `Version`: a comparable release number."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from diagnose.record import record
 
 SCALE = {"B": 1, "bytes": 1, "byte": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
-#: What MPS and Ray print as KB, MB, GB is divided by 1024 as well; only their readers may use it.
+#: Decimal unit names that MPS and Ray print for powers of 1024; only the readers of their messages use it.
 BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 
-#: A size above this is an unsigned underflow or "not available", never a number.
+#: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
 
 
 @record
 class Size:
-    """A byte count: `low <= truth <= high`, `bytes` the value printed or derived, `text` as printed."""
+    """A number of bytes within `low..high`; `bytes`: the printed or derived value that sums are made of; `text`: as printed."""
 
     low: int
     high: int
@@ -34,22 +34,21 @@ class Size:
 
     @classmethod
     def between(cls, low: int, high: int, bytes: int | None = None) -> Size:
-        """A size known only as a range; `bytes` (default: the middle) is what sums are made of."""
+        """A size known only as a range; `bytes` defaults to its middle."""
         return cls(low, high, (low + high) // 2 if bytes is None else bytes)
 
     @classmethod
     def printed(cls, digits: str, unit: str, *, binary: bool = False) -> Size | None:
-        """A printed size with its rounding; None for figures that no memory can have (above 1 PiB).
+        """Parse a printed size, with its rounding as the interval; None for impossible sizes (negative or above 1 PiB).
 
-        `binary` reads KB, MB, GB as 1024-based (MPS, Ray); without it such a unit is an error.
-        Raises ValueError for an unknown unit or a malformed number.
+        `binary`: accept KB, MB, GB as powers of 1024 (MPS, Ray). Raises ValueError for an unknown unit or a malformed number.
         """
         if unit not in SCALE and not (binary and unit in BINARY_ALIAS):
             raise ValueError(f"not a unit of memory: {unit}")
         scale = SCALE[BINARY_ALIAS[unit] if unit not in SCALE else unit]
-        whole, _, part = digits.partition(".")
-        if whole.isdecimal() and len(digits) < 24 and digits.isascii() and (part.isdecimal() or whole == digits):
-            return cls._rounded(int(whole + part), 10 ** len(part), scale, f"{digits} {unit}")
+        whole, _, fraction = digits.partition(".")
+        if whole.isdecimal() and len(digits) < 24 and digits.isascii() and (fraction.isdecimal() or whole == digits):
+            return cls._rounded(int(whole + fraction), 10 ** len(fraction), scale, f"{digits} {unit}")
         try:
             value = Decimal(digits)
         except InvalidOperation as error:
@@ -57,22 +56,22 @@ class Size:
         exponent = value.as_tuple().exponent
         if not isinstance(exponent, int) or value > IMPOSSIBLE or value < 0:
             return None
-        slop = Decimal(0) if scale == 1 else Decimal(5).scaleb(exponent - 1)
+        rounding = Decimal(0) if scale == 1 else Decimal(5).scaleb(exponent - 1)
         nearest = round(Fraction(value) * scale)
         if nearest > IMPOSSIBLE:
             return None
-        low, high = Fraction(value - slop) * scale, Fraction(value + slop) * scale
+        low, high = Fraction(value - rounding) * scale, Fraction(value + rounding) * scale
         return cls(max(0, ceil(low)), floor(high), nearest, f"{digits} {unit}")
 
     @classmethod
     def _rounded(cls, number: int, parts: int, scale: int, text: str) -> Size | None:
-        """number / parts units of scale bytes, rounded in its last digit where it is no count of bytes."""
-        nearest, rest = divmod(number * scale, parts)
-        nearest += 2 * rest > parts or (2 * rest == parts and nearest % 2)
+        """The size of `number / parts` units of `scale` bytes, rounded in its last digit unless the unit is bytes."""
+        nearest, remainder = divmod(number * scale, parts)
+        nearest += 2 * remainder > parts or (2 * remainder == parts and nearest % 2)
         if number > IMPOSSIBLE * parts or nearest > IMPOSSIBLE:
             return None
-        slop = 0 if scale == 1 else 5
-        low, high = -((slop - 10 * number) * scale // (10 * parts)), (10 * number + slop) * scale // (10 * parts)
+        rounding = 0 if scale == 1 else 5
+        low, high = -((rounding - 10 * number) * scale // (10 * parts)), (10 * number + rounding) * scale // (10 * parts)
         return cls(max(0, low), high, nearest, text)
 
     def __contains__(self, exact: int) -> bool:
@@ -85,7 +84,7 @@ class Size:
         return Size(self.low - other.high, self.high - other.low, self.bytes - other.bytes)
 
     def times(self, factor: float | Fraction) -> Size:
-        """This size scaled by a factor that is not negative."""
+        """This size multiplied by a non-negative factor."""
         exact = Fraction(factor)
         return Size(floor(self.low * exact), ceil(self.high * exact), round(self.bytes * exact))
 
@@ -98,13 +97,13 @@ class Size:
 
 
 def told(size: Size) -> str:
-    """A size in a sentence: as printed, but in binary units where a program prints those under decimal names, or many small ones."""
-    odd = size.text.endswith((" KB", " MB", " GB", " TB")) or (size.text.endswith(" KiB") and size.bytes >= SCALE["MiB"])
-    return show(size.bytes) if odd else str(size)
+    """Format a size for a sentence: as printed, but converted where the text has a decimal unit name for a binary unit, or many KiB."""
+    needs_conversion = size.text.endswith((" KB", " MB", " GB", " TB")) or (size.text.endswith(" KiB") and size.bytes >= SCALE["MiB"])
+    return show(size.bytes) if needs_conversion else str(size)
 
 
 def show(count: int) -> str:
-    """Bytes as people read them: binary units, two decimals, the sign kept."""
+    """Format bytes for people: binary units, two decimals, with sign."""
     sign, count = ("-" if count < 0 else ""), abs(count)
     for unit in ("bytes", "KiB", "MiB"):
         if count < SCALE[unit] * 1024:
@@ -113,7 +112,7 @@ def show(count: int) -> str:
 
 
 def torch_prints(count: int) -> str:
-    """How torch's `format_size` prints a byte count (c10/cuda/CUDACachingAllocator.cpp): `<=` at each step, no TiB."""
+    """Format bytes as torch's `format_size` does (c10/cuda/CUDACachingAllocator.cpp): `<=` at each step, no TiB."""
     for unit in ("bytes", "KiB", "MiB"):
         if count <= SCALE[unit] * 1024:
             return f"{count} bytes" if unit == "bytes" else f"{count / SCALE[unit]:.2f} {unit}"
@@ -121,7 +120,7 @@ def torch_prints(count: int) -> str:
 
 
 def size_of(text: str) -> Size | None:
-    """The size that a text such as "4.64 GiB" or "512 MiB" names; None where it names none."""
+    """Parse a text such as "4.64 GiB" or "512 MiB"; None if it is no size."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*", text)
     if not match or match[2] not in SCALE:
         return None
@@ -133,7 +132,7 @@ _STAGE = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -1, "": 0,
 
 @total_ordering
 class Version:
-    """A release such as 2.5.1, 0.9.2.dev0 or 0.7.0.post1; a local part (+cu124) is shown, not compared."""
+    """A release such as 2.5.1, 0.9.2.dev0 or 0.7.0.post1; a local part (+cu124) is dropped. Raises ValueError for other texts."""
 
     __slots__ = ("key", "text")
 
@@ -164,5 +163,5 @@ class Version:
 
 
 def not_negative(size: Size) -> Size:
-    """The size with every bound at least 0, without the text that it was printed as."""
+    """The size with all bounds raised to at least 0, without its printed text."""
     return Size(max(0, size.low), max(0, size.high), max(0, size.bytes))

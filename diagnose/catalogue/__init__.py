@@ -1,7 +1,7 @@
-"""The models and cards we know: rules/models and rules/hardware; a model's own config.json is taken as well."""
+"""The catalogue of models and cards (rules/models, rules/hardware), and models read from their own config.json."""
 
 from diagnose.catalogue.cards import Card, card, card_names, cards_named, cards_of_capacity, sizes_sold
-from diagnose.catalogue.hub import model_of_config
+from diagnose.catalogue.model_config import model_of_config
 from diagnose.catalogue.models import model, vocabularies
 from diagnose.catalogue.shape import Experts, Latent, Model, Vision
 

@@ -1,4 +1,4 @@
-"""Which card a printed name or a printed capacity means."""
+"""GPUs of rules/hardware, found by printed name or by printed capacity."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from diagnose import rule_files
 from diagnose.record import record
 from diagnose.units import Size, Version
 
-#: Words of a device name that do not tell cards apart: makers, lines, sockets, editions.
+#: Words of a device name that do not identify a card: makers, product lines, sockets, editions.
 _NOISE = r"(?:nvidia|tesla|geforce|rtx|amd|instinct|radeon|gpu|sxm\d?|pcie|hbm\de?|dgxs|fhhl|server|workstation|edition|generation|active)"
 _MEMORY = r"(\d+)\s*g(?:i?b)?\b"
 
-#: How far a printed capacity may lie from a listed one, and below nvidia-smi's total where none is listed, GiB.
+#: GiB by which a printed capacity may differ from a listed one, or lie below nvidia-smi's total where none is listed.
 NEAR, FAR = 0.02, 1.2
 
 
 @record
 class Card:
-    """A GPU. `capacities` are the totals torch prints for it, in bytes with their rounding; `capability` is None where the
-    maker has no such number; `verified`: the capacities were seen in logs, not recalled."""
+    """A GPU. `capacities`: the totals that torch prints for it, in bytes with their rounding; `capability`: None for makers without such
+    a number; `verified`: the capacities were seen in logs."""
 
     key: str
     names: tuple[str, ...]
@@ -37,61 +37,61 @@ class Card:
 
 
 def card(name: str) -> Card | None:
-    """The one card that a device name as printed (nvidia-smi, torch) or a catalogue key names."""
+    """The card with this name (as nvidia-smi or torch print it) or key; None if there are none or several."""
     named = cards_named(name)
     return named[0] if len(named) == 1 else None
 
 
 def cards_named(name: str) -> list[Card]:
-    """Every card that a name may mean: "V100" is two of them, "V100 32GB" one, a name we do not know none."""
-    asked = _words(name)
-    if not asked:
+    """All cards that a name may mean: two for "V100", one for "V100 32GB", none for an unknown name."""
+    query = _name_words(name)
+    if not query:
         return []
-    known = [(entry, [_words(text) for text in (entry["key"], *entry["names"])]) for entry in _entries()]
-    for fits in (
-        lambda words, memory: asked in (words, words | memory),
-        lambda words, memory: asked == words - memory,
-        lambda words, memory: asked <= words | memory,
+    named_entries = [(entry, [_name_words(text) for text in (entry["key"], *entry["names"])]) for entry in _entries()]
+    for matches in (
+        lambda words, memory: query in (words, words | memory),
+        lambda words, memory: query == words - memory,
+        lambda words, memory: query <= words | memory,
     ):
-        found = [entry for entry, names in known if any(fits(words, {f"{entry['marketing_gb']}gb"}) for words in names)]
-        if found:
-            return [_card(entry) for entry in found]
+        entries = [entry for entry, names in named_entries if any(matches(words, {f"{entry['marketing_gb']}gb"}) for words in names)]
+        if entries:
+            return [_card_of_entry(entry) for entry in entries]
     return []
 
 
 def card_names() -> list[str]:
-    """The key of every card, for advice."""
+    """The keys of all cards, sorted."""
     return sorted(entry["key"] for entry in _entries())
 
 
 def cards_of_capacity(capacity: Size) -> list[Card]:
-    """The cards whose printed capacity this is; several where they share it."""
-    return [*_printing(capacity.bytes)]
+    """The cards that print this capacity."""
+    return [*_cards_printing(capacity.bytes)]
 
 
 @lru_cache(maxsize=256)
-def _printing(total: int) -> tuple[Card, ...]:
-    gib = total / 2**30
+def _cards_printing(total_bytes: int) -> tuple[Card, ...]:
+    gib = total_bytes / 2**30
     entries = [entry for entry in _entries() if any(abs(gib - float(text)) <= NEAR + 1e-9 for text in (*entry["seen"], *entry["recalled"]))]
     if not entries:
         entries = [entry for entry in _entries() if entry["smi_mib"] and -NEAR <= entry["smi_mib"] / 1024 - gib <= FAR]
-    return tuple(_card(entry) for entry in entries)
+    return tuple(_card_of_entry(entry) for entry in entries)
 
 
 @cache
 def sizes_sold() -> list[tuple[int, Size]]:
-    """The classes of cards, GB as sold, each with the least that a card of it prints as its total; the smallest total first
-    (a card of two chips prints half of what it is sold with)."""
-    found: dict[int, Size] = {}
+    """Marketed sizes in GB, each with the smallest total that a card of this size prints, sorted by that total (a card with two chips
+    prints half of its marketed size)."""
+    smallest: dict[int, Size] = {}
     for entry in _entries():
-        for size in _card(entry).capacities:
-            held = found.get(entry["marketing_gb"])
-            found[entry["marketing_gb"]] = size if held is None or size.bytes < held.bytes else held
-    return sorted(found.items(), key=lambda sold: (sold[1].bytes, sold[0]))
+        for size in _card_of_entry(entry).capacities:
+            known = smallest.get(entry["marketing_gb"])
+            smallest[entry["marketing_gb"]] = size if known is None or size.bytes < known.bytes else known
+    return sorted(smallest.items(), key=lambda item: (item[1].bytes, item[0]))
 
 
-def _words(name: str) -> frozenset[str]:
-    """The words of a name that tell cards apart: {"a100", "80gb"}."""
+def _name_words(name: str) -> frozenset[str]:
+    """The words of a name that identify the card: {"a100", "80gb"}."""
     text = re.sub(r"(rtx|rx|ascend|\d{4})(?=910|\d{4}|ti\b|d\b|xtx?\b)", r"\1 ", re.sub(_MEMORY, r"\1gb ", name.lower()))
     return frozenset(word for word in re.findall(r"[a-z0-9]+", text) if not re.fullmatch(_NOISE, word))
 
@@ -101,14 +101,14 @@ def _entries() -> list[Mapping[str, Any]]:
     return [entry for file in rule_files.table("hardware").values() for entry in file.get("cards", ())]
 
 
-def _card(entry: Mapping[str, Any]) -> Card:
-    printed = (Size.printed(text, "GiB") for text in (*entry["seen"], *entry["recalled"]))
-    number = entry["compute_capability"]
+def _card_of_entry(entry: Mapping[str, Any]) -> Card:
+    capacities = (Size.printed(text, "GiB") for text in (*entry["seen"], *entry["recalled"]))
+    capability = entry["compute_capability"]
     return Card(
         key=entry["key"],
         names=tuple(entry["names"]),
-        capacities=tuple(dict.fromkeys(size for size in printed if size)),
-        capability=Version(number) if number[0].isdigit() else None,
+        capacities=tuple(dict.fromkeys(size for size in capacities if size)),
+        capability=Version(capability) if capability[0].isdigit() else None,
         arch=entry["arch"],
         **{name: entry[name] for name in ("bf16", "fa2", "fa3", "fp8", "verified")},
     )

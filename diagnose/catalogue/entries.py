@@ -1,4 +1,4 @@
-"""Entries of rules/models (and configs brought into their form) to shapes."""
+"""Convert entries of rules/models, and configs in the same form, to `Model`s, counting vision towers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NORMS = {
     "layernorm_scale": ("layernorm", 1),
     "layernorm_bare": ("layernorm", 0),
 }
-#: Traits of an entry's arch that are there or not.
+#: Boolean traits of an entry's `arch`.
 SWITCHES = (
     *("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks"),
     *("parallel", "fused_qkv", "fused_gate_up", "partial_rotary", "attention_dropout", "native_softmax", "softcap"),
@@ -25,7 +25,7 @@ SWITCHES = (
 
 
 def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
-    """The shape of one entry; what the entry leaves out is as its family says. Parameters are counted from the dimensions."""
+    """The model of one entry, with its family's values as defaults; parameters are counted from the dimensions."""
     arch = entry.get("arch", family.get("arch", {}))
     kind, vectors = NORMS[arch.get("norm", "rms")]
     shape = Model(
@@ -66,13 +66,13 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
     )
     shape = _stem(shape, entry)
     if "encoder_layers" in entry:
-        shape = replace(shape, source=_source(shape, entry))
+        shape = replace(shape, source=_encoder(shape, entry))
     return replace(shape, params=shape.counted)
 
 
 def _stem(shape: Model, entry: Mapping[str, Any]) -> Model:
-    """What stands before the first layer beside embeddings: a table of segments, a class token and patches of an image, which are the
-    whole row."""
+    """Add the parameters before the first layer other than token embeddings: a segment table, or for images a class token and patches,
+    which then are the whole sequence."""
     h, patch = shape.h, entry.get("patch_size", 0)
     count = entry.get("type_vocab_size", 0) * h
     if not patch:
@@ -81,15 +81,15 @@ def _stem(shape: Model, entry: Mapping[str, Any]) -> Model:
     return replace(shape, stem_params=h + 3 * patch * patch * h + h, positions=tokens, fixed=tokens)
 
 
-def _source(shape: Model, entry: Mapping[str, Any]) -> Model:
-    """The encoder: layers of the same widths with tables of their own, without vocabulary and head. One that hears sound begins with
-    two convolutions of three frames, the second of which halves their number (Whisper)."""
+def _encoder(shape: Model, entry: Mapping[str, Any]) -> Model:
+    """The encoder of an encoder-decoder: the same widths, own position tables, no vocabulary or head. An audio encoder begins with two
+    convolutions of width three, the second of which halves the number of frames (Whisper)."""
     h, mels = shape.h, entry.get("num_mel_bins", 0)
     convolutions = 3 * mels * h + h + 3 * h * h + h if mels else 0
     frames = entry.get("max_source_positions", 0)
-    found = replace(shape, L=entry["encoder_layers"], V=0, head_bias=False, head_dense=False, stem_params=convolutions, fixed=frames)
-    found = replace(found, positions=frames) if mels else found
-    return replace(found, params=found.counted)
+    encoder = replace(shape, L=entry["encoder_layers"], V=0, head_bias=False, head_dense=False, stem_params=convolutions, fixed=frames)
+    encoder = replace(encoder, positions=frames) if mels else encoder
+    return replace(encoder, params=encoder.counted)
 
 
 def _experts(moe: Mapping[str, Any]) -> Experts:
@@ -130,12 +130,12 @@ def _attention(h: int) -> int:
     return 4 * (h * h + h)
 
 
-def _plain(h: int, width: int) -> int:
+def _plain_mlp(h: int, width: int) -> int:
     return 2 * h * width + width + h
 
 
-def _merger(h: int, out: int) -> int:
-    """Two linears over 2x2 patches put side by side."""
+def _merger_params(h: int, out: int) -> int:
+    """Two linears over 2x2 concatenated patches."""
     wide = 4 * h
     return wide * wide + wide + wide * out + out
 
@@ -143,22 +143,22 @@ def _merger(h: int, out: int) -> int:
 def _qwen2_vl(tower: Mapping[str, Any]) -> int:
     """LayerNorm blocks, patches of two frames without bias."""
     h, patch = tower["hidden_size"], tower["patch_size"]
-    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
-    return int(6 * patch * patch * h + tower["depth"] * block + 2 * h + _merger(h, tower["out_hidden_size"]))
+    block = _attention(h) + _plain_mlp(h, tower["intermediate_size"]) + 4 * h
+    return int(6 * patch * patch * h + tower["depth"] * block + 2 * h + _merger_params(h, tower["out_hidden_size"]))
 
 
 def _qwen2_5_vl(tower: Mapping[str, Any]) -> int:
     """RMSNorm blocks and a gated MLP with bias."""
     h, width, patch = tower["hidden_size"], tower["intermediate_size"], tower["patch_size"]
     block = _attention(h) + 3 * h * width + 2 * width + h + 2 * h
-    return int(6 * patch * patch * h + tower["depth"] * block + h + _merger(h, tower["out_hidden_size"]))
+    return int(6 * patch * patch * h + tower["depth"] * block + h + _merger_params(h, tower["out_hidden_size"]))
 
 
 def _qwen3_vl(tower: Mapping[str, Any]) -> int:
-    """Learned positions, patches with bias, and further mergers that feed early decoder layers."""
+    """Learned positions, patches with bias, and extra mergers that feed early decoder layers."""
     h, patch = tower["hidden_size"], tower["patch_size"]
-    merger = _merger(h, tower["out_hidden_size"])
-    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    merger = _merger_params(h, tower["out_hidden_size"])
+    block = _attention(h) + _plain_mlp(h, tower["intermediate_size"]) + 4 * h
     stem = 6 * patch * patch * h + h + tower["num_positions"] * h
     return int(stem + tower["depth"] * block + 2 * h + merger + tower.get("deepstack", 3) * (8 * h + merger))
 
@@ -166,27 +166,27 @@ def _qwen3_vl(tower: Mapping[str, Any]) -> int:
 def _siglip_gemma3(tower: Mapping[str, Any]) -> int:
     """Patches with bias, a norm after the blocks, a linear projector with its norm."""
     h, patch = tower["hidden_size"], tower["patch_size"]
-    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    block = _attention(h) + _plain_mlp(h, tower["intermediate_size"]) + 4 * h
     return int(3 * patch * patch * h + h + tower["num_positions"] * h + tower["depth"] * block + 2 * h + h * tower["out_hidden_size"] + h)
 
 
 def _clip_llava(tower: Mapping[str, Any]) -> int:
     """A class token, norms before and after the blocks, a projector of two linears."""
     h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
-    block = _attention(h) + _plain(h, tower["intermediate_size"]) + 4 * h
+    block = _attention(h) + _plain_mlp(h, tower["intermediate_size"]) + 4 * h
     return int(h + 3 * patch * patch * h + tower["num_positions"] * h + 4 * h + tower["depth"] * block + h * out + out + out * out + out)
 
 
 def _internvit(tower: Mapping[str, Any]) -> int:
-    """A class token, layer scale, query and key norms in the 6B tower, four patches to a token."""
+    """A class token, layer scale, query and key norms in the 6B tower, four patches per token."""
     h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
     block = _attention(h) - (0 if tower.get("qkv_bias", True) else 3 * h) + (2 * h if tower.get("qk_norm") else 0)
-    block += _plain(h, tower["intermediate_size"]) + (2 * h if tower.get("rms_norm") else 4 * h) + 2 * h
+    block += _plain_mlp(h, tower["intermediate_size"]) + (2 * h if tower.get("rms_norm") else 4 * h) + 2 * h
     stem = h + 3 * patch * patch * h + h + tower["num_positions"] * h
     return int(stem + tower["depth"] * block + 8 * h + 4 * h * out + out + out * out + out)
 
 
-#: The audio tower of Gemma 4 as its class presumes it: twelve conformer layers of width 1024, counted by transformers 5.23.
+#: Parameters of Gemma 4's audio tower with its default config: twelve conformer layers of width 1024, counted by transformers 5.23.
 GEMMA4_AUDIO = 304_824_608
 
 
@@ -200,7 +200,7 @@ def _gemma4(tower: Mapping[str, Any]) -> int:
     return int(stem + tower["depth"] * block + h * tower["out_hidden_size"] + audio)
 
 
-#: Parameters of a tower with its projector, by vision.kind.
+#: Functions that count the parameters of a vision tower with its projector, by vision.kind.
 TOWERS: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "qwen2_vl": _qwen2_vl,
     "qwen2_5_vl": _qwen2_5_vl,

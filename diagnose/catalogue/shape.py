@@ -1,4 +1,4 @@
-"""The dimensions of a model, and what they count to."""
+"""The dimensions of a model, and its parameter counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from diagnose.record import record
 
 @record
 class Experts:
-    """A mixture-of-experts block. `shared` is the width of the shared expert (0: none), `dense_layers` how many first layers are dense.
+    """A mixture-of-experts block. `shared`: width of the shared expert (0: none); `dense_layers`: number of leading dense layers;
     `router_fp32`: the router reads an fp32 copy of its input; `routed_fp32`: routing weights multiply the experts' outputs in fp32."""
 
     count: int
@@ -22,19 +22,19 @@ class Experts:
     routed_fp32: bool = False
 
     def params(self, h: int) -> int:
-        """Router, experts and shared expert of one layer of hidden size `h`."""
+        """Parameters of router, experts and shared expert of one layer of hidden size `h`."""
         router = h * self.count + (self.count if self.router_bias else 0)
         shared = 3 * h * self.shared + (h if self.shared_gate else 0)
         return router + self.count * self.expert_params(h) + shared
 
     def expert_params(self, h: int) -> int:
-        """One routed expert."""
+        """Parameters of one routed expert."""
         return 3 * h * self.width + (2 * self.width + h if self.expert_bias else 0)
 
 
 @record
 class Latent:
-    """Multi-head latent attention; `q_rank` 0: queries are not compressed."""
+    """Dimensions of multi-head latent attention; `q_rank` 0: queries are not compressed."""
 
     q_rank: int
     kv_rank: int
@@ -43,7 +43,7 @@ class Latent:
     v_dim: int
 
     def params(self, h: int, a: int) -> int:
-        """One layer's projections and the norms of its latents."""
+        """Parameters of one layer's projections and latent norms."""
         query = h * self.q_rank + self.q_rank + self.q_rank * a * (self.nope_dim + self.rope_dim)
         if not self.q_rank:
             query = h * a * (self.nope_dim + self.rope_dim)
@@ -53,8 +53,8 @@ class Latent:
 
 @record
 class Vision:
-    """A vision tower with its projector. `pixels_per_token` is per merged token that the decoder sees,
-    `merge` how many patches per side become one such token, `out` the decoder's width."""
+    """A vision tower with its projector. `pixels_per_token`: pixels per token of the decoder; `merge`: patches per side that are merged
+    into one such token; `out`: the decoder's width."""
 
     kind: str
     hidden: int
@@ -70,9 +70,9 @@ class Vision:
 
 @record
 class Uneven:
-    """Layers of one model that differ (Gemma 4). Every layer has an embedding of its own of width `per_layer`, and linears to and from it;
-    every `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones take keys and values of layers before
-    them, and have an MLP `widening` times as wide."""
+    """A model whose layers differ (Gemma 4). Each layer has an embedding of its own of width `per_layer`, with linears to and from it;
+    each `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones reuse keys and values of earlier layers,
+    and their MLP is `widening` times as wide."""
 
     per_layer: int
     wide_d: int
@@ -81,10 +81,11 @@ class Uneven:
     widening: int
 
     def kinds(self, layers: int) -> tuple[tuple[bool, bool, int], ...]:
-        """The kinds of layers: whether they attend to all tokens, whether they take keys and values of others, and how many they are."""
-        own = layers - self.shared
-        wide, early = layers // self.every, own // self.every
-        return (True, False, early), (False, False, own - early), (True, True, wide - early), (False, True, self.shared - wide + early)
+        """The kinds of layers: whether they attend to all tokens, whether they reuse keys and values, and how many there are."""
+        own_kv = layers - self.shared
+        wide, own_wide = layers // self.every, own_kv // self.every
+        own = (True, False, own_wide), (False, False, own_kv - own_wide)
+        return *own, (True, True, wide - own_wide), (False, True, self.shared - wide + own_wide)
 
 
 @record
@@ -183,7 +184,7 @@ class Model:
 
     @property
     def per_layer(self) -> int:
-        """Width of the embeddings that layers have for themselves, of all layers together."""
+        """Width of the layers' own embeddings, all layers together."""
         return self.L * self.uneven.per_layer if self.uneven else 0
 
     @property
@@ -192,7 +193,7 @@ class Model:
 
     @property
     def embedding_params(self) -> int:
-        """Token embedding, its projections where it is narrower than h, those of single layers, and learned positions."""
+        """Token embedding, its projections if it is narrower than h, the layers' own embeddings, position tables and stem."""
         width = self.embed or self.h
         projections = 2 * width * self.h if width != self.h else 0
         if self.uneven:
@@ -203,13 +204,13 @@ class Model:
 
     @property
     def head_params(self) -> int:
-        """The output head; 0 where it is the embedding itself."""
+        """The output head; 0 if it is tied to the embedding."""
         dense = self.h * self.h + (self.h if self.mlp_bias else 0) + self.norm_params if self.head_dense else 0
         return (0 if self.tied else self.V * self.h) + (self.V if self.head_bias else 0) + dense
 
     @property
     def headless_params(self) -> int:
-        """All parameters with a classifier, or none, in place of the output head."""
+        """All parameters with the classifier's pooler, if any, in place of the output head."""
         return self.params - self.head_params + (self.h * self.h + self.h if self.pooler else 0)
 
     @property
@@ -243,10 +244,10 @@ class Model:
     def layer_params(self, index: int = -1) -> int:
         """One decoder layer; by default the last one, which is the largest of any model we know."""
         if self.uneven:
-            place = index % self.L
-            return self._uneven_layer(self.uneven, (place + 1) % self.uneven.every == 0, place >= self.L - self.uneven.shared)
-        sparse = self.experts and (index % self.L) >= self.L - self.moe_layers
-        mlp = self.experts.params(self.h) if self.experts and sparse else self.mlp_params
+            position = index % self.L
+            return self._uneven_layer(self.uneven, (position + 1) % self.uneven.every == 0, position >= self.L - self.uneven.shared)
+        is_sparse = self.experts and (index % self.L) >= self.L - self.moe_layers
+        mlp = self.experts.params(self.h) if self.experts and is_sparse else self.mlp_params
         cross = self.attention_params + self.norm_params if self.source else 0
         return self.attention_params + cross + mlp + self.norms * self.norm_params
 
@@ -258,7 +259,7 @@ class Model:
 
     @property
     def counted(self) -> int:
-        """The parameters that the dimensions add up to."""
+        """The total number of parameters by the dimensions."""
         if self.uneven:
             layers = sum(count * self._uneven_layer(self.uneven, wide, borrows) for wide, borrows, count in self.uneven.kinds(self.L))
             return self.embedding_params + self.head_params + self.norm_params + layers + (self.vision.params if self.vision else 0)

@@ -1,1 +1,1 @@
-"""What a caller hands over: logs and configs in any form, folders, pasted pages, what lies beside a log."""
+"""A caller's arguments to scanned logs, configs and facts: folders, archives, pasted pages, wandb files."""

@@ -1,4 +1,4 @@
-"""All that the logs of one job come with: files, folders and archives read in one go, and what lies in them beside logs."""
+"""Read the inputs of one job: files, folders and archives, with the configs and wandb records that lie in them beside logs."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource
 from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
-from diagnose.inputs.given import as_log
+from diagnose.inputs.materials import as_log
 from diagnose.packed import unpack_limits, unpacking
 from diagnose.parse.text.lazy_re import later
 from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
-from diagnose.scan import log_scan
+from diagnose.scan import job_folder, log_scan
 from diagnose.scan.source import Label, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from diagnose.facts import Input
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.parse.model.reading import Dump, Reading
     from diagnose.scan.log_scan import Scanned
 
-KEPT = 64 << 20  # bytes of excerpts that all logs together may keep before quiet logs are thinned out
-QUIET = 16 << 10  # what is kept then of a log without a message
+KEPT = 64 << 20  # bytes of excerpts of all logs, beyond which logs without a message are truncated
+QUIET = 16 << 10  # bytes kept of a truncated log
 
-#: Without any of these nobody but a program wrote a text (diagnose/inputs/pasted_configs.py looks closer).
-_SIGNS = frozenset(
+#: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
+_PROSE_SIGNS = frozenset(
     (
         *(b"```", b"~~~", b"<details", b"<summary", b"\n# ", b"\n## ", b"\n### ", b"> #"),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
@@ -38,250 +38,235 @@ _SIGNS = frozenset(
         ),
     )
 )
-#: The same at the very start, or a command.
-_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
+#: The same at the very start of a text, or a command.
+_PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
 _RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
-_SAYS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
-#: What the notes of an input mean to its reader.
+_NAMES_PROCESS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
+#: Note of an input -> phrase of the notice about it.
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
 
 
 @record(frozen=False, eq=False)
-class Gathered:
-    """What one job left: its logs as they were scanned, configs beside them, records of the run, and what could not be read."""
+class JobInputs:
+    """The inputs of one job: scanned logs, configs beside them, wandb metadata (`records`), and errors of unreadable inputs."""
 
-    scanned: list[Scanned] = field(default_factory=list)
+    logs: list[Scanned] = field(default_factory=list)
     configs: list[ConfigSource] = field(default_factory=list)
     records: list[Source] = field(default_factory=list)
-    unread: list[UserError] = field(default_factory=list)
+    errors: list[UserError] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     allowance: unpack_limits.Allowance = field(default_factory=unpack_limits.Allowance)
     _order: list[tuple[int, str]] = field(default_factory=list)
-    _kept: int = 0
+    _bytes_kept: int = 0
 
-    # -- one input after the other
+    # -- reading inputs
 
     def add(self, source: Source, number: int) -> None:
-        """Read one input that was given: a file, a folder, or an archive."""
+        """Read one input: a file, a folder, or an archive. `number`: its position among the caller's inputs."""
         if source.path is not None and source.path.is_dir():
-            self._folder(source, source.path, number)
+            self._add_folder(source, source.path, number)
             return
-        if source.path is not None or source.opener is not None:  # the folders that a launcher makes stand at the end of a path
+        if source.path is not None or source.opener is not None:  # launchers' folders are the last parts of a path
             source = replace(source, label=_label("/".join(source.name.replace("\\", "/").split("/")[-4:])))
-        start = len(self.scanned), len(self.unread)
-        places: list[str] = []
+        counts_before = len(self.logs), len(self.errors)
+        paths: list[str] = []
         piece = None
         try:
             for piece in unpacking.contents(source, self.allowance):
                 if isinstance(piece, UserError):
-                    self.unread.append(piece)
+                    self.errors.append(piece)
                 elif not piece.place:
-                    self._log(piece, number)
+                    self._add_log(piece, number)
                 else:
-                    places.append(piece.place)
-                    self._member(piece, number)
-        except UserError as trouble:
-            self.unread.append(trouble)
-        if places or piece is None:
-            self._settle(source.name, places, start, number)
+                    paths.append(piece.place)
+                    self._add_member(piece, number)
+        except UserError as error:
+            self.errors.append(error)
+        if paths or piece is None:
+            self._finish_folder(source.name, paths, counts_before, number)
 
-    def _folder(self, source: Source, top: Path, number: int) -> None:
-        from diagnose.scan import job_folder
-
-        start = len(self.scanned), len(self.unread)
+    def _add_folder(self, source: Source, top: Path, number: int) -> None:
+        counts_before = len(self.logs), len(self.errors)
         try:
             files = job_folder.walk(top)
-        except UserError as trouble:
-            self.unread.append(trouble)
+        except UserError as error:
+            self.errors.append(error)
             return
-        late = job_folder.older([place for place, _ in files])
-        for place, path in files:
-            if place not in late:
-                self._file(Source(str(Path(source.name) / place), path=path, place=place), number)
-        self._settle(source.name, [place for place, _ in files], start, number)
+        earlier = job_folder.earlier_runs([relative for relative, _ in files])
+        for relative, path in files:
+            if relative not in earlier:
+                self._add_file(Source(str(Path(source.name) / relative), path=path, place=relative), number)
+        self._finish_folder(source.name, [relative for relative, _ in files], counts_before, number)
 
-    def _file(self, source: Source, number: int) -> None:
-        """A file of a folder, by what its path says that it is."""
-        from diagnose.scan import job_folder
-
+    def _add_file(self, source: Source, number: int) -> None:
+        """Read a file of a folder according to its kind."""
         kind = job_folder.kind_of(source.place)
         if kind == "none":
             return
         if kind == "config":
-            self._config(source)
+            self._add_config(source)
             return
         try:
             for piece in unpacking.contents(source, self.allowance):
                 if isinstance(piece, UserError):
-                    self.unread.append(piece)
+                    self.errors.append(piece)
                 elif piece.place == source.place:
-                    self._one(piece, kind, number)
+                    self._add_typed(piece, kind, number)
                 else:
-                    self._member(replace(piece, place=f"{source.place}/{piece.place}"), number)
-        except UserError as trouble:
-            self.unread.append(trouble)
+                    self._add_member(replace(piece, place=f"{source.place}/{piece.place}"), number)
+        except UserError as error:
+            self.errors.append(error)
 
-    def _member(self, source: Source, number: int) -> None:
-        """A file of an archive. It may be compressed itself; an archive in it is not opened."""
-        from diagnose.scan import job_folder
-
+    def _add_member(self, source: Source, number: int) -> None:
+        """Read a file of an archive according to its kind; it may be compressed, but a nested archive is refused."""
         kind = job_folder.kind_of(source.place)
         if kind == "none":
             return
         if kind == "config":
-            self._config(source)
+            self._add_config(source)
             return
         for piece in unpacking.contents(source, self.allowance, nested=True):
             if isinstance(piece, UserError):
-                self.unread.append(piece)
+                self.errors.append(piece)
             else:
-                self._one(piece, kind, number)
+                self._add_typed(piece, kind, number)
 
-    def _one(self, source: Source, kind: str, number: int) -> None:
+    def _add_typed(self, source: Source, kind: str, number: int) -> None:
         if kind == "metadata":
-            self.records.append(replace(source, data=source.read(MAX_READ_BYTES), opened=None))
+            self.records.append(replace(source, data=source.read(MAX_READ_BYTES), handle=None))
         elif kind == "log":
-            self._log(source, number)
+            self._add_log(source, number)
 
-    def _log(self, source: Source, number: int) -> None:
-        if self.scanned and self._is_full():
+    def _add_log(self, source: Source, number: int) -> None:
+        if self.logs and self._has_too_many():
             return
         try:
-            one = log_scan.scan(replace(source, label=_label(source.place)) if source.place else source)
-        except UserError as trouble:
-            self.unread.append(trouble)
+            scanned = log_scan.scan(replace(source, label=_label(source.place)) if source.place else source)
+        except UserError as error:
+            self.errors.append(error)
             return
-        if "damaged" in one.input.notes and not one.input.bytes:
-            self.unread.append(unpack_limits.trouble("nothing_left", source.name, hint="copy_again"))
+        if "damaged" in scanned.input.notes and not scanned.input.bytes:
+            self.errors.append(unpack_limits.unpack_error("nothing_left", source.name, hint="copy_again"))
             return
-        self._kept += sum(len(excerpt.raw) for excerpt in (*one.excerpts, *one.samples))
-        self.scanned.append(_thinned(one) if self._kept > KEPT else one)
+        self._bytes_kept += sum(len(excerpt.raw) for excerpt in (*scanned.excerpts, *scanned.samples))
+        self.logs.append(_truncate(scanned) if self._bytes_kept > KEPT else scanned)
         self._order.append((number, source.place))
         for note, text in _NOTES.items():
-            if note in one.input.notes:
-                message = phrase(text, name=source.name, bytes=one.input.bytes)
-                self.notices.append(Notice("warning", f"input_{note}", message, Witness(source.name, one.input.lines)))
+            if note in scanned.input.notes:
+                message = phrase(text, name=source.name, bytes=scanned.input.bytes)
+                self.notices.append(Notice("warning", f"input_{note}", message, Witness(source.name, scanned.input.lines)))
 
-    def _is_full(self) -> bool:
-        """Whether there are more logs than one job has; said once."""
-        from diagnose.scan import job_folder
-
-        if len(self.scanned) < job_folder.LOGS:
+    def _has_too_many(self) -> bool:
+        """Whether the limit of logs is reached; reports it once."""
+        if len(self.logs) < job_folder.LOGS:
             return False
-        trouble = job_folder.trouble("too_many_logs", "", "name_the_logs", most=job_folder.LOGS)
-        if all(one.what != trouble.what for one in self.unread):
-            self.unread.append(trouble)
+        error = job_folder.folder_error("too_many_logs", "", "name_the_logs", most=job_folder.LOGS)
+        if all(other.what != error.what for other in self.errors):
+            self.errors.append(error)
         return True
 
-    def _config(self, source: Source) -> None:
-        from diagnose.scan import job_folder
-
+    def _add_config(self, source: Source) -> None:
         data = source.read(job_folder.CONFIG + 1)
         if len(data) <= job_folder.CONFIG:
             self.configs.append(ConfigSource(source.name, data))
 
-    def _settle(self, name: str, places: Sequence[str], start: tuple[int, int], number: int) -> None:
-        """When a folder or an archive was read to its end: which runs are meant, whose ranks are whose, and whether there was a log."""
-        from diagnose.scan import job_folder
-
-        late = job_folder.older(places)
-        if late:
-            self.notices.append(Notice("info", "older_runs", phrase("folder.older", name=name, count=len(late))))
+    def _finish_folder(self, name: str, paths: Sequence[str], counts_before: tuple[int, int], number: int) -> None:
+        """After a folder or an archive: drop earlier runs, complete the ranks of its logs, and report if it held no log."""
+        earlier = job_folder.earlier_runs(paths)
+        if earlier:
+            self.notices.append(Notice("info", "older_runs", phrase("folder.older", name=name, count=len(earlier))))
             prefix = len(name) + 1
-            keep = [at for at, (of, place) in enumerate(self._order) if of != number or place not in late]
-            self.scanned = [self.scanned[at] for at in keep]
-            self._order = [self._order[at] for at in keep]
-            self.configs = [one for one in self.configs if one.name[prefix:] not in late]
-            self.records = [one for one in self.records if one.place not in late]
-        mine = [at for at, (of, place) in enumerate(self._order) if of == number and place]
-        labels = job_folder.with_ranks({self._order[at][1]: (self.scanned[at].label, _printed_rank(self.scanned[at])) for at in mine})
-        for at in mine:
-            self.scanned[at] = replace(self.scanned[at], label=labels[self._order[at][1]])
-        if len(self.scanned) == start[0] and len(self.unread) == start[1]:
-            self.unread.append(job_folder.trouble("no_log", name, "name_the_log"))
+            keep = [i for i, (source_number, path) in enumerate(self._order) if source_number != number or path not in earlier]
+            self.logs = [self.logs[i] for i in keep]
+            self._order = [self._order[i] for i in keep]
+            self.configs = [config for config in self.configs if config.name[prefix:] not in earlier]
+            self.records = [record for record in self.records if record.place not in earlier]
+        own = [i for i, (source_number, path) in enumerate(self._order) if source_number == number and path]
+        labels = job_folder.assign_ranks({self._order[i][1]: (self.logs[i].label, _printed_rank(self.logs[i])) for i in own})
+        for i in own:
+            self.logs[i] = replace(self.logs[i], label=labels[self._order[i][1]])
+        if len(self.logs) == counts_before[0] and len(self.errors) == counts_before[1]:
+            self.errors.append(job_folder.folder_error("no_log", name, "name_the_log"))
 
-    def in_order(self) -> None:
-        """Earlier attempts first; then as given, and by name within a folder or an archive."""
-        from diagnose.scan import job_folder
+    def sort(self) -> None:
+        """Sort the logs: earlier attempts first, then in the caller's order, then by path within a folder or an archive."""
 
-        def key(at: int) -> tuple[object, ...]:
-            number, place = self._order[at]
-            return self.scanned[at].label.attempt or 1, number, job_folder.natural(place)
+        def key(index: int) -> tuple[object, ...]:
+            number, path = self._order[index]
+            return self.logs[index].label.attempt or 1, number, job_folder.natural_key(path)
 
-        order = sorted(range(len(self.scanned)), key=key)
-        self.scanned = [self.scanned[at] for at in order]
-        self._order = [self._order[at] for at in order]
+        order = sorted(range(len(self.logs)), key=key)
+        self.logs = [self.logs[index] for index in order]
+        self._order = [self._order[index] for index in order]
 
-    def pasted(self) -> None:
-        """Take the configs that stand in the logs, where a person wrote one."""
-        for one in self.scanned:
-            if any(excerpt.spots.among(_SIGNS) for excerpt in one.excerpts) or any(
-                excerpt.raw.startswith(_BEGINNINGS) for excerpt in one.excerpts[:1]
+    def add_pasted_configs(self) -> None:
+        """Add the configs pasted into logs that a person wrote (issues, chat messages)."""
+        for log in self.logs:
+            if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts) or any(
+                excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]
             ):
-                from diagnose.inputs import pasted_configs
+                from diagnose.inputs import pasted_configs  # few inputs are pages: not loaded at start
 
-                self.configs += pasted_configs.configs(one)
+                self.configs += pasted_configs.configs(log)
 
-    # -- what it means for the diagnosis
+    # -- results
 
-    def enriched(self, reading: Reading) -> Reading:
-        """The reading with what wandb wrote down, and with notices on how the logs could be read."""
+    def enrich(self, reading: Reading) -> Reading:
+        """Add to a reading what wandb recorded, and the notices about the inputs."""
         if not self.records and not self.configs:
             return replace(reading, notices=(*reading.notices, *self.notices))
-        from diagnose.inputs import wandb_files
+        from diagnose.inputs import wandb_files  # few jobs have records: not loaded at start
 
-        self.configs, inputs, settings = recorded(self.configs)
-        machines = [wandb_files.metadata(record.name, record.data or b"") for record in self.records]
-        dumps = [*settings, *(dump for _, _, dump in machines if dump is not None)]
+        self.configs, inputs, settings = split_wandb(self.configs)
+        metadata = [wandb_files.read_metadata(record.name, record.data or b"") for record in self.records]
+        dumps = [*settings, *(dump for _, _, dump in metadata if dump is not None)]
         return replace(
             reading,
-            inputs=(*reading.inputs, *inputs, *(about for about, _, _ in machines)),
-            facts=(*reading.facts, *(fact for _, facts, _ in machines for fact in facts)),
-            dumps=(*reading.dumps, *wandb_files.joined(dumps)),
+            inputs=(*reading.inputs, *inputs, *(description for description, _, _ in metadata)),
+            facts=(*reading.facts, *(fact for _, facts, _ in metadata for fact in facts)),
+            dumps=(*reading.dumps, *wandb_files.merge_dumps(dumps)),
             notices=(*reading.notices, *self.notices),
         )
 
 
-def recorded(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:
-    """The configs, and apart from them what wandb wrote down of settings in effect, wherever it was given."""
-    if not any(b"wandb" in one.data for one in sources):
+def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:
+    """Split wandb's records of settings from other configs: the configs, the inputs and the settings that wandb recorded."""
+    if not any(b"wandb" in source.data for source in sources):
         return list(sources), [], []
-    from diagnose.inputs import wandb_files
+    from diagnose.inputs import wandb_files  # few jobs have records: not loaded at start
 
-    return wandb_files.apart(sources)
+    return wandb_files.split(sources)
 
 
-def job(materials: Iterable[Material]) -> Gathered:
-    """Read what was given as one job. What cannot be read is a complaint beside the rest."""
-    gathered = Gathered()
+def read_job(materials: Iterable[Material]) -> JobInputs:
+    """Read all inputs as one job. Errors are collected, not raised."""
+    inputs = JobInputs()
     for number, material in enumerate(materials):
         try:
-            gathered.add(as_log(material, number), number)
-        except UserError as trouble:
-            gathered.unread.append(trouble)
-    if len(gathered.scanned) > 1:
-        gathered.in_order()
-    return gathered
+            inputs.add(as_log(material, number), number)
+        except UserError as error:
+            inputs.errors.append(error)
+    if len(inputs.logs) > 1:
+        inputs.sort()
+    return inputs
 
 
-def _printed_rank(one: Scanned) -> int | None:
-    """The rank that torch puts before the lines of a process, where that is one only."""
-    found = {int(match[1]) for excerpt in one.excerpts for match in _RANK.finditer(excerpt.raw)}
-    return found.pop() if len(found) == 1 else None
+def _printed_rank(log: Scanned) -> int | None:
+    """The rank in the `[rankN]:` prefixes that torch prints, if there is exactly one."""
+    ranks = {int(match[1]) for excerpt in log.excerpts for match in _RANK.finditer(excerpt.raw)}
+    return ranks.pop() if len(ranks) == 1 else None
 
 
-def _label(place: str) -> Label:
-    """Which process wrote a file, by its place; most names say nothing, and then nothing is loaded to find that out."""
-    if not _SAYS.search(place):
+def _label(path: str) -> Label:
+    """The process that wrote a file, by its path; `job_folder` is loaded only for paths that name one."""
+    if not _NAMES_PROCESS.search(path):
         return Label()
-    from diagnose.scan import job_folder
-
-    return job_folder.label_of(place)
+    return job_folder.label_of(path)
 
 
-def _thinned(one: Scanned) -> Scanned:
-    """A log without any message, as one of very many: its beginning."""
-    if any(hit.grammar.endswith("_oom") for hit in one.hits):
-        return replace(one, samples=())
-    first = one.excerpts[:1]
-    return replace(one, samples=(), hits=(), excerpts=tuple(replace(excerpt, raw=excerpt.raw[:QUIET]) for excerpt in first))
+def _truncate(log: Scanned) -> Scanned:
+    """Reduce a log to save memory: to its beginning if it has no message, else by its samples."""
+    if any(hit.grammar.endswith("_oom") for hit in log.hits):
+        return replace(log, samples=())
+    first = log.excerpts[:1]
+    return replace(log, samples=(), hits=(), excerpts=tuple(replace(excerpt, raw=excerpt.raw[:QUIET]) for excerpt in first))

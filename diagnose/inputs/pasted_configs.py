@@ -1,9 +1,10 @@
-"""Configs inside a page that a person wrote: fenced and indented blocks, bare YAML, JSON and commands between the prose."""
+"""Configs that nobody named: those pasted into a page (fenced and indented blocks, bare YAML, JSON, commands), and which of all count."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
@@ -12,22 +13,28 @@ from diagnose.adapters.documents.open_config import opened
 from diagnose.adapters.documents.started_programs import started
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables
+from diagnose.facts import Notice, Witness
+from diagnose.inputs.materials import as_config, convert_each
+from diagnose.phrases import phrase
 from diagnose.record import record
+from diagnose.scan import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from diagnose.adapters.documents.open_config import Opened
+    from diagnose.inputs.materials import Material
+    from diagnose.parse.model.reading import Reading
     from diagnose.scan.log_scan import Scanned
 
-LARGEST = 4 << 20  # bytes of a page: what is larger is a log
-ENDS = 32 << 10  # bytes at either end in which sentences of a person are looked for
+LARGEST = 4 << 20  # bytes of a page; a larger text is a log
+MARGIN = 32 << 10  # bytes at either end that are searched for a person's sentences
 BLOCK = 128 << 10  # characters of one block
-BLOCKS, CONFIGS = 64, 8  # blocks of a page that are looked at; configs that are taken from it
-FEW = 3  # keys at least of a bare block
-LEAD = 12  # lines of variables before the program of a command
+BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
+MIN_KEYS = 3  # keys of an unfenced YAML block
+VARIABLE_LINES = 12  # lines of variables before the program of a command
 
-#: Signs that a person wrote here: a heading (in Chinese: a few characters and a colon), an emphasis, a sentence about oneself.
+#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person.
 _HUMAN = re.compile(
     rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
@@ -38,207 +45,236 @@ _HUMAN = re.compile(
 _QUOTE = re.compile(r"(?: {0,3}> ?){1,3}")
 _FENCE = re.compile(r"( {0,12})(`{3,}|~{3,}) {0,4}([\w+#.-]{0,30})[^`\n]{0,80}$")
 _KEY = re.compile(r"(?!\w{0,80}(?:\.\w{1,80}){0,8}(?:Error|Exception|Warning|Exit)\b)[a-z_][\w.-]{0,80}:(?: |$)")
-_GOES_ON = re.compile(r"\s+\S|- |-$|#|\s*$")
+_YAML_LINE = re.compile(r"\s+\S|- |-$|#|\s*$")
 _SECTION = re.compile(r"\[[a-z_][\w.-]{0,80}\]\s*$")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
-_MACHINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
-_OPENS = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
+_LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
+_INTRODUCES = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
 _SHELL = re.compile(r"\s*(?:#|export |set |cd |source |module |conda |[A-Za-z_]\w{0,60}=|done|fi|for |if )")
 _OPTION = re.compile(r"\s{0,16}--[A-Za-z]")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
-_PRINTED = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
+_OUTPUT = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
 _NO_CONFIG = frozenset({"diff", "patch", "traceback", "pytb", "c", "cpp", "cuda", "html", "csv", "mermaid"})
 _SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "shellscript", "cmd", "bat", "powershell"})
 
 
 @record
 class Block:
-    """Lines of a page that stand apart: the first one's number (from 1), the text, and the language that its fence names."""
+    """A block of a page: the number of its first line (from 1), its text, the language that its fence names."""
 
     line: int
     text: str
     language: str = ""
     fenced: bool = False
-    called: str = ""  # the file that the lines above it name
+    named_file: str = ""  # the file that the lines above it name
 
 
-def configs(one: Scanned) -> list[ConfigSource]:
-    """The configs in a page, named after their block, their lines numbered as in the page; none in what no person wrote."""
-    if one.input.bytes > LARGEST or not _is_page([excerpt.raw for excerpt in one.excerpts]):
+def configs(log: Scanned) -> list[ConfigSource]:
+    """The configs pasted into a page, named by block, with the page's line numbers; none for texts that only programs wrote."""
+    if log.input.bytes > LARGEST or not _is_page([excerpt.raw for excerpt in log.excerpts]):
         return []
-    found: list[ConfigSource] = []
+    configs: list[ConfigSource] = []
     number = 0
-    for excerpt in one.excerpts:
-        lines = [_unquoted(line) for line in excerpt.raw.decode("utf-8", "replace").split("\n")]
+    for excerpt in log.excerpts:
+        lines = [_strip_quote(line) for line in excerpt.raw.decode("utf-8", "replace").split("\n")]
         for block in blocks(lines, excerpt.line, at_start=excerpt.offset == 0):
             number += 1
-            if number > BLOCKS or len(found) >= CONFIGS:
-                return found
-            source = _recognised(block, f"{one.input.name}#block-{number}")
+            if number > BLOCKS or len(configs) >= CONFIGS:
+                return configs
+            source = _parse_block(block, f"{log.input.name}#block-{number}")
             if source is not None:
-                found.append(source)
-    return found
+                configs.append(source)
+    return configs
 
 
 def _is_page(texts: Sequence[bytes]) -> bool:
-    """Whether a person wrote round what a program printed: blocks anywhere, sentences at either end, or first of all the command."""
-    if texts and _starts(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
+    """Whether a person wrote the text: blocks anywhere, sentences at either end, or a command at the start."""
+    if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
     if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary")):
         return True
-    return bool(texts) and (_HUMAN.search(texts[0], 0, ENDS) or _HUMAN.search(texts[-1][-ENDS:])) is not None
+    return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
 
 
-def _unquoted(line: str) -> str:
-    """A line without the marks of a quotation, and without the backtick of a code span that goes on over several lines."""
+def _strip_quote(line: str) -> str:
+    """A line without quotation marks (`>`), and without the backtick of a code span that continues over several lines."""
     quote = _QUOTE.match(line) if line.lstrip().startswith(">") else None
     line = line[quote.end() :].rstrip("\r") if quote else line.rstrip("\r")
     return line.removeprefix("`").removesuffix("`") if line.count("`") == 1 else line
 
 
 def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Iterator[Block]:
-    """What stands apart on a page, from top to bottom. `first` is the number of the first line."""
-    before = "" if at_start else "0:00:00"  # the last line of prose, or of anything else
-    at = 0
-    while at < len(lines):
-        line = lines[at]
+    """Yield the blocks of a page from top to bottom. `first`: the number of the first line."""
+    previous = "" if at_start else "0:00:00"  # the last line before a block; a time stands for a log line
+    index = 0
+    while index < len(lines):
+        line = lines[index]
         fence = _FENCE.match(line)
         if fence:
-            end = _end_of_fence(lines, at + 1, fence[2])
-            yield Block(first + at + 1, "\n".join(lines[at + 1 : end]), fence[3].lower(), True, _called(lines, at))
-            at, before = end + 1, ""
+            end = _end_of_fence(lines, index + 1, fence[2])
+            yield Block(first + index + 1, "\n".join(lines[index + 1 : end]), fence[3].lower(), True, _named_file(lines, index))
+            index, previous = end + 1, ""
             continue
-        apart = not at or not lines[at - 1].strip() or _OPENS.search(lines[at - 1])
-        end = _end_of_bare(lines, at) if apart and _is_prose(before) else at
-        if end > at:
-            yield Block(first + at, "\n".join(_continued(lines[at:end])).rstrip(), called=_called(lines, at))
-            at, before = end, lines[end - 1]
+        is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
+        end = _end_of_unfenced(lines, index) if is_separate and _is_prose(previous) else index
+        if end > index:
+            yield Block(first + index, "\n".join(_rejoin_lines(lines[index:end])).rstrip(), named_file=_named_file(lines, index))
+            index, previous = end, lines[end - 1]
             continue
-        before = line if line.strip() else before
-        at += 1
+        previous = line if line.strip() else previous
+        index += 1
 
 
-def _called(lines: Sequence[str], at: int) -> str:
-    """The file that the sentence before a block names, if it names one."""
-    above = [line for line in lines[max(0, at - 3) : at] if line.strip()][-1:]
-    names = set(_FILE.findall(above[0][:300])) if above and not _MACHINE.search(above[0]) else set()
+def _named_file(lines: Sequence[str], index: int) -> str:
+    """The file named by the sentence before a block; empty if there are none or several."""
+    above = [line for line in lines[max(0, index - 3) : index] if line.strip()][-1:]
+    names = set(_FILE.findall(above[0][:300])) if above and not _LOG_LINE.search(above[0]) else set()
     return str(names.pop()) if len(names) == 1 else ""
 
 
 def _end_of_fence(lines: Sequence[str], start: int, marks: str) -> int:
-    for at in range(start, len(lines)):
-        text = lines[at].strip()
+    for index in range(start, len(lines)):
+        text = lines[index].strip()
         if text.startswith(marks) and not text.strip(marks[0]):
-            return at
+            return index
     return len(lines)
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a person may have written this line (nothing at all: the page begins)."""
-    return not line.strip() or not _MACHINE.search(line)
+    """Whether a person may have written this line; true for an empty one."""
+    return not line.strip() or not _LOG_LINE.search(line)
 
 
-def _end_of_bare(lines: Sequence[str], at: int) -> int:
-    """Where a block without a fence ends that begins here; `at` where none does."""
-    line = lines[at]
+def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
+    """The end of an unfenced block that begins at this line; `index` itself if none does."""
+    line = lines[index]
     if _KEY.match(line):
-        return _end_of_yaml(lines, at)
+        return _end_of_yaml(lines, index)
     if _SECTION.match(line):
-        end = at + 1
+        end = index + 1
         while end < len(lines) and _TOML.match(lines[end]):
             end += 1
         return end
     if line.rstrip() == "{":
-        closing = next((end for end in range(at + 1, min(len(lines), at + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines))
-        return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else at
-    if _starts(lines, at) and line[:1].strip():
-        end = at + 1
+        closing = next(
+            (end for end in range(index + 1, min(len(lines), index + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines)
+        )
+        return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else index
+    if _is_command(lines, index) and line[:1].strip():
+        end = index + 1
         while end < len(lines) and (lines[end - 1].rstrip().endswith("\\") or _OPTION.match(lines[end])):
             end += 1
         return end
-    if line.startswith(("    ", "\t")) and at and not lines[at - 1].strip():
-        end = at
+    if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
+        end = index
         while end < len(lines) and (lines[end].startswith(("    ", "\t")) or not lines[end].strip()):
             end += 1
         return end
-    return at
+    return index
 
 
-def _continued(lines: Sequence[str]) -> list[str]:
-    """The lines of a command joined again by the backslashes that Markdown takes from the ends of lines outside a fence."""
-    if not _starts(lines, 0):
+def _rejoin_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of a command with the trailing backslashes restored that Markdown removes outside fences."""
+    if not _is_command(lines, 0):
         return list(lines)
     following = [*lines[1:], ""]
     return [
-        f"{line.rstrip()} \\" if _OPTION.match(after) and not line.rstrip().endswith("\\") else line
-        for line, after in zip(lines, following, strict=True)
+        f"{line.rstrip()} \\" if _OPTION.match(next_line) and not line.rstrip().endswith("\\") else line
+        for line, next_line in zip(lines, following, strict=True)
     ]
 
 
-def _end_of_yaml(lines: Sequence[str], at: int) -> int:
-    keys, end, last = 0, at, at
-    while end < len(lines) and (_KEY.match(lines[end]) or _GOES_ON.match(lines[end])):
-        keys += bool(_KEY.match(lines[end]))
+def _end_of_yaml(lines: Sequence[str], index: int) -> int:
+    key_count, end, last_text = 0, index, index
+    while end < len(lines) and (_KEY.match(lines[end]) or _YAML_LINE.match(lines[end])):
+        key_count += bool(_KEY.match(lines[end]))
         end += 1
-        last = end if lines[end - 1].strip() else last
-    return last if keys >= FEW else at
+        last_text = end if lines[end - 1].strip() else last_text
+    return last_text if key_count >= MIN_KEYS else index
 
 
-# -- which of them are configs
+# -- which blocks are configs
 
 
-def _recognised(block: Block, name: str) -> ConfigSource | None:
-    """The block as a config, if it is one that the adapters know. Blank lines before it keep its lines where they are on the page."""
+def _parse_block(block: Block, name: str) -> ConfigSource | None:
+    """The block as a config if the adapters recognise it, padded with blank lines to keep the page's line numbers."""
     text = dedent(block.text if block.fenced else block.text.expandtabs(4))
     if not text.strip() or len(text) > BLOCK or block.language in _NO_CONFIG:
         return None
-    lead = "\n" * (block.line - 1)
+    padding = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
-        one = opened(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
-        if one.form != "shell":
-            return one.source if is_config(one) else None
+        config = opened(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
+        if config.form != "shell":
+            return config.source if is_config(config) else None
     text = _commands_only(text, block.language in _SHELLS)
-    one = opened(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
-    return one.source if text and one.form == "shell" and is_config(one) else None
+    config = opened(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
+    return config.source if text and config.form == "shell" and is_config(config) else None
 
 
-def is_config(one: Opened) -> bool:
-    """Whether what was opened configures a run: keys or classes that a framework knows, a model's shape, a command that trains."""
-    if any(notice.level == "error" for notice in one.notices):
+def is_config(config: Opened) -> bool:
+    """Whether an opened config configures a run: a framework's keys or classes, a model's shape, or a command that trains."""
+    if any(notice.level == "error" for notice in config.notices):
         return False
-    if one.form == "shell":
-        begun = started(one.launches, one.text, one.source.name, "shell", None)
-        return any(start.table is not None or (start.trains and start.launch.launcher) for start in begun)
-    return one.kind == "model" or one.kind in framework_tables.names()
+    if config.form == "shell":
+        programs = started(config.launches, config.text, config.source.name, "shell", None)
+        return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)
+    return config.kind == "model" or config.kind in framework_tables.names()
 
 
 def _commands_only(text: str, is_shell: bool) -> str:
-    """The commands that a text begins with, without what they printed. A prompt's echo is none: it is read where logs are."""
-    kept: list[str] = []
+    """The commands at the start of a text, without their output. Commands after a prompt do not count: they are read with the log."""
+    commands: list[str] = []
     lines = text.split("\n")
-    started = is_shell or text.lstrip().startswith("#!")
-    for at, line in enumerate(lines):
-        goes_on = bool(kept) and kept[-1].rstrip().endswith("\\")
-        starts = _starts(lines, at)
-        fits = goes_on or starts or not line.strip() or _SHELL.match(line)
-        if not fits and (not started or _PRINTED.search(line)):
+    has_command = is_shell or text.lstrip().startswith("#!")
+    for index, line in enumerate(lines):
+        continues = bool(commands) and commands[-1].rstrip().endswith("\\")
+        begins = _is_command(lines, index)
+        belongs = continues or begins or not line.strip() or _SHELL.match(line)
+        if not belongs and (not has_command or _OUTPUT.search(line)):
             break
-        started = started or starts
-        kept.append(line)
-    return "\n".join(kept).rstrip() if started else ""
+        has_command = has_command or begins
+        commands.append(line)
+    return "\n".join(commands).rstrip() if has_command else ""
 
 
-def _starts(lines: Sequence[str], at: int) -> bool:
-    """Whether a command begins in this line; its variables may stand in lines of their own before the program."""
-    return _command().match("\n".join(lines[at : at + LEAD]).lstrip()) is not None
+def _is_command(lines: Sequence[str], index: int) -> bool:
+    """Whether a command begins at this line; lines of variables may precede the program."""
+    return _command().match("\n".join(lines[index : index + VARIABLE_LINES]).lstrip()) is not None
 
 
 @cache
 def _command() -> re.Pattern[str]:
-    """How a command line begins: variables, then a program that starts a training run (rules/programs.yaml)."""
+    """Pattern of the start of a command line: variables, then a program that starts training (rules/programs.yaml)."""
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
-    runs = rf"(?:{names}) {{1,8}}(?=\S)|python[\d.]{{0,6}} {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
-    before = r"[A-Za-z_]\w{0,60}=\S{0,300}|nohup|sudo|env|time|uv run|exec"
-    return re.compile(rf"(?:export |set )?(?:(?:{before})(?: {{1,8}}| ?\\\n {{0,16}})){{0,15}}(?:{runs})")
+    program = rf"(?:{names}) {{1,8}}(?=\S)|python[\d.]{{0,6}} {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
+    prefix = r"[A-Za-z_]\w{0,60}=\S{0,300}|nohup|sudo|env|time|uv run|exec"
+    return re.compile(rf"(?:export |set )?(?:(?:{prefix})(?: {{1,8}}| ?\\\n {{0,16}})){{0,15}}(?:{program})")
+
+
+def select_configs(
+    explicit: Sequence[Material | ConfigSource], candidates: Sequence[ConfigSource], reading: Reading
+) -> tuple[list[ConfigSource], list[Notice]]:
+    """Select among the configs found beside or inside the logs: those that adapters recognise, one of each kind, none of a kind that the
+    caller passed explicitly. Of several the one that a command or another config names is preferred."""
+    configs = [opened(source) for source in candidates]
+    configs = [config for config in configs if is_config(config)]
+    if len(configs) > job_folder.CONFIGS:
+        message = phrase("folder.many_configs", name=str(Path(configs[0].source.name).parent), count=len(configs))
+        return [], [Notice("warning", "many_configs", message)]
+    sources, _ = convert_each(as_config, [config for config in explicit if isinstance(config, (Path, ConfigSource, str, bytes))])
+    kinds = {opened(source).kind for source in sources}
+    texts = [command.text for command in reading.commands]
+    texts += [config.text for config in configs] + [opened(source).text for source in sources]
+    configs.sort(key=lambda config: not any(Path(config.source.name).name in text for text in texts))
+    selected: list[ConfigSource] = []
+    notices: list[Notice] = []
+    for config in configs:
+        if config.kind in kinds:
+            message = phrase("folder.same_kind", name=config.source.name, kind=config.kind)
+            notices.append(Notice("info", "config_not_used", message, Witness(config.source.name)))
+        else:
+            selected.append(config.source)
+        kinds.add(config.kind)
+    return selected, notices

@@ -1,4 +1,4 @@
-"""Inside the job's own process: an out-of-memory exception is explained as it passes, and passes on.
+"""Explain out-of-memory exceptions inside the job's own process.
 
-Nothing here imports torch or a trainer: what is already imported is asked, each question for itself, and no answer is no harm.
+Nothing here imports torch or a trainer: only modules that the job has imported are queried, and a query that fails is ignored.
 """

@@ -1,4 +1,4 @@
-"""One process among several of a launch: its number, and which of them answers."""
+"""The rank of this process in its launch, and the choice of the one process that reports."""
 
 # pathlib takes as long to import as starting a command may
 # ruff: noqa: PTH108, PTH116, PTH118
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-#: Where launchers write a process's number and how many there are.
+#: Environment variables of launchers with the rank and the number of processes.
 RANKS = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -17,21 +17,24 @@ RANKS = (
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 
-#: What all processes of one launch have in common.
+#: Environment variables that all processes of one launch share.
 LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "MASTER_PORT")
 
 
 def rank(environment: Mapping[str, str]) -> int | None:
-    """The number of this process among several; None where it is alone or no launcher says."""
-    for number, count in RANKS:
-        told, of = environment.get(number, ""), environment.get(count, "")
-        if told.isdecimal() and of.isdecimal() and int(of) > 1:
-            return int(told)
+    """The rank of this process; None if it is the only one or no launcher tells."""
+    for rank_name, size_name in RANKS:
+        rank_text, size_text = environment.get(rank_name, ""), environment.get(size_name, "")
+        if rank_text.isdecimal() and size_text.isdecimal() and int(size_text) > 1:
+            return int(rank_text)
     return None
 
 
 def first_to_answer(folder: str, since: float, environment: Mapping[str, str]) -> bool:
-    """Whether no other process of this launch has answered: a claim in the folder that they share, good for this launch only."""
+    """Claim the report for this process: true for the first process of a launch that asks.
+
+    The claim is a file in the shared folder; one from before `since` belongs to an earlier launch.
+    """
     from zlib import crc32
 
     launch = "\0".join([str(os.getuid()), *(environment.get(name, "") for name in LAUNCH)])

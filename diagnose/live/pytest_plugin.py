@@ -1,4 +1,4 @@
-"""A failing test that ran out of memory gets a section in its report. Switch it on with `-p diagnose.live.pytest_plugin`."""
+"""pytest plugin: adds a section to the report of a test that ran out of memory. Enable it with `-p diagnose.live.pytest_plugin`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def section(error: BaseException, configs: list[Any]) -> str:
-    """The answer about an exception; empty where it is none of memory, or where it cannot be explained."""
-    from diagnose.live.watching import Watch, language
+    """The explanation of an exception as text; empty if it is no memory error or cannot be explained."""
+    # imported here: most test runs never need the renderer
+    from diagnose.live.watching import Watch, locale_language
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts.view import View
 
-    kept: list[str] = []
-    Watch(configs, report=lambda found: kept.append(RENDERERS["text"](found, language(), View()))).passing(error)
-    return "".join(kept)
+    answers: list[str] = []
+    Watch(configs, report=lambda diagnosis: answers.append(RENDERERS["text"](diagnosis, locale_language(), View()))).handle(error)
+    return "".join(answers)

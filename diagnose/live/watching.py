@@ -1,4 +1,4 @@
-"""`watch` and `install_excepthook`: an exception of memory is explained as it passes; the same exception goes on."""
+"""`watch` and `install_excepthook`: explain out-of-memory exceptions inside the job's process, and let them propagate."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from diagnose.live import figures, process_rank
-from diagnose.live.noted_settings import NOTED
+from diagnose.live import process_memory, process_rank
+from diagnose.live.trainer_state import STATE
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.phrases import Lang
 
-#: Outer exceptions between what passes and what failed.
+#: Exceptions followed from the one raised to its causes.
 DEEPEST = 20
 
-#: Left on an exception that was explained, so that it is explained once.
+#: Attribute set on explained exceptions, so that each is explained once.
 MARK = "_oomdoctor_explained"
 
-#: When this process began to watch: answers of other processes from before belong to other launches.
+#: Start of this process's watching: claims of other processes from before belong to earlier launches.
 _SINCE = time.time()
 
 
 class Watch:
-    """How exceptions are explained. `config`: one config or several, as a Path or as text. `report`: what takes the diagnosis;
-    without it the answer is printed on standard error. Further options are those of `explain`."""
+    """Explains exceptions. `config`: one config or several, as a Path or as text. `report`: called with the diagnosis; by default the
+    answer is printed on standard error. Further options are those of `explain`."""
 
     def __init__(
         self,
@@ -45,162 +45,162 @@ class Watch:
         self.configs: list[Any] = [config] if single else list(config)  # type: ignore[arg-type]
         self.report, self.lang, self.options = report, lang, options
 
-    def passing(self, error: BaseException | None) -> None:
-        """Explain an exception, once, where it is one of memory. Raises nothing."""
+    def handle(self, error: BaseException | None) -> None:
+        """Explain an exception once if it is a memory error. Never raises."""
         try:
-            if error is None or not of_memory(error) or getattr(error, MARK, False):
+            if error is None or not is_memory_error(error) or getattr(error, MARK, False):
                 return
-            diagnosis = self.diagnosed(error)
-            mark(error)
+            diagnosis = self.diagnose(error)
+            mark_explained(error)
             if diagnosis.verdict.status not in ("oom", "suspected"):
                 return
             if self.report is not None:
                 self.report(diagnosis)
             else:
                 self._print(diagnosis)
-        except Exception as trouble:
+        except Exception as failure:
             if os.environ.get("OOMDOCTOR_DEBUG"):
                 import traceback
 
                 traceback.print_exc()
-            _say(f"oomdoctor: {type(trouble).__name__}: {trouble}"[:300])
+            _print_stderr(f"oomdoctor: {type(failure).__name__}: {failure}"[:300])
 
-    def diagnosed(self, error: BaseException) -> Diagnosis:
-        """The diagnosis of an exception, with what the process knows. Raises what `explain` raises."""
+    def diagnose(self, error: BaseException) -> Diagnosis:
+        """Diagnose an exception together with the state of the process. Raises what `explain` raises."""
         from diagnose.pipeline import explain
         from diagnose.scan.source import Source
 
         options = dict(self.options)
-        count = figures.world()
-        if count is not None and "gpus" not in options:
-            options["gpus"] = count
-        log = as_log(error)
-        card = None if "total capacity" in log else figures.capacity()
+        world_size = process_memory.world_size()
+        if world_size is not None and "gpus" not in options:
+            options["gpus"] = world_size
+        log = format_log(error)
+        card = None if "total capacity" in log else process_memory.device_capacity()
         if card:
             options["set"] = {"hardware.capacity": f"{card / 2**30:.2f} GiB", **options.get("set", {})}
-        recorded = figures.history()
-        if recorded is not None:
-            options.setdefault("snapshot", Source.text(recorded, name="this process"))
+        snapshot = process_memory.recorded_history()
+        if snapshot is not None:
+            options.setdefault("snapshot", Source.text(snapshot, name="this process"))
         text = Source.text(log.encode(errors="replace"), name="exception")
-        return explain(text, configs=[*self.configs, *NOTED.configs()], **options)
+        return explain(text, configs=[*self.configs, *STATE.configs()], **options)
 
     def _print(self, diagnosis: Diagnosis) -> None:
-        """The answer on standard error: at length from one rank, one sentence from the others."""
+        """Print the answer on standard error: in full on one rank, one sentence on the others."""
         from diagnose.render.formats import RENDERERS
         from diagnose.render.parts.strings import one_line
         from diagnose.render.text import stream
 
-        lang = self.lang or language()
+        lang = self.lang or locale_language()
         number = process_rank.rank(os.environ)
         folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - holds an empty file that says: answered
         if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
-            _say(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
+            _print_stderr(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        _say(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
+        _print_stderr(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
 
 
-class watch(Watch, ContextDecorator):  # noqa: N801 - used as a word: with watch():
-    """`with watch(config=...):` or `@watch()`: an exception of memory that leaves the block is explained, and leaves it."""
+class watch(Watch, ContextDecorator):  # noqa: N801 - used like a function: with watch():
+    """`with watch(config=...):` or `@watch()`: explain a memory error that leaves the block, and let it propagate."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.passing(error)
+        self.handle(error)
 
 
 def install_excepthook(config: Material | Sequence[Material] = (), **options: Any) -> Callable[[], None]:
-    """Explain an exception of memory that ends the process or a thread, after its traceback was printed. Takes what `watch` takes.
+    """Explain a memory error that ends the process or a thread, after its traceback was printed. Takes the arguments of `watch`.
 
-    The hooks that were there go on working. Returns a function that takes ours away again.
+    Previously installed hooks still run. Returns a function that uninstalls this one.
     """
     import threading
 
-    watching = Watch(config, **options)
-    before, in_threads = sys.excepthook, threading.excepthook
-    live = True
+    watcher = Watch(config, **options)
+    previous_hook, previous_thread_hook = sys.excepthook, threading.excepthook
+    is_active = True
 
-    def ours(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        before(kind, error, trace)
-        if live:
-            watching.passing(error)
+    def exception_hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        previous_hook(kind, error, trace)
+        if is_active:
+            watcher.handle(error)
 
-    def of_thread(told: threading.ExceptHookArgs) -> None:
-        in_threads(told)
-        if live:
-            watching.passing(told.exc_value)
+    def thread_hook(arguments: threading.ExceptHookArgs) -> None:
+        previous_thread_hook(arguments)
+        if is_active:
+            watcher.handle(arguments.exc_value)
 
     def remove() -> None:
-        nonlocal live
-        live = False
-        if sys.excepthook is ours:
-            sys.excepthook = before
-        if threading.excepthook is of_thread:
-            threading.excepthook = in_threads
+        nonlocal is_active
+        is_active = False
+        if sys.excepthook is exception_hook:
+            sys.excepthook = previous_hook
+        if threading.excepthook is thread_hook:
+            threading.excepthook = previous_thread_hook
 
-    sys.excepthook, threading.excepthook = ours, of_thread
+    sys.excepthook, threading.excepthook = exception_hook, thread_hook
     return remove
 
 
-def chain(error: BaseException) -> list[BaseException]:
-    """The exception and those that led to it, as its traceback shows them."""
-    found: list[BaseException] = []
-    waiting = [error]
-    while waiting and len(found) < DEEPEST:
-        one = waiting.pop(0)
-        if any(one is each for each in found):
+def exception_chain(error: BaseException) -> list[BaseException]:
+    """An exception with its causes, contexts and group members, as its traceback shows them."""
+    chain: list[BaseException] = []
+    pending = [error]
+    while pending and len(chain) < DEEPEST:
+        current = pending.pop(0)
+        if any(current is candidate for candidate in chain):
             continue
-        found.append(one)
-        before = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-        waiting += [each for each in (before, *getattr(one, "exceptions", ())) if isinstance(each, BaseException)]
-    return found
+        chain.append(current)
+        cause = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        pending += [candidate for candidate in (cause, *getattr(current, "exceptions", ())) if isinstance(candidate, BaseException)]
+    return chain
 
 
-def of_memory(error: BaseException) -> bool:
-    """Whether it may be one of memory: by its class (torch's is known by name), or by what a log would be searched for."""
+def is_memory_error(error: BaseException) -> bool:
+    """Whether an exception may be a memory error, by its class (torch's by name) or by the words that logs are searched for."""
     if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
         return False
-    for one in chain(error):
-        if isinstance(one, MemoryError) or any(kind.__name__ == "OutOfMemoryError" for kind in type(one).__mro__):
+    for link in exception_chain(error):
+        if isinstance(link, MemoryError) or any(kind.__name__ == "OutOfMemoryError" for kind in type(link).__mro__):
             return True
-        text = figures.asked(lambda one=one: str(one))  # type: ignore[misc]
-        if text and _speaks(text):
+        text = process_memory.try_call(lambda link=link: str(link))  # type: ignore[misc]
+        if text and _mentions_memory(text):
             return True
     return False
 
 
-def _speaks(text: str) -> bool:
+def _mentions_memory(text: str) -> bool:
     from diagnose.scan.memory_words import literals
 
     return any(True for _ in literals().find(memoryview(text[:65536].encode(errors="replace"))))
 
 
-def mark(error: BaseException) -> None:
-    """Remember that it was explained, and that those inside it were."""
-    for one in chain(error):
-        figures.asked(lambda one=one: setattr(one, MARK, True))  # type: ignore[misc]
+def mark_explained(error: BaseException) -> None:
+    """Mark an exception and its chain as explained."""
+    for link in exception_chain(error):
+        process_memory.try_call(lambda link=link: setattr(link, MARK, True))  # type: ignore[misc]
 
 
-def as_log(error: BaseException) -> str:
-    """What a log would hold: what was going on, what the process knows, the traceback. Ranks as torch marks them."""
+def format_log(error: BaseException) -> str:
+    """The log that would describe an exception: state of the process and trainer, then the traceback with torch's rank prefix."""
     import traceback
 
-    shown = traceback.format_exception(error)
-    message = "\n".join(figures.asked(lambda one=one: str(one)) or "" for one in chain(error))  # type: ignore[misc]
+    lines = traceback.format_exception(error)
+    message = "\n".join(process_memory.try_call(lambda link=link: str(link)) or "" for link in exception_chain(error))  # type: ignore[misc]
     number = os.environ.get("RANK", "")
     prefix = f"[rank{number}]: " if number.isdecimal() and process_rank.rank(os.environ) is not None else ""
-    trace = "".join(f"{prefix}{line}\n" for line in "".join(shown).splitlines())
-    return "\n".join([*figures.lines(message), *NOTED.lines(), trace])
+    trace = "".join(f"{prefix}{line}\n" for line in "".join(lines).splitlines())
+    return "\n".join([*process_memory.log_lines(message), *STATE.log_lines(), trace])
 
 
-def language() -> Lang:
-    """The language of the locale."""
-    told = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    return "zh" if told.lower().startswith(("zh", "chinese")) else "en"
+def locale_language() -> Lang:
+    """The language of the environment's locale."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return "zh" if locale.lower().startswith(("zh", "chinese")) else "en"
 
 
-def _say(text: str) -> None:
-    """Lines on standard error, in what it can write; lost where nobody reads them."""
+def _print_stderr(text: str) -> None:
+    """Print on standard error in its encoding; does nothing if it is closed."""
     error = sys.stderr
     if error is None:
         return

@@ -1,4 +1,4 @@
-"""What a page is made of, before anyone decides whether it becomes Markdown or lines of a terminal."""
+"""Blocks of a manual page, independent of the output (Markdown or terminal), and the Markdown writer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diagnose.record import record
 class Heading:
     level: int
     text: str
-    anchor: str = ""  # what stands behind # in an address; empty: nobody links here
+    anchor: str = ""  # fragment of links to this heading; empty: none link here
 
 
 @record
@@ -32,18 +32,18 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
 
 
-#: Texts inside blocks are Markdown in a line: `code`, *names*, [words](address), and \ before a sign that means itself.
+#: Texts inside blocks are inline Markdown: `code`, *names*, [words](address), \ before a literal sign.
 Block: TypeAlias = "Heading | Paragraph | Items | Grid"
 
-BREAK = "<br>"  # a new line in an item or a cell
+BREAK = "<br>"  # line break in an item or a cell
 
 
 def markdown(blocks: Iterable[Block]) -> str:
-    """The blocks as a Markdown page."""
-    return "\n\n".join(_written(block) for block in blocks) + "\n"
+    """Render blocks as a Markdown page."""
+    return "\n\n".join(_block_markdown(block) for block in blocks) + "\n"
 
 
-def _written(block: Block) -> str:
+def _block_markdown(block: Block) -> str:
     if isinstance(block, Heading):
         anchor = f'<a id="{block.anchor}"></a>\n\n' if block.anchor else ""
         return f"{anchor}{'#' * block.level} {block.text}"
@@ -56,7 +56,7 @@ def _written(block: Block) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text of a rule as it stands: nothing in it is Markdown but its own `code`."""
+    """Escape a text of a rule for Markdown, except its own `code`."""
     parts = text.split("`")
     return "`".join(part if index % 2 else _ESCAPED.sub(r"\\\g<0>", part) for index, part in enumerate(parts))
 
@@ -65,7 +65,7 @@ _ESCAPED = re.compile(r"[*<\\]|(?<!\w)_|_(?!\w)")
 
 
 def code(text: str) -> str:
-    """A text as code; empty for nothing. A backtick in it is kept by doubling the marks round it."""
+    """A text as inline code, backticks in it included; empty for an empty text."""
     if not text:
         return ""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
@@ -76,22 +76,22 @@ def link(text: str, address: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text of a block as a terminal shows it: words without their marks."""
-    parts = re.split(r"(``.*?``|`[^`]*`)", _LINK.sub(_linked, text))
-    return "".join(part.strip("`").strip() if index % 2 else _unmarked(part) for index, part in enumerate(parts))
+    """The text of a block without Markdown marks, for terminals."""
+    parts = re.split(r"(``.*?``|`[^`]*`)", _LINK.sub(_link_text, text))
+    return "".join(part.strip("`").strip() if index % 2 else _strip_marks(part) for index, part in enumerate(parts))
 
 
-#: [words](address), with the name of the page and what stands behind #.
+#: [words](address): the words, the page's name, ".md", the fragment.
 _LINK = re.compile(r"\[([^\]]*)\]\((?:[^)]*/)?([^)/#]*?)(\.md)?(?:#([^)]*))?\)")
 
 
-def _linked(match: re.Match[str]) -> str:
-    """The words of a link; of a rule or word also its name, which `rules show` takes."""
-    words, page, manual, anchor = match.groups()
+def _link_text(match: re.Match[str]) -> str:
+    """The words of a link, with the name of the rule or word that it leads to, as `rules show` takes it."""
+    words, page, is_manual, anchor = match.groups()
     name = anchor or page
-    return f"{words} ({name})" if manual and name.lower() not in words.lower() else words
+    return f"{words} ({name})" if is_manual and name.lower() not in words.lower() else words
 
 
-def _unmarked(text: str) -> str:
-    held = re.sub(r"<(https?://[^>]*)>", r"\1", text.replace(BREAK, "\n"))
-    return re.sub(r"\\(.)|\*", lambda match: match[1] or "", held)
+def _strip_marks(text: str) -> str:
+    without_urls = re.sub(r"<(https?://[^>]*)>", r"\1", text.replace(BREAK, "\n"))
+    return re.sub(r"\\(.)|\*", lambda match: match[1] or "", without_urls)

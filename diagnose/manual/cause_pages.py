@@ -1,4 +1,4 @@
-"""A cause rule as a part of a page."""
+"""The section of a cause rule on its page."""
 
 from __future__ import annotations
 
@@ -6,120 +6,121 @@ from collections.abc import Iterator, Mapping
 
 from diagnose.decide.expression import parse_sum
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link, quoted
-from diagnose.manual.readers_words import (
+from diagnose.manual.rule_index import Entry, PageAddress, RuleIndex, rule_page
+from diagnose.manual.rule_wording import (
     conditions,
-    explained,
-    fact_is,
-    fact_value,
-    filled,
-    known_as,
-    listed,
-    node_words,
-    say,
-    text_of,
-    value_words,
+    example_value,
+    explained_value,
+    expression_text,
+    fact_line,
+    fill_example,
+    join_words,
+    phrase_or,
+    rule_text,
+    tr,
+    value_text,
 )
-from diagnose.manual.rule_shelf import Entry, Seat, Shelf, page_of
 from diagnose.phrases import Lang
 
-#: In the order in which the table of examples shows them.
+#: Verdicts in the order of the table of examples.
 VERDICTS = ("fires", "likely", "quiet", "unknown")
 
 
-def section(entry: Entry, shelf: Shelf, seat: Seat) -> list[Block]:
-    """What the rule says, when, on what presumption, and its examples."""
+def section(entry: Entry, index: RuleIndex, address: PageAddress) -> list[Block]:
+    """The rule's sentence, conditions, presumptions, rank, remedies and examples."""
     return [
-        *_saying(entry, seat.lang),
-        *_when(entry, seat.lang),
-        *_rank(entry, shelf, seat),
-        *_remedies(entry, seat),
-        *_examples(entry, seat.lang),
+        *_summary(entry, address.lang),
+        *_conditions(entry, address.lang),
+        *_ranking(entry, index, address),
+        *_remedies(entry, address),
+        *_examples(entry, address.lang),
     ]
 
 
-def _saying(entry: Entry, lang: Lang) -> Iterator[Block]:
+def _summary(entry: Entry, lang: Lang) -> Iterator[Block]:
     raw = entry.raw
     if "background" in raw:
-        yield Paragraph(text_of(raw["background"], lang))
+        yield Paragraph(rule_text(raw["background"], lang))
     example = next((example for example in raw.get("examples", ()) if example.get("expect") == "fires"), None)
     if example is None:
-        said = text_of(raw["evidence"], lang)
+        sentence = rule_text(raw["evidence"], lang)
     else:
-        said = filled(raw["evidence"], {**raw.get("given", {}), **example.get("with", {})}, lang)
-    yield Heading(3, say("says", lang))
-    yield Paragraph(say("sentence", lang, said=said))
+        sentence = fill_example(raw["evidence"], {**raw.get("given", {}), **example.get("with", {})}, lang)
+    yield Heading(3, tr("says", lang))
+    yield Paragraph(tr("sentence", lang, said=sentence))
     if "put_right" in raw:
-        yield Paragraph(say("put_right", lang, said=text_of(raw["put_right"], lang)))
+        yield Paragraph(tr("put_right", lang, said=rule_text(raw["put_right"], lang)))
 
 
-def _when(entry: Entry, lang: Lang) -> Iterator[Block]:
+def _conditions(entry: Entry, lang: Lang) -> Iterator[Block]:
     raw = entry.raw
-    yield Heading(3, say("when", lang))
+    yield Heading(3, tr("when", lang))
     for part in ("all", "any", "none"):
         yield from conditions(raw["when"].get(part, ()), part, lang)
     if "presume" in raw:
-        yield Heading(3, say("presumed", lang))
-        aloud = say("aloud", lang, said=text_of(raw["assuming"], lang)) if "assuming" in raw else ""
-        yield Paragraph(say("presuming", lang) + aloud)
-        yield Items(tuple(explained(name, value_words(text, lang), lang) for name, text in raw["presume"].items()))
+        yield Heading(3, tr("presumed", lang))
+        sentence = tr("aloud", lang, said=rule_text(raw["assuming"], lang)) if "assuming" in raw else ""
+        yield Paragraph(tr("presuming", lang) + sentence)
+        yield Items(tuple(explained_value(name, value_text(text, lang), lang) for name, text in raw["presume"].items()))
 
 
-def _rank(entry: Entry, shelf: Shelf, seat: Seat) -> Iterator[Block]:
-    """What decides its place among the causes."""
-    raw, lang = entry.raw, seat.lang
-    yield Heading(3, say("accounts_for", lang))
+def _ranking(entry: Entry, index: RuleIndex, address: PageAddress) -> Iterator[Block]:
+    """What decides the rule's rank among the causes."""
+    raw, lang = entry.raw, address.lang
+    yield Heading(3, tr("accounts_for", lang))
     if "accounts_for" in raw:
-        yield Paragraph(say("as_written", lang, line=code(raw["accounts_for"]), words=node_words(parse_sum(raw["accounts_for"]), lang)))
+        yield Paragraph(tr("as_written", lang, line=code(raw["accounts_for"]), words=expression_text(parse_sum(raw["accounts_for"]), lang)))
     else:
-        yield Paragraph(say("accounts_for_nothing", lang))
+        yield Paragraph(tr("accounts_for_nothing", lang))
     if raw.get("yields_to"):
-        yield Heading(3, say("yields_to", lang))
-        yield Items(tuple(_stronger(name, shelf, seat) for name in raw["yields_to"]))
+        yield Heading(3, tr("yields_to", lang))
+        yield Items(tuple(_stronger_link(name, index, address) for name in raw["yields_to"]))
 
 
-def _stronger(name: str, shelf: Shelf, seat: Seat) -> str:
-    """A rule or a cause that sets this one aside, as a link."""
+def _stronger_link(name: str, index: RuleIndex, address: PageAddress) -> str:
+    """Link to a rule or cause that this rule yields to."""
     if name in ("everything", "anything"):
-        return say(name, seat.lang)
-    rule = shelf.cause(name)
+        return tr(name, address.lang)
+    rule = index.cause_rule(name)
     if rule is not None:
-        return link(quoted(rule.raw["title"][seat.lang]), seat.to(page_of("causes", rule.word), rule.id))
-    called = known_as("manual", f"cause_{name}", name, seat.lang)
-    return link(called, seat.to(page_of("causes", name))) if shelf.of("causes", name) else called
+        return link(quoted(rule.raw["title"][address.lang]), address.link_to(rule_page("causes", rule.word), rule.id))
+    title = phrase_or("manual", f"cause_{name}", name, address.lang)
+    return link(title, address.link_to(rule_page("causes", name))) if index.for_word("causes", name) else title
 
 
-def _remedies(entry: Entry, seat: Seat) -> Iterator[Block]:
-    lang = seat.lang
+def _remedies(entry: Entry, address: PageAddress) -> Iterator[Block]:
+    lang = address.lang
     links = [
-        link(known_as("render", f"remedy_{word}", word, lang), seat.to(page_of("remedies", word))) for word in entry.raw.get("remedies", ())
+        link(phrase_or("render", f"remedy_{word}", word, lang), address.link_to(rule_page("remedies", word)))
+        for word in entry.raw.get("remedies", ())
     ]
     if links:
-        yield Heading(3, say("remedies", lang))
-        yield Paragraph(listed(links, lang))
+        yield Heading(3, tr("remedies", lang))
+        yield Paragraph(join_words(links, lang))
 
 
 def _examples(entry: Entry, lang: Lang) -> Iterator[Block]:
     raw = entry.raw
-    examples = sorted((example for example in raw.get("examples", ()) if example.get("expect") in VERDICTS), key=_place)
+    examples = sorted((example for example in raw.get("examples", ()) if example.get("expect") in VERDICTS), key=_verdict_order)
     if not examples:
         return
-    yield Heading(3, say("examples", lang))
+    yield Heading(3, tr("examples", lang))
     if raw.get("given"):
-        yield Paragraph(say("shared", lang))
-        yield Items(tuple(explained(name, fact_value(text, lang), lang) for name, text in raw["given"].items()))
+        yield Paragraph(tr("shared", lang))
+        yield Items(tuple(explained_value(name, example_value(text, lang), lang) for name, text in raw["given"].items()))
     rows = []
     for example in examples:
-        changed = _facts(example.get("with", {}), lang) or say("as_given", lang)
-        # the names of examples are written in English only; what is changed says the same in any language
-        told = (quoted(example.get("name", "")), changed) if lang == "en" else (changed,)
-        rows.append((say(f"verdict_{example['expect']}", lang), *told))
+        changed = _facts_line(example.get("with", {}), lang) or tr("as_given", lang)
+        # the names of examples are in English only
+        cells = (quoted(example.get("name", "")), changed) if lang == "en" else (changed,)
+        rows.append((tr(f"verdict_{example['expect']}", lang), *cells))
     head = ("verdict", "example", "facts_changed") if lang == "en" else ("verdict", "facts_changed")
-    yield Grid(tuple(say(word, lang) for word in head), tuple(rows))
+    yield Grid(tuple(tr(word, lang) for word in head), tuple(rows))
 
 
-def _place(example: Mapping[str, str]) -> int:
+def _verdict_order(example: Mapping[str, str]) -> int:
     return VERDICTS.index(example["expect"])
 
 
-def _facts(facts: Mapping[str, str], lang: Lang) -> str:
-    return ("；" if lang == "zh" else "; ").join(fact_is(name, text, lang) for name, text in facts.items())
+def _facts_line(facts: Mapping[str, str], lang: Lang) -> str:
+    return ("；" if lang == "zh" else "; ").join(fact_line(name, text, lang) for name, text in facts.items())

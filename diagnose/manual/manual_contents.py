@@ -1,4 +1,4 @@
-"""The first page: every word of the vocabulary that has rules, and what the other words of a report mean."""
+"""The contents page: all words of the vocabulary that have rules, and the meanings of the other words of a report."""
 
 from __future__ import annotations
 
@@ -6,58 +6,62 @@ from collections.abc import Iterator
 
 from diagnose import rule_files
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link
-from diagnose.manual.readers_words import known_as, say, text_of, title
-from diagnose.manual.rule_shelf import Room, Seat, Shelf, page_of
+from diagnose.manual.rule_index import PageAddress, Room, RuleIndex, rule_page
+from diagnose.manual.rule_wording import capitalize, phrase_or, rule_text, tr
 
 
-def contents(shelf: Shelf, seat: Seat) -> Iterator[Block]:
-    """Causes with their meaning, remedies by group, then the small words."""
-    lang = seat.lang
-    yield Paragraph(say("about", lang))
-    yield Items(tuple(link(say(name, lang), seat.to(f"{name}.md")) for name in ("facts", "knobs", "models", "cards")))
-    yield Heading(2, say("causes", lang), "causes")
-    head = tuple(say(word, lang) for word in ("cause", "word", "meaning", "rules"))
+def contents(index: RuleIndex, address: PageAddress) -> Iterator[Block]:
+    """Causes with their meaning, remedies by group, then the other words."""
+    lang = address.lang
+    yield Paragraph(tr("about", lang))
+    yield Items(tuple(link(tr(name, lang), address.link_to(f"{name}.md")) for name in ("facts", "knobs", "models", "cards")))
+    yield Heading(2, tr("causes", lang), "causes")
+    head = tuple(tr(word, lang) for word in ("cause", "word", "meaning", "rules"))
     yield Grid(
-        head, tuple(_row("causes", word, shelf, seat) for word in _ordered(shelf.words("causes"), rule_files.table("vocabulary")["cause"]))
+        head,
+        tuple(
+            _cause_row("causes", word, index, address)
+            for word in _in_vocabulary_order(index.words("causes"), rule_files.table("vocabulary")["cause"])
+        ),
     )
-    yield Heading(2, say("remedies", lang), "remedies")
-    left = shelf.words("remedies")
-    groups = {**rule_files.table("vocabulary")["remedy"], "other": left}
+    yield Heading(2, tr("remedies", lang), "remedies")
+    remaining = index.words("remedies")
+    groups = {**rule_files.table("vocabulary")["remedy"], "other": remaining}
     for group, words in groups.items():
-        here = [word for word in words if word in left]
-        left = [word for word in left if word not in here]
-        if here:
-            yield Heading(3, say(f"group_{group.replace(' ', '_')}", lang))
-            yield Items(tuple(_remedy(word, shelf, seat) for word in here))
-    yield from _small_words(seat)
+        group_words = [word for word in words if word in remaining]
+        remaining = [word for word in remaining if word not in group_words]
+        if group_words:
+            yield Heading(3, tr(f"group_{group.replace(' ', '_')}", lang))
+            yield Items(tuple(_remedy_item(word, index, address) for word in group_words))
+    yield from _small_words(address)
 
 
-def _ordered(words: list[str], first: list[str]) -> list[str]:
-    return [word for word in first if word in words] + [word for word in words if word not in first]
+def _in_vocabulary_order(words: list[str], vocabulary: list[str]) -> list[str]:
+    return [word for word in vocabulary if word in words] + [word for word in words if word not in vocabulary]
 
 
-def _row(room: Room, word: str, shelf: Shelf, seat: Seat) -> tuple[str, ...]:
-    name = known_as("manual", f"cause_{word}", word, seat.lang)
-    meaning = known_as("manual", f"means_{word}", "", seat.lang)
-    return link(name, seat.to(page_of(room, word))), code(word), meaning, str(len(shelf.of(room, word)))
+def _cause_row(room: Room, word: str, index: RuleIndex, address: PageAddress) -> tuple[str, ...]:
+    name = phrase_or("manual", f"cause_{word}", word, address.lang)
+    meaning = phrase_or("manual", f"means_{word}", "", address.lang)
+    return link(name, address.link_to(rule_page(room, word))), code(word), meaning, str(len(index.for_word(room, word)))
 
 
-def _remedy(word: str, shelf: Shelf, seat: Seat) -> str:
-    name = title(known_as("render", f"remedy_{word}", word, seat.lang))
-    titles = dict.fromkeys(text_of(entry.raw["title"], seat.lang) for entry in shelf.of("remedies", word))
-    return f"{link(name, seat.to(page_of('remedies', word)))} ({code(word)}): " + " / ".join(titles)
+def _remedy_item(word: str, index: RuleIndex, address: PageAddress) -> str:
+    name = capitalize(phrase_or("render", f"remedy_{word}", word, address.lang))
+    titles = dict.fromkeys(rule_text(entry.raw["title"], address.lang) for entry in index.for_word("remedies", word))
+    return f"{link(name, address.link_to(rule_page('remedies', word)))} ({code(word)}): " + " / ".join(titles)
 
 
-def _small_words(seat: Seat) -> Iterator[Block]:
-    """Words that a report uses of causes, remedies, the failure and the ledger."""
-    lang = seat.lang
+def _small_words(address: PageAddress) -> Iterator[Block]:
+    """The report's words for states of causes, remedies, failures and ledgers."""
+    lang = address.lang
     vocabulary = rule_files.table("vocabulary")
-    yield Heading(2, say("words_of_a_report", lang), "words")
+    yield Heading(2, tr("words_of_a_report", lang), "words")
     for kind in ("status", "certainty", "fits"):
-        yield Heading(3, say(kind, lang))
-        yield Items(tuple(say("pair", lang, left=code(word), right=say(f"{kind}_{word}", lang)) for word in vocabulary[kind]))
+        yield Heading(3, tr(kind, lang))
+        yield Items(tuple(tr("pair", lang, left=code(word), right=tr(f"{kind}_{word}", lang)) for word in vocabulary[kind]))
     for kind, room in (("phase", "headline"), ("moment", "headline"), ("role", "render")):
-        yield Heading(3, say(kind, lang))
+        yield Heading(3, tr(kind, lang))
         yield Items(
-            tuple(say("pair", lang, left=code(word), right=known_as(room, f"{kind}_{word}", word, lang)) for word in vocabulary[kind])
+            tuple(tr("pair", lang, left=code(word), right=phrase_or(room, f"{kind}_{word}", word, lang)) for word in vocabulary[kind])
         )

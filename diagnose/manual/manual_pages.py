@@ -1,7 +1,7 @@
-"""Rules to pages: the manual in docs/generated, and the same words for `oomdoctor rules show`.
+"""Write the manual in docs/generated from the rules; `oomdoctor rules show` prints the same blocks.
 
-One page for each word of the vocabulary, with every rule that speaks for it: there are 140 rules, most of a page and some of
-them five of one kind, and a reader comes with the word that a report printed. An address names the rule behind the #.
+Each word of the vocabulary has a page with all its rules, since readers come with the word that a report printed. Links name a rule by
+the fragment after `#`.
 """
 
 from __future__ import annotations
@@ -9,115 +9,117 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from diagnose.manual import catalogue_pages, cause_pages, knob_pages, remedy_pages
-from diagnose.manual import manual_contents as contents
+from diagnose.manual import cause_pages, manual_contents, reference_pages, remedy_pages
 from diagnose.manual.blocks import Block, Heading, Items, Paragraph, code, link, markdown, quoted
-from diagnose.manual.readers_words import known_as, listed, say, title
-from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Entry, Room, Seat, Shelf, page_of, shelf
+from diagnose.manual.rule_index import LANGS, WORD_FIELD, Entry, PageAddress, Room, RuleIndex, load_index, rule_page
+from diagnose.manual.rule_wording import capitalize, join_words, phrase_or, tr
 from diagnose.phrases import Lang
 
-__all__ = ["HOME", "Block", "article", "pages", "shelf", "title_of", "write"]
-
-#: The first line of every page. Only files that begin with it are ever removed.
+#: First line of every page. Only files that begin with it are ever deleted.
 MARK = "<!-- written by `oomdoctor rules docs`: edit rules/ instead -->"
 
 _SECTION = {"causes": cause_pages.section, "remedies": remedy_pages.section}
 
 
 def write(folder: Path, folders: Sequence[Path] = ()) -> int:
-    """Every page under `folder`, and no page of ours that is no longer one; how many there are."""
-    wanted = pages(folders)
-    for old in folder.rglob("*.md"):
-        if old.relative_to(folder).as_posix() not in wanted and old.read_text(encoding="utf-8", errors="replace").startswith(MARK):
-            old.unlink()
-    for name, text in wanted.items():
+    """Write all pages under `folder` and delete generated ones that are obsolete; returns the number of pages."""
+    texts = pages(folders)
+    for stale in folder.rglob("*.md"):
+        if stale.relative_to(folder).as_posix() not in texts and stale.read_text(encoding="utf-8", errors="replace").startswith(MARK):
+            stale.unlink()
+    for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
-    return len(wanted)
+    return len(texts)
 
 
 def pages(folders: Sequence[Path] = ()) -> dict[str, str]:
-    """Every page of the manual by its path in the folder, in both languages."""
-    held = shelf(folders)
-    return {seat.file: f"{MARK}\n\n{markdown(blocks)}" for lang in LANGS for seat, blocks in _written(held, lang)}
+    """The pages of the manual in both languages, by their path in its folder."""
+    index = load_index(folders)
+    return {address.file: f"{MARK}\n\n{markdown(blocks)}" for lang in LANGS for address, blocks in _all_pages(index, lang)}
 
 
-def _written(held: Shelf, lang: Lang) -> Iterator[tuple[Seat, list[Block]]]:
-    first = Seat(lang, "README.md")
-    yield first, [*_top(say("manual", lang), first), *contents.contents(held, first)]
+def _all_pages(index: RuleIndex, lang: Lang) -> Iterator[tuple[PageAddress, list[Block]]]:
+    front = PageAddress(lang, "README.md")
+    yield front, [*_page_head(tr("manual", lang), front), *manual_contents.contents(index, front)]
     for name, blocks in (
-        ("facts", knob_pages.dictionary(lang)),
-        ("knobs", knob_pages.matrix(lang)),
-        ("models", catalogue_pages.models(lang)),
-        ("cards", catalogue_pages.cards(lang)),
+        ("facts", reference_pages.fact_blocks(lang)),
+        ("knobs", reference_pages.knob_blocks(lang)),
+        ("models", reference_pages.model_blocks(lang)),
+        ("cards", reference_pages.card_blocks(lang)),
     ):
-        seat = Seat(lang, f"{name}.md")
-        yield seat, [*_top(say(name, lang), seat), *blocks]
-    for room in WORD:
-        for word in held.words(room):
-            seat = Seat(lang, page_of(room, word))
-            yield seat, [*_top(_name(room, word, lang), seat), *_about(room, word, held, seat), *_rules(held.of(room, word), held, seat)]
+        address = PageAddress(lang, f"{name}.md")
+        yield address, [*_page_head(tr(name, lang), address), *blocks]
+    for room in WORD_FIELD:
+        for word in index.words(room):
+            address = PageAddress(lang, rule_page(room, word))
+            head = [*_page_head(_word_title(room, word, lang), address), *_introduction(room, word, index, address)]
+            yield address, [*head, *_rule_sections(index.for_word(room, word), index, address)]
 
 
 def article(name: str, lang: Lang, folders: Sequence[Path] = ()) -> list[Block]:
-    """What the manual says of a rule, or of every rule that speaks for a word; empty where nothing is called that."""
-    held = shelf(folders)
+    """The blocks about a rule, or about all rules of a word; empty for an unknown name."""
+    index = load_index(folders)
     blocks: list[Block] = []
-    for room in WORD:
-        found = [entry for entry in held.called(name) if entry.room == room]
-        if found:
-            seat = Seat(lang, page_of(room, found[0].word))
-            about = _about(room, found[0].word, held, seat, contents=False)
-            blocks += [Heading(1, _name(room, found[0].word, lang)), *about, *_rules(found, held, seat)]
+    for room in WORD_FIELD:
+        entries = [entry for entry in index.matching(name) if entry.room == room]
+        if entries:
+            address = PageAddress(lang, rule_page(room, entries[0].word))
+            introduction = _introduction(room, entries[0].word, index, address, with_contents=False)
+            blocks += [Heading(1, _word_title(room, entries[0].word, lang)), *introduction, *_rule_sections(entries, index, address)]
     return blocks
 
 
 def title_of(entry: Entry, lang: Lang) -> str:
-    """The rule's title; a rule of the user's may have one for both languages."""
-    said = entry.raw["title"]
-    return said if isinstance(said, str) else str(said[lang])
+    """A rule's title; rules of users may have one title for both languages."""
+    title = entry.raw["title"]
+    return title if isinstance(title, str) else str(title[lang])
 
 
-def _name(room: Room, word: str, lang: Lang) -> str:
-    return known_as("manual", f"cause_{word}", word, lang) if room == "causes" else title(known_as("render", f"remedy_{word}", word, lang))
+def _word_title(room: Room, word: str, lang: Lang) -> str:
+    return (
+        phrase_or("manual", f"cause_{word}", word, lang)
+        if room == "causes"
+        else capitalize(phrase_or("render", f"remedy_{word}", word, lang))
+    )
 
 
-def _top(name: str, seat: Seat) -> list[Block]:
-    ways = [link(say("other_language", seat.lang), seat.translated())]
-    if seat.path != "README.md":
-        ways.insert(0, link(say("manual", seat.lang), seat.to("README.md")))
-    return [Heading(1, name), Paragraph(" · ".join(ways))]
+def _page_head(name: str, address: PageAddress) -> list[Block]:
+    links = [link(tr("other_language", address.lang), address.translated())]
+    if address.path != "README.md":
+        links.insert(0, link(tr("manual", address.lang), address.link_to("README.md")))
+    return [Heading(1, name), Paragraph(" · ".join(links))]
 
 
-def _about(room: Room, word: str, held: Shelf, seat: Seat, *, contents: bool = True) -> Iterator[Block]:
-    """What the word means, which causes name it, and the rules that speak for it."""
-    lang = seat.lang
-    meaning = known_as("manual", f"means_{word}", "", lang)
+def _introduction(room: Room, word: str, index: RuleIndex, address: PageAddress, *, with_contents: bool = True) -> Iterator[Block]:
+    """The meaning of a word, the causes that list it, and links to its rules."""
+    lang = address.lang
+    meaning = phrase_or("manual", f"means_{word}", "", lang)
     if meaning and room == "causes":
         yield Paragraph(meaning)
-    yield Paragraph(say(f"spoken_{room}", lang, word=code(word)))
-    helped = held.helped(word) if room == "remedies" else []
-    if helped:
-        links = [link(_name("causes", cause, lang), seat.to(page_of("causes", cause))) for cause in helped]
-        yield Paragraph(say("helps", lang, causes=listed(links, lang)))
-    found = held.of(room, word)
-    if contents and len(found) > 1:
-        yield Items(tuple(link(quoted(title_of(entry, lang)), f"#{entry.id}") for entry in found))
+    yield Paragraph(tr(f"spoken_{room}", lang, word=code(word)))
+    causes = index.causes_with_remedy(word) if room == "remedies" else []
+    if causes:
+        links = [link(_word_title("causes", cause, lang), address.link_to(rule_page("causes", cause))) for cause in causes]
+        yield Paragraph(tr("helps", lang, causes=join_words(links, lang)))
+    entries = index.for_word(room, word)
+    if with_contents and len(entries) > 1:
+        yield Items(tuple(link(quoted(title_of(entry, lang)), f"#{entry.id}") for entry in entries))
 
 
-def _rules(found: Sequence[Entry], held: Shelf, seat: Seat) -> Iterator[Block]:
-    for entry in found:
-        yield Heading(2, quoted(title_of(entry, seat.lang)), entry.id)
-        source = link(code(entry.source), seat.outside(entry.source)) if entry.ours else code(entry.source)
-        trial = say("on_trial", seat.lang) if entry.raw.get("status") == "trial" else ""
-        yield Paragraph(say("rule", seat.lang, id=code(entry.id), source=source) + trial)
-        yield from _SECTION[entry.room](entry, held, seat)
+def _rule_sections(entries: Sequence[Entry], index: RuleIndex, address: PageAddress) -> Iterator[Block]:
+    for entry in entries:
+        yield Heading(2, quoted(title_of(entry, address.lang)), entry.id)
+        source = link(code(entry.source), address.repository_link(entry.source)) if entry.ours else code(entry.source)
+        trial_note = tr("on_trial", address.lang) if entry.raw.get("status") == "trial" else ""
+        yield Paragraph(tr("rule", address.lang, id=code(entry.id), source=source) + trial_note)
+        yield from _SECTION[entry.room](entry, index, address)
         if entry.raw.get("references"):
-            yield Heading(3, say("references", seat.lang))
-            yield Items(tuple(_reference(text, seat) for text in entry.raw["references"]))
+            yield Heading(3, tr("references", address.lang))
+            yield Items(tuple(_reference(text, address) for text in entry.raw["references"]))
 
 
-def _reference(text: str, seat: Seat) -> str:
-    """A public page, or a case of the corpus."""
-    return f"<{text}>" if text.startswith("https://") else link(code(text), seat.outside(text))
+def _reference(text: str, address: PageAddress) -> str:
+    """A link to a public page or to a case of the corpus."""
+    return f"<{text}>" if text.startswith("https://") else link(code(text), address.repository_link(text))

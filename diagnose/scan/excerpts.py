@@ -1,4 +1,4 @@
-"""Places in an input, and the windows round them that are kept: of each kind those from the front, and the latest."""
+"""Hits of a scan and the windows of bytes kept round them: for each kind of message the first ones and the latest."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from diagnose.record import field, record
-from diagnose.scan.substring_index import Spots
+from diagnose.scan.substring_index import SubstringIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEPT = 3 << 20  # bytes of windows that are kept of each kind, from the front and once more from the end
+KEPT = 3 << 20  # bytes of windows kept per kind of message: so many from the front, and as many from the end
 
-#: Windows are kept by the weightiest thing in them: a flood of one kind does not crowd out another.
+#: Kinds of messages, least important first. A window counts as its most important kind, so that a flood of one does not crowd out another.
 _WEIGHT = ("landmark", "lookalike", "serving_oom", "launcher_oom", "scheduler_oom", "ray_oom", "host_oom", "runtime_oom", "device_oom")
 
 
 @record
 class Hit:
-    """A literal of rules/messages.yaml in the input: the offset of its first byte, its line (1-based) and where that line starts."""
+    """A literal of rules/messages.yaml in the input: offset of its first byte, number of its line (1-based), offset of that line."""
 
     grammar: str
     offset: int
@@ -29,7 +29,7 @@ class Hit:
 
 @record(slots=False)
 class Excerpt:
-    """Bytes of the input from `offset` on. They begin with line `line`, at its byte `into` (0: its start; more only in very long lines)."""
+    """Bytes of the input from `offset` on, beginning in line `line` at its byte `into` (above 0 only in lines longer than a window)."""
 
     raw: bytes
     offset: int
@@ -37,9 +37,9 @@ class Excerpt:
     into: int = 0
 
     @cached_property
-    def spots(self) -> Spots:
-        """Where words stand in it."""
-        return Spots(self.raw)
+    def spots(self) -> SubstringIndex:
+        """Offsets of words in it."""
+        return SubstringIndex(self.raw)
 
     def __contains__(self, offset: int) -> bool:
         return self.offset <= offset < self.offset + len(self.raw)
@@ -47,7 +47,7 @@ class Excerpt:
 
 @record(frozen=False)
 class Window:
-    """Bytes from `offset` on that are kept, up to `end`; the number of the line they begin in and where that starts."""
+    """A window being filled: bytes from `offset` up to `end`, the number and offset of the line it begins in, the hits inside."""
 
     offset: int
     end: int
@@ -65,37 +65,37 @@ class Window:
         return max((_WEIGHT.index(hit.grammar) for hit in self.hits if hit.grammar in _WEIGHT), default=0)
 
 
-class Kept:
-    """The windows that were put aside, each kind in its own room; `dropped` counts messages of those that found none."""
+class WindowStore:
+    """Finished windows by weight, within `KEPT` bytes each; `dropped` counts the messages in windows that were discarded."""
 
     def __init__(self) -> None:
         self.dropped = 0
-        self._closed: dict[int, tuple[list[Window], list[Window]]] = {}  # by weight: from the front, from the end
+        self._by_weight: dict[int, tuple[list[Window], list[Window]]] = {}  # by weight: from the front, from the end
 
-    def put(self, window: Window) -> None:
-        """Put a window aside."""
-        front, latest = self._closed.setdefault(window.weight, ([], []))
-        if sum(len(one.raw) for one in front) < KEPT and not latest:
+    def add(self, window: Window) -> None:
+        """Store a finished window; discard older ones of its weight where there are too many."""
+        front, latest = self._by_weight.setdefault(window.weight, ([], []))
+        if sum(len(kept.raw) for kept in front) < KEPT and not latest:
             front.append(window)
             return
         latest.append(window)
-        while sum(len(one.raw) for one in latest) > KEPT and len(latest) > 1:
+        while sum(len(kept.raw) for kept in latest) > KEPT and len(latest) > 1:
             self.dropped += sum(hit.grammar.endswith("_oom") for hit in latest.pop(0).hits)
 
     def windows(self) -> list[Window]:
-        """What was kept, in order."""
-        kept = [window for front, latest in self._closed.values() for window in (*front, *latest)]
-        return sorted(kept, key=lambda window: window.offset)
+        """All stored windows by offset."""
+        windows = [window for front, latest in self._by_weight.values() for window in (*front, *latest)]
+        return sorted(windows, key=lambda window: window.offset)
 
     def excerpts(self, size: int) -> Iterator[Excerpt]:
-        """The windows of an input of that many bytes as they are parsed; an empty input has an empty one."""
+        """The windows of an input of `size` bytes as excerpts; an empty input yields one empty excerpt."""
         for window in self.windows():
             if window.raw or not size:
                 yield _from_line_start(window)
 
 
 def _from_line_start(window: Window) -> Excerpt:
-    """The window without the end of a line that it begins with, unless a hit stands in that line: then it is a long one."""
+    """The window from its first full line on; a hit in the partial first line means a very long line, which is kept."""
     raw, into = bytes(window.raw), window.offset - window.line_start
     newline = raw.find(b"\n")
     if not into or newline < 0 or any(hit.line == window.line for hit in window.hits):

@@ -1,4 +1,4 @@
-"""What lies in a job's folder, and what the paths of its files say (rules/layouts.yaml)."""
+"""The files of a job's folder, and what their paths say about kind, rank and attempt (rules/layouts.yaml)."""
 
 from __future__ import annotations
 
@@ -20,136 +20,138 @@ if TYPE_CHECKING:
 
 Kind = Literal["log", "config", "metadata", "archive", "none"]
 
-FILES, DEEP = 20_000, 8  # names that are looked at; folders below one another
+FILES, DEEP = 20_000, 8  # names listed at most; levels of folders
 LOGS = 1024  # logs of one job
-CONFIG = 256 << 10  # a config is small; what is larger is data
-CONFIGS = 12  # more of them beside a log are no configs of one job
+CONFIG = 256 << 10  # bytes; a larger file is data, no config
+CONFIGS = 12  # more configs beside a log belong to several jobs
 
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|zstd)$", re.IGNORECASE)
-_ROTATED = re.compile(r"(?<=\.(?:log|out|err|txt))[.-](?:\d{1,3}|\d{8}(?:-\d{4,6})?)$")
-_ARCHIVE = re.compile(r"\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|txz|tzst|zip)$", re.IGNORECASE)
+# texts, compiled on first use: most diagnoses read one file and need none
+_PACKED = r"(?i)\.(?:gz|bz2|xz|zst|zstd)$"
+_ROTATED = r"(?<=\.(?:log|out|err|txt))[.-](?:\d{1,3}|\d{8}(?:-\d{4,6})?)$"
+_ARCHIVE = r"(?i)\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|txz|tzst|zip)$"
 
 
-def trouble(key: str, where: str, hint: str, **values: object) -> UserError:
-    """A complaint whose sentences are in rules/phrases/folder.yaml."""
+def folder_error(key: str, where: str, hint: str, **values: object) -> UserError:
+    """A UserError with the sentences `key` and `hint` of rules/phrases/folder.yaml."""
     return UserError(phrase(f"folder.{key}", **values), where, phrase(f"folder.{hint}", **values), f"folder.{key}")
 
 
-def kind_of(place: str) -> Kind:
-    """What a file is, by its path in the folder or archive."""
-    if _ARCHIVE.search(place):
+def kind_of(path: str) -> Kind:
+    """Classify a file by its path in the folder or archive."""
+    if re.search(_ARCHIVE, path):
         return "archive"
-    name = bare(place)
-    return next((kind for pattern, kind in _files() if pattern.search(name)), "none")
+    name = strip_suffixes(path)
+    return next((kind for pattern, kind in _kind_patterns() if pattern.search(name)), "none")
 
 
-def bare(place: str) -> str:
-    """A path without what compression and rotation put at its end."""
-    return _ROTATED.sub("", _PACKED.sub("", place.replace("\\", "/")))
+def strip_suffixes(path: str) -> str:
+    """A path without the suffixes of compression and log rotation (`train.log.1.gz` -> `train.log`)."""
+    return re.sub(_ROTATED, "", re.sub(_PACKED, "", path.replace("\\", "/")))
 
 
-def label_of(place: str) -> Label:
-    """Which process wrote a file, as far as its path tells."""
-    name = bare(place[-1000:])
-    found: dict[str, str] = {}
-    for pattern in _labels():
-        match = pattern.search(name)
-        for said, value in match.groupdict().items() if match else ():
-            found.setdefault(said, value)
-    number = {said: int(value) for said, value in found.items() if said != "host"}
-    attempt = number.get("attempt")
+def label_of(file_path: str) -> Label:
+    """The process that wrote a file, as far as its path tells."""
+    path = strip_suffixes(file_path[-1000:])
+    labels: dict[str, str] = {}
+    for pattern in _label_patterns():
+        match = pattern.search(path)
+        for name, value in match.groupdict().items() if match else ():
+            labels.setdefault(name, value)
+    numbers = {name: int(value) for name, value in labels.items() if name != "host"}
+    attempt = numbers.get("attempt")
     return Label(
-        number.get("rank"), number.get("local_rank"), number.get("pid"), found.get("host", ""), None if attempt is None else attempt + 1
+        numbers.get("rank"), numbers.get("local_rank"), numbers.get("pid"), labels.get("host", ""), None if attempt is None else attempt + 1
     )
 
 
-def natural(name: str) -> list[tuple[bool, int, str]]:
-    """A key that sorts rank_2 before rank_10."""
+def natural_key(name: str) -> list[tuple[bool, int, str]]:
+    """Sort key for natural order: rank_2 before rank_10."""
     return [(part.isdecimal(), int(part) if part.isdecimal() and len(part) < 20 else 0, part) for part in re.split(r"(\d+)", name[:1000])]
 
 
-def older(places: Sequence[str]) -> set[str]:
-    """Those places that belong to an earlier run than the latest beside it."""
-    found: set[str] = set()
-    for pattern in _newest():
+def earlier_runs(all_paths: Sequence[str]) -> set[str]:
+    """The paths in run folders that have a later run beside them."""
+    paths: set[str] = set()
+    for pattern in _run_patterns():
         runs: dict[str, dict[str, list[str]]] = {}
-        for place in places:
-            match = pattern.search(place)
+        for path in all_paths:
+            match = pattern.search(path)
             if match:
-                runs.setdefault(place[: match.start("run")], {}).setdefault(match["run"], []).append(place)
-        for of_parent in runs.values():
-            latest = max(of_parent, key=lambda run: run.removeprefix("offline-"))
-            found.update(place for run, members in of_parent.items() if run != latest for place in members)
-    return found
+                runs.setdefault(path[: match.start("run")], {}).setdefault(match["run"], []).append(path)
+        for by_run in runs.values():
+            latest = max(by_run, key=lambda run: run.removeprefix("offline-"))
+            paths.update(path for run, members in by_run.items() if run != latest for path in members)
+    return paths
 
 
 def walk(top: Path) -> list[tuple[str, Path]]:
-    """The regular files under a folder by their path in it, in natural order. No link leads out of it.
+    """List the regular files under a folder as (path in it, Path), in natural order; links that lead out of it are skipped.
 
-    Raises UserError for a folder that cannot be read, or that holds more than a job leaves behind.
+    Raises UserError for a folder that cannot be read or holds more than `FILES` names.
     """
-    found: list[tuple[str, Path]] = []
-    seen: set[tuple[int, int]] = set()
-    names = 0
+    result: list[tuple[str, Path]] = []
+    inodes: set[tuple[int, int]] = set()
+    count = 0
     home = top.resolve()
-    for at, below, files in os.walk(top, onerror=_refuse):
-        inside = os.path.relpath(at, top).replace(os.sep, "/")
-        depth = 0 if inside == "." else inside.count("/") + 1
-        below[:] = sorted(name for name in below if not name.startswith(".") and name != "__pycache__") if depth < DEEP else []
-        names += len(files) + len(below)
-        if names > FILES:
-            raise trouble("too_many", str(top), "name_the_logs", most=FILES)
+    for folder, subfolders, files in os.walk(top, onerror=_raise_unreadable):
+        relative = os.path.relpath(folder, top).replace(os.sep, "/")
+        depth = 0 if relative == "." else relative.count("/") + 1
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith(".") and name != "__pycache__") if depth < DEEP else []
+        count += len(files) + len(subfolders)
+        if count > FILES:
+            raise folder_error("too_many", str(top), "name_the_logs", most=FILES)
         for name in files:
-            path = top.joinpath(inside, name)
-            if _is_ours(path, home, seen):
-                found.append((name if inside == "." else f"{inside}/{name}", path))
-    return sorted(found, key=lambda pair: natural(pair[0]))
+            path = top.joinpath(relative, name)
+            if _is_new_file(path, home, inodes):
+                result.append((name if relative == "." else f"{relative}/{name}", path))
+    return sorted(result, key=lambda pair: natural_key(pair[0]))
 
 
-def _refuse(error: OSError) -> None:
-    raise trouble("unreadable", str(error.filename), "check_permissions", reason=error.strerror or str(error))
+def _raise_unreadable(error: OSError) -> None:
+    raise folder_error("unreadable", str(error.filename), "check_permissions", reason=error.strerror or str(error))
 
 
-def _is_ours(path: Path, home: Path, seen: set[tuple[int, int]]) -> bool:
-    """Whether a path is a regular file of this folder, met for the first time."""
+def _is_new_file(path: Path, home: Path, inodes: set[tuple[int, int]]) -> bool:
+    """Whether a path is a regular file inside `home` whose inode was not listed before."""
     try:
-        about = path.stat()
-        inside = not path.is_symlink() or path.resolve().is_relative_to(home)
+        status = path.stat()
+        is_inside = not path.is_symlink() or path.resolve().is_relative_to(home)
     except (OSError, ValueError, RuntimeError):
-        return not path.is_symlink()  # it is there and cannot be looked at: said when it is opened
-    if not inside or not stat.S_ISREG(about.st_mode) or (about.st_dev, about.st_ino) in seen:
+        return not path.is_symlink()  # it exists but cannot be examined: opening it reports why
+    if not is_inside or not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) in inodes:
         return False
-    seen.add((about.st_dev, about.st_ino))
+    inodes.add((status.st_dev, status.st_ino))
     return True
 
 
-def with_ranks(files: Mapping[str, tuple[Label, int | None]]) -> dict[str, Label]:
-    """The labels of one folder's files, by place: torchrun numbers its logs by local rank, and ranks follow from those on one node.
+def assign_ranks(files: Mapping[str, tuple[Label, int | None]]) -> dict[str, Label]:
+    """Complete the labels of one folder's files, by path: torchrun numbers its logs by local rank, from which the global rank follows
+    where all files are of one node.
 
-    Beside each label the rank that the file's own lines name, if any: on a later node it is higher than the local one.
+    `files` maps each path to its label and the rank that its own lines print, if any; on a later node that exceeds the local rank.
     """
-    labels = {place: label for place, (label, _) in files.items()}
-    local = {place: label.local_rank for place, label in labels.items() if label.local_rank is not None and "attempt_" in place}
-    nodes = {place.rpartition("attempt_")[0] for place in local}
-    above = {printed - at for place, at in local.items() if (printed := files[place][1]) is not None}
-    for place, at in local.items():
-        printed = files[place][1]
-        if printed is None and len(nodes) == 1 and len(above) < 2:
-            printed = at + next(iter(above), 0)
-        labels[place] = replace(labels[place], rank=printed)
+    labels = {path: label for path, (label, _) in files.items()}
+    local_ranks = {path: label.local_rank for path, label in labels.items() if label.local_rank is not None and "attempt_" in path}
+    nodes = {path.rpartition("attempt_")[0] for path in local_ranks}
+    offsets = {rank - local_rank for path, local_rank in local_ranks.items() if (rank := files[path][1]) is not None}
+    for path, local_rank in local_ranks.items():
+        rank = files[path][1]
+        if rank is None and len(nodes) == 1 and len(offsets) < 2:
+            rank = local_rank + next(iter(offsets), 0)
+        labels[path] = replace(labels[path], rank=rank)
     return labels
 
 
 @cache
-def _files() -> list[tuple[re.Pattern[str], Kind]]:
+def _kind_patterns() -> list[tuple[re.Pattern[str], Kind]]:
     return [(re.compile(entry["path"]), entry["is"]) for entry in rule_files.table("layouts")["files"]]
 
 
 @cache
-def _labels() -> list[re.Pattern[str]]:
+def _label_patterns() -> list[re.Pattern[str]]:
     return [re.compile(text) for text in rule_files.table("layouts")["labels"]]
 
 
 @cache
-def _newest() -> list[re.Pattern[str]]:
+def _run_patterns() -> list[re.Pattern[str]]:
     return [re.compile(text) for text in rule_files.table("layouts")["newest"]]

@@ -1,4 +1,4 @@
-"""Something to read, and its bytes as UTF-8, from the first to the last, without a way back."""
+"""Inputs of any form (text, file, pipe, archive member) as streams of UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 SAMPLE = 64 << 10
 BUFFER = 1 << 20
-PATIENCE = 10.0  # seconds that a pipe without a writer is waited for
+PATIENCE = 10.0  # seconds to wait for a writer of a named pipe
 
 
 class Reader(Protocol):
     def readinto(self, target: memoryview, /) -> int | None:
-        """Fill as much of the target as there is; 0 at the end."""
+        """Read into the target; returns the number of bytes, 0 at the end."""
 
 
 @record
 class Label:
-    """What a file's place says of the process that wrote it: None and empty where it says nothing. Attempts count from 1."""
+    """The process that wrote a file, as named by the file's path; None or empty where unknown. Attempts count from 1."""
 
     rank: int | None = None
     local_rank: int | None = None
@@ -39,19 +39,19 @@ class Label:
 
 @record
 class Source:
-    """Something to read: a text, a file, an open binary file, or one that `opener` gives when its turn comes.
+    """An input: a text (`data`), a file (`path`), an open binary file (`handle`), or one that `opener` opens on demand.
 
-    `name` is how the report calls it, `place` the path that its folder or archive has it under.
+    `name` is its name in the report, `place` its path inside its folder or archive.
     """
 
     name: str
     data: bytes | None = None
     path: Path | None = None
-    opened: BinaryIO | None = None
+    handle: BinaryIO | None = None
     opener: Callable[[], BinaryIO] | None = None
     place: str = ""
     label: Label = Label()
-    is_text: bool = False  # it came as characters: nothing in it is unpacked
+    is_text: bool = False  # it was passed as `str`: never unpacked
 
     @classmethod
     def text(cls, text: str | bytes, name: str = "text") -> Source:
@@ -66,26 +66,27 @@ class Source:
         return cls(name or str(path), path=path)
 
     @classmethod
-    def stream(cls, opened: BinaryIO, name: str = "-") -> Source:
-        """An open binary file; it is read and left open."""
-        return cls(name, opened=opened)
+    def stream(cls, handle: BinaryIO, name: str = "-") -> Source:
+        """An open binary file; the caller keeps it open."""
+        return cls(name, handle=handle)
 
     def open(self) -> BinaryIO:
-        """The content as a binary file, at its start; raises UserError where there is none to read."""
+        """Open the input for reading from its start. Raises UserError if it cannot be opened."""
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
-            opened = self._path(self.path) if self.path is not None else self.opener() if self.opener is not None else self.opened
-            assert opened is not None, "a source has a text, a path or an open file"
-            opened.readable()
+            handle = self._open_path(self.path) if self.path is not None else self.opener() if self.opener is not None else self.handle
+            if handle is None:
+                raise TypeError("a source has a text, a path or an open file")
+            handle.readable()
         except FileNotFoundError as error:
             raise user_error("no_such_file", where=self.name, hint="check_the_path") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path, a closed file
             raise self.unreadable(error) from error
-        return opened
+        return handle
 
-    def _path(self, path: Path) -> BinaryIO:
-        """A file as it is; a named pipe once somebody writes into it."""
+    def _open_path(self, path: Path) -> BinaryIO:
+        """Open a regular file, or a named pipe once it has a writer. Raises UserError for folders, devices and silent pipes."""
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise user_error("is_a_folder", where=self.name, hint="name_a_file")
@@ -95,62 +96,62 @@ class Source:
             return cast("BinaryIO", path.open("rb", buffering=0))
         import select
 
-        opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
-        if not select.select([opened], [], [], PATIENCE)[0]:
-            opened.close()
+        handle = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
+        if not select.select([handle], [], [], PATIENCE)[0]:
+            handle.close()
             raise user_error("silent_pipe", where=self.name, hint="start_its_writer")
-        os.set_blocking(opened.fileno(), True)
-        return cast("BinaryIO", opened)
+        os.set_blocking(handle.fileno(), True)
+        return cast("BinaryIO", handle)
 
     def read(self, limit: int = 64 << 20) -> bytes:
-        """The first `limit` bytes; raises UserError where there is nothing to read."""
-        opened = self.open()
-        parts, left = [], limit
+        """Read up to `limit` bytes. Raises UserError if the input cannot be read."""
+        handle = self.open()
+        chunks, remaining = [], limit
         try:
-            while left and (part := opened.read(min(left, BUFFER))):
-                parts.append(part)
-                left -= len(part)
+            while remaining and (chunk := handle.read(min(remaining, BUFFER))):
+                chunks.append(chunk)
+                remaining -= len(chunk)
         except OSError as error:
             raise self.unreadable(error) from error
         finally:
-            self.close(opened)
-        return b"".join(parts)
+            self.close(handle)
+        return b"".join(chunks)
 
-    def close(self, opened: BinaryIO) -> None:
-        """Close what `open` gave, unless it is the stream that was given."""
-        if opened is not self.opened:
-            opened.close()
+    def close(self, handle: BinaryIO) -> None:
+        """Close a file that `open` returned, unless it is the caller's own."""
+        if handle is not self.handle:
+            handle.close()
 
     def unreadable(self, error: Exception) -> UserError:
         reason = getattr(error, "strerror", None) or str(error)
         return user_error("cannot_read", where=self.name, hint="check_permissions", reason=reason)
 
 
-def notes_of(opened: object) -> tuple[str, ...]:
-    """What reading an input has shown so far, as short words: an archive that is damaged, or expands without end."""
-    notes: tuple[str, ...] = getattr(opened, "notes", ())
+def notes_of(file: object) -> tuple[str, ...]:
+    """Codes of problems met while reading a file so far: "damaged", "expands"."""
+    notes: tuple[str, ...] = getattr(file, "notes", ())
     return notes
 
 
-def size_of(opened: BinaryIO) -> int | None:
-    """The bytes that a regular file has now, None for what only its end tells (a pipe, an archive's member)."""
+def size_of(file: BinaryIO) -> int | None:
+    """Bytes left to read in a regular file; None for pipes and archive members, whose size is unknown until the end."""
     try:
-        if isinstance(opened, io.BytesIO):
-            return opened.getbuffer().nbytes - opened.tell()
-        if not isinstance(opened, (io.FileIO, io.BufferedReader)):
+        if isinstance(file, io.BytesIO):
+            return file.getbuffer().nbytes - file.tell()
+        if not isinstance(file, (io.FileIO, io.BufferedReader)):
             return None
-        state = os.fstat(opened.fileno())
+        status = os.fstat(file.fileno())
     except (OSError, ValueError):
         return None
-    return state.st_size - opened.tell() if stat.S_ISREG(state.st_mode) else None
+    return status.st_size - file.tell() if stat.S_ISREG(status.st_mode) else None
 
 
-def as_utf8(opened: BinaryIO) -> tuple[Reader, str]:
-    """The input as UTF-8 bytes, and what it was. UTF-16 (PowerShell redirection) is rewritten; all else stays as it is."""
-    head = opened.read(SAMPLE) or b""
-    while len(head) < SAMPLE and (more := opened.read(SAMPLE - len(head))):
-        head += more
-    reader = Resumed(head, opened)
+def as_utf8(file: BinaryIO) -> tuple[Reader, str]:
+    """A reader of UTF-8 bytes and the name of the original encoding. UTF-16 (PowerShell redirection) is recoded, all else passed on."""
+    head = file.read(SAMPLE) or b""
+    while len(head) < SAMPLE and (chunk := file.read(SAMPLE - len(head))):
+        head += chunk
+    reader = PrefixedFile(head, file)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
     if not encoding and len(head) > 16 and not any(head[1:64:2]) and not any(head[1::2]) and head.count(0) < len(head) * 0.6:
         encoding = "utf-16-le"
@@ -159,28 +160,28 @@ def as_utf8(opened: BinaryIO) -> tuple[Reader, str]:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        cut = len(head) == SAMPLE and error.start >= SAMPLE - 3  # a character that the sample cuts
-        return reader, "utf-8" if cut else "unknown"
+        is_cut = len(head) == SAMPLE and error.start >= SAMPLE - 3  # a character that the sample cuts
+        return reader, "utf-8" if is_cut else "unknown"
     return reader, "utf-8"
 
 
-class Resumed(io.RawIOBase):
-    """A file whose first bytes were read already."""
+class PrefixedFile(io.RawIOBase):
+    """A file preceded by the bytes that were already read from it."""
 
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
         self._head = head
-        self._rest = rest
+        self._file = file
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return notes_of(self._rest)
+        return notes_of(self._file)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, target: Any, /) -> int | None:
         if not self._head:
-            return cast("io.RawIOBase", self._rest).readinto(target)
+            return cast("io.RawIOBase", self._file).readinto(target)
         count = min(len(target), len(self._head))
         target[:count] = self._head[:count]
         self._head = self._head[count:]
@@ -188,21 +189,21 @@ class Resumed(io.RawIOBase):
 
 
 class _Recoded:
-    """A file of another encoding, as UTF-8."""
+    """Recodes a reader of another encoding to UTF-8."""
 
     def __init__(self, reader: Reader, encoding: str) -> None:
         self._reader = reader
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._ready = b""
+        self._decoded = b""
         self._raw = bytearray(SAMPLE)
 
     def readinto(self, target: memoryview, /) -> int | None:
-        while not self._ready:
+        while not self._decoded:
             count = self._reader.readinto(memoryview(self._raw))
-            self._ready = self._decoder.decode(self._raw[: count or 0], final=not count).encode("utf-8", "replace")
+            self._decoded = self._decoder.decode(self._raw[: count or 0], final=not count).encode("utf-8", "replace")
             if not count:
                 break
-        count = min(len(target), len(self._ready))
-        target[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
+        count = min(len(target), len(self._decoded))
+        target[:count] = self._decoded[:count]
+        self._decoded = self._decoded[count:]
         return count

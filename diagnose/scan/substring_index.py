@@ -1,7 +1,7 @@
-"""Where the words that readers look for stand in a text that was kept.
+"""Offsets of fixed words in an excerpt, so that regular expressions run only where their literals occur.
 
-In one short log each word is sought when it is asked for. Of much text, one search for all words that this process was ever asked for
-is quicker than one for each (thirty times for three hundred words), and takes some milliseconds to set up.
+In a short log each word is searched for on demand. Over much text, one automaton for all words that this process ever asked for is
+faster (thirty times for three hundred words), but takes some milliseconds to build.
 """
 
 from __future__ import annotations
@@ -17,103 +17,104 @@ if TYPE_CHECKING:
 
     from ahocorasick_rs import BytesAhoCorasick
 
-MUCH = 32 << 20  # bytes that are searched for single words before all are sought at once
+BULK = 32 << 20  # bytes searched word by word before the automaton is built
 
 
 class _Vocabulary:
-    """The words that this process was asked for, and the automaton that finds those that were known when it was made."""
+    """All words this process asked for, and an automaton of those known when it was last built."""
 
     def __init__(self) -> None:
-        self.asked: dict[bytes, None] = {}
-        self.known: tuple[bytes, ...] = ()
-        self.covered: frozenset[bytes] = frozenset()
+        self.words: dict[bytes, None] = {}
+        self.indexed: tuple[bytes, ...] = ()
+        self.indexed_set: frozenset[bytes] = frozenset()
         self.automaton: BytesAhoCorasick | None = None
-        self.sought = 0  # bytes that were searched for single words since then
+        self.bytes_searched = 0  # bytes searched word by word since then
 
-    def sought_alone(self, word: bytes, size: int) -> None:
-        """A word was sought by itself in a text of that many bytes."""
-        self.asked[word] = None
-        self.sought += size
-        if self.sought >= MUCH and memory_words.is_fast():
-            self.make()
+    def count_search(self, word: bytes, size: int) -> None:
+        """Record the search for one word in a text of `size` bytes; builds the automaton when those add up."""
+        self.words[word] = None
+        self.bytes_searched += size
+        if self.bytes_searched >= BULK and memory_words.is_fast():
+            self.build()
 
-    def make(self) -> None:
+    def build(self) -> None:
         from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-        self.known, self.covered, self.sought = tuple(self.asked), frozenset(self.asked), 0
-        self.automaton = BytesAhoCorasick(self.known, implementation=Implementation.DFA)
+        self.indexed, self.indexed_set, self.bytes_searched = tuple(self.words), frozenset(self.words), 0
+        self.automaton = BytesAhoCorasick(self.indexed, implementation=Implementation.DFA)
 
 
 _VOCABULARY = _Vocabulary()
 
 
-class Spots:
-    """Where words stand in a text: offsets in order, overlapping ones as well."""
+class SubstringIndex:
+    """Offsets of words in a text, ascending, overlapping ones included; computed on demand."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
-        self._found: dict[bytes, list[int]] = {}
-        self._covered: set[bytes] = set()
-        if _VOCABULARY.automaton is not None:
-            self._seek()
+        self._offsets: dict[bytes, list[int]] = {}
+        self._searched: set[bytes] = set()
+        self._search_indexed()
 
     def places(self, word: bytes) -> Sequence[int]:
-        """All offsets of a word."""
-        held = self._found.get(word)
-        return held if held is not None else () if word in self._covered else self._alone(word)
+        """All offsets of a word, ascending."""
+        offsets = self._offsets.get(word)
+        return offsets if offsets is not None else () if word in self._searched else self._search_word(word)
 
     def has(self, word: bytes) -> bool:
-        """Whether a word stands in the text."""
-        return word in self._found or (word not in self._covered and bool(self._alone(word)))
+        """Whether the text contains a word."""
+        return word in self._offsets or (word not in self._searched and bool(self._search_word(word)))
 
     def any(self, words: Iterable[bytes]) -> bool:
-        """Whether one of these words stands in the text."""
+        """Whether the text contains one of these words."""
         return any(map(self.has, words))
 
     def among(self, words: AbstractSet[bytes]) -> set[bytes]:
-        """Those of these words that stand in the text."""
-        if not words <= self._covered:
-            if memory_words.is_fast() and len(words) * len(self._raw) >= MUCH:
-                _VOCABULARY.asked.update(dict.fromkeys(words))
-                _VOCABULARY.make()
-                self._seek()
+        """The subset of these words that the text contains."""
+        if not words <= self._searched:
+            if memory_words.is_fast() and len(words) * len(self._raw) >= BULK:
+                _VOCABULARY.words.update(dict.fromkeys(words))
+                _VOCABULARY.build()
+                self._search_indexed()
             else:
                 return {word for word in words if self.has(word)}
-        return {*(words & self._found.keys())}
+        return {*(words & self._offsets.keys())}
 
     def first(self, word: bytes, start: int, end: int) -> int:
-        """The first offset of a word that stands between two others, as `bytes.find`: -1 where there is none."""
-        held = self.places(word)
-        at = bisect_left(held, max(0, start))
-        return held[at] if at < len(held) and held[at] + len(word) <= end else -1
+        """The first offset of a word within start..end, as `bytes.find`: -1 if there is none."""
+        offsets = self.places(word)
+        index = bisect_left(offsets, max(0, start))
+        return offsets[index] if index < len(offsets) and offsets[index] + len(word) <= end else -1
 
     def last(self, word: bytes, start: int, end: int) -> int:
-        """The last one, as `bytes.rfind`."""
-        held = self.places(word)
-        at = bisect_right(held, end - len(word)) - 1
-        return held[at] if at >= 0 and held[at] >= start else -1
+        """The last such offset, as `bytes.rfind`."""
+        offsets = self.places(word)
+        index = bisect_right(offsets, end - len(word)) - 1
+        return offsets[index] if index >= 0 and offsets[index] >= start else -1
 
-    def _seek(self) -> None:
-        """Find all that is known in one pass."""
-        found: dict[int, list[int]] = {}
-        assert _VOCABULARY.automaton is not None
-        for index, start, _ in _VOCABULARY.automaton.find_matches_as_indexes(self._raw, overlapping=True):
-            if index in found:
-                found[index].append(start)
+    def _search_indexed(self) -> None:
+        """Search for all indexed words in one pass, if an automaton of them was built."""
+        automaton = _VOCABULARY.automaton
+        if automaton is None:
+            return
+        by_number: dict[int, list[int]] = {}
+        for index, start, _ in automaton.find_matches_as_indexes(self._raw, overlapping=True):
+            if index in by_number:
+                by_number[index].append(start)
             else:
-                found[index] = [start]
-        known = _VOCABULARY.known
-        self._found.update((known[index], starts) for index, starts in found.items())
-        self._covered |= _VOCABULARY.covered
+                by_number[index] = [start]
+        words = _VOCABULARY.indexed
+        self._offsets.update((words[index], offsets) for index, offsets in by_number.items())
+        self._searched |= _VOCABULARY.indexed_set
 
-    def _alone(self, word: bytes) -> list[int]:
-        raw, places = self._raw, list[int]()
-        at = raw.find(word)
-        while at >= 0:
-            places.append(at)
-            at = raw.find(word, at + 1)
-        self._covered.add(word)
-        if places:
-            self._found[word] = places
-        _VOCABULARY.sought_alone(word, len(raw))
-        return places
+    def _search_word(self, word: bytes) -> list[int]:
+        raw, offsets = self._raw, list[int]()
+        offset = raw.find(word)
+        while offset >= 0:
+            offsets.append(offset)
+            offset = raw.find(word, offset + 1)
+        self._searched.add(word)
+        if offsets:
+            self._offsets[word] = offsets
+        _VOCABULARY.count_search(word, len(raw))
+        return offsets

@@ -1,1 +1,1 @@
-"""Memory snapshots, as `torch.cuda.memory._dump_snapshot` writes them: read without trust and in bounded memory, and what they show."""
+"""Memory snapshots of `torch.cuda.memory._dump_snapshot`, read without executing them and in bounded memory."""

@@ -1,4 +1,4 @@
-"""From what was kept of a snapshot to what it shows of the failed card: sums, free pieces, places, history."""
+"""Summary of a memory snapshot for the card that failed: sums, fragmentation, allocation sites, history."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 from diagnose.phrases import Text
 from diagnose.record import record
-from diagnose.snapshot.origin import NO_FRAMES, group_of, place_of
-from diagnose.snapshot.taken import ALLOCATED, INACTIVE, PENDING, SLIGHT, Failed, Place, Segment, Stack, Taken, Trace
+from diagnose.snapshot.collector import ALLOCATED, INACTIVE, LISTED, PENDING, Collector, OomEntry, Segment, Trace
+from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group
 from diagnose.units import Size
 
-#: How many places, segments and last allocations are told, and frames of the failed request.
+#: Allocation sites, fragmented segments and latest allocations that are listed, and frames of the failed request.
 SITES, SEGMENTS, LATEST, FRAMES = 12, 12, 5, 16
 
-#: Requests up to this size come from the pool of small blocks (kSmallSize), and what every request is rounded up to (kMinBlockSize).
+#: Largest request served by the pool of small blocks (kSmallSize), and the unit that requests are rounded up to (kMinBlockSize); bytes.
 SMALL, GRAIN = 1 << 20, 512
 
 
 @record
 class Site:
-    """Memory in use that one place allocated: bytes of its blocks, how many, and of which group."""
+    """Memory in use that one line of code allocated: bytes and number of its blocks, and their group."""
 
-    where: Place | None
+    where: Frame | None
     group: str
     bytes: int
     count: int
@@ -30,7 +30,7 @@ class Site:
 
 @record
 class Fragment:
-    """A segment with free memory in it."""
+    """A segment that is partly free; `largest` is its largest free block."""
 
     total: int
     free: int
@@ -43,7 +43,7 @@ class Fragment:
 
 @record
 class Pool:
-    """What one stream has of one pool; a block never serves another stream or pool."""
+    """The memory of one stream in one pool; a block never serves another stream or pool."""
 
     stream: int
     large: bool
@@ -56,16 +56,16 @@ class Pool:
 
 @record
 class Failure:
-    """The failed request: what the tensor needs (`size`, between the ends that rounding allows), and what stood in its way.
+    """The failed request: `size` of the tensor (the range that rounding allows), and the free memory around it.
 
-    `pool_free`, `pool_largest`: free in its own pool. `elsewhere`: the largest free piece that would do but belongs to another stream
-    or pool, with that pool. `freed_since`: what was given back between the failure and the snapshot."""
+    `pool_free`, `pool_largest`: free bytes and largest free block in its own pool. `elsewhere`: the pool of another stream or kind with
+    the largest free block that would have sufficed. `freed_since`: bytes freed between the failure and the snapshot."""
 
     size: Size
     device_free: int | None
     stream: int
-    frames: tuple[Place, ...]
-    where: Place | None
+    frames: tuple[Frame, ...]
+    where: Frame | None
     pool_free: int
     pool_largest: int
     elsewhere: Pool | None
@@ -74,7 +74,7 @@ class Failure:
 
 @record
 class History:
-    """How much was allocated, from the first entry to the last, in bytes; the last allocations before the failure or the end."""
+    """Allocated bytes over the recorded history, and the latest large allocations before the failure or the end."""
 
     count: int
     points: tuple[int, ...]
@@ -86,7 +86,7 @@ class History:
 
 @record
 class Snapshot:
-    """What a memory snapshot says of one card. `allocated` and `requested`: its blocks in use, and the tensors in them."""
+    """Summary of one card; sizes in bytes. `allocated`: blocks in use, `requested`: the tensors in them."""
 
     name: str
     bytes: int
@@ -99,7 +99,7 @@ class Snapshot:
     free: int
     pieces: int
     largest: int
-    unusable: int | None  # free pieces that are smaller than the request; None: no request is known
+    unusable: int | None  # free blocks smaller than the request; None: no request is known
     expandable: bool | None
     settings: str
     divisions: tuple[int, ...]
@@ -109,37 +109,46 @@ class Snapshot:
     pools: tuple[Pool, ...]
     failure: Failure | None
     history: History | None
-    verdict: str = ""  # confirmed, refuted, named or open: what the exact size says of the request's attribution
-    tensor: Text | None = None  # which tensor that is about
+    verdict: str = ""  # confirmed, refuted, named or open: the attribution of the request checked against its exact size
+    tensor: Text | None = None  # the tensor that the verdict is about
 
 
-def measured(taken: Taken, traces: list[Trace], settings: dict[str, object], name: str, count: int) -> Snapshot:
-    """The snapshot of the card that failed last, else of the one with the most reserved."""
-    devices = sorted({segment.device for segment in taken.segments} | {index for index, trace in enumerate(traces) if trace.count})
+def summarize(collector: Collector, traces: list[Trace], settings: dict[str, object], name: str, file_bytes: int) -> Snapshot:
+    """Summarize the card that failed last, else the one with the most reserved memory."""
+    devices = sorted({segment.device for segment in collector.segments} | {index for index, trace in enumerate(traces) if trace.count})
     reserved = Counter[int]()
-    for segment in taken.segments:
+    for segment in collector.segments:
         reserved[segment.device] += segment.total
-    device = max(devices, key=lambda each: (each < len(traces) and bool(traces[each].failures), reserved[each], -each), default=0)
+    device = max(
+        devices,
+        key=lambda index: (index < len(traces) and bool(traces[index].failures), reserved[index], -index),
+        default=0,
+    )
     trace = traces[device] if device < len(traces) else Trace()
-    segments = [segment for segment in taken.segments if segment.device == device]
+    segments = [segment for segment in collector.segments if segment.device == device]
     failed = trace.failures[-1] if trace.failures else None
 
-    fragments, pools = _free(taken, segments)
+    fragments, pools = _free_memory(collector, segments)
     states = Counter[int]()
     requested = 0
     for segment in segments:
-        for at in range(segment.first, segment.last):
-            states[taken.states[at]] += taken.sizes[at]
-            if taken.states[at] == ALLOCATED:
-                requested += taken.requested[at]
-    free_sizes = [taken.sizes[at] for segment in segments for at in range(segment.first, segment.last) if taken.states[at] == INACTIVE]
-    steps = _divisions(settings.get("roundup_power2_divisions"))
-    groups, sites = _sites(taken, segments)
+        for block in range(segment.first, segment.last):
+            states[collector.states[block]] += collector.sizes[block]
+            if collector.states[block] == ALLOCATED:
+                requested += collector.requested[block]
+    free_sizes = [
+        collector.sizes[block]
+        for segment in segments
+        for block in range(segment.first, segment.last)
+        if collector.states[block] == INACTIVE
+    ]
+    divisions = _parse_divisions(settings.get("roundup_power2_divisions"))
+    groups, sites = _sites(collector, segments)
     expandable = settings.get("expandable_segments")
-    conf = settings.get("PYTORCH_CUDA_ALLOC_CONF") or settings.get("PYTORCH_ALLOC_CONF") or ""
+    settings_text = settings.get("PYTORCH_CUDA_ALLOC_CONF") or settings.get("PYTORCH_ALLOC_CONF") or ""
     return Snapshot(
         name=name,
-        bytes=count,
+        bytes=file_bytes,
         device=device,
         devices=tuple(devices),
         reserved=reserved[device],
@@ -150,114 +159,114 @@ def measured(taken: Taken, traces: list[Trace], settings: dict[str, object], nam
         pieces=len(free_sizes),
         largest=max(free_sizes, default=0),
         unusable=None if failed is None else sum(size for size in free_sizes if size < failed.size),
-        expandable=expandable if isinstance(expandable, bool) else True if any(each.expandable for each in segments) else None,
-        settings=conf[:500] if isinstance(conf, str) else "",
-        divisions=steps,
+        expandable=expandable if isinstance(expandable, bool) else True if any(segment.expandable for segment in segments) else None,
+        settings=settings_text[:500] if isinstance(settings_text, str) else "",
+        divisions=divisions,
         groups=groups,
         sites=sites,
         fragments=fragments,
         pools=tuple(sorted(pools, key=lambda pool: -pool.reserved)),
-        failure=None if failed is None else _failure(failed, pools, trace, steps),
-        history=_history(taken, trace, requested, failed) if trace.count else None,
+        failure=None if failed is None else _failure(failed, pools, trace, divisions),
+        history=_history(collector, trace, requested, failed) if trace.count else None,
     )
 
 
-def _free(taken: Taken, segments: list[Segment]) -> tuple[tuple[Fragment, ...], list[Pool]]:
-    """The segments with the most free memory in them, and the sums of each stream's pools."""
+def _free_memory(collector: Collector, segments: list[Segment]) -> tuple[tuple[Fragment, ...], list[Pool]]:
+    """The segments with the most free memory, and the pools of each stream."""
     pools: dict[tuple[int, bool, tuple[int, int]], list[int]] = {}
     fragments: list[Fragment] = []
     for segment in segments:
         sums = pools.setdefault((segment.stream, segment.large, segment.pool), [0, 0, 0, 0])
-        pieces = [taken.sizes[at] for at in range(segment.first, segment.last) if taken.states[at] == INACTIVE]
-        used = sum(taken.sizes[at] for at in range(segment.first, segment.last) if taken.states[at] == ALLOCATED)
-        free, largest = sum(pieces), max(pieces, default=0)
+        free_blocks = [collector.sizes[block] for block in range(segment.first, segment.last) if collector.states[block] == INACTIVE]
+        used = sum(collector.sizes[block] for block in range(segment.first, segment.last) if collector.states[block] == ALLOCATED)
+        free, largest = sum(free_blocks), max(free_blocks, default=0)
         sums[0] += segment.total
         sums[1] += used
         sums[2] += free
         sums[3] = max(sums[3], largest)
-        if free >= SLIGHT:
+        if free >= LISTED:
             private = segment.pool != (0, 0)
             fragments.append(Fragment(segment.total, free, largest, segment.stream, segment.large, private, segment.expandable))
-    fragments.sort(key=lambda each: -each.free)
-    made = [Pool(stream, large, pool != (0, 0), *sums) for (stream, large, pool), sums in pools.items()]
-    return tuple(fragments[:SEGMENTS]), made
+    fragments.sort(key=lambda fragment: -fragment.free)
+    summed_pools = [Pool(stream, large, pool != (0, 0), *sums) for (stream, large, pool), sums in pools.items()]
+    return tuple(fragments[:SEGMENTS]), summed_pools
 
 
-def _failure(failed: Failed, pools: list[Pool], trace: Trace, steps: tuple[int, ...]) -> Failure:
-    """The request with what its own pool had, and what other pools had."""
-    large = failed.size > SMALL
-    own = [pool for pool in pools if pool.stream == failed.stream and pool.large == large and not pool.private]
-    others = [pool for pool in pools if pool not in own and pool.large == large and pool.largest >= failed.size]
+def _failure(entry: OomEntry, pools: list[Pool], trace: Trace, divisions: tuple[int, ...]) -> Failure:
+    """The failed request, and the free memory of its own and of other pools."""
+    large = entry.size > SMALL
+    own_pools = [pool for pool in pools if pool.stream == entry.stream and pool.large == large and not pool.private]
+    other_pools = [pool for pool in pools if pool not in own_pools and pool.large == large and pool.largest >= entry.size]
     return Failure(
-        size=tensor_of(failed.size, steps),
-        device_free=failed.free,
-        stream=failed.stream,
-        frames=failed.stack[:FRAMES],
-        where=place_of(failed.stack),
-        pool_free=sum(pool.free for pool in own),
-        pool_largest=max((pool.largest for pool in own), default=0),
-        elsewhere=max(others, key=lambda pool: pool.largest, default=None),
-        freed_since=max(0, failed.net - trace.net),
+        size=tensor_size(entry.size, divisions),
+        device_free=entry.free,
+        stream=entry.stream,
+        frames=entry.stack[:FRAMES],
+        where=code_frame(entry.stack),
+        pool_free=sum(pool.free for pool in own_pools),
+        pool_largest=max((pool.largest for pool in own_pools), default=0),
+        elsewhere=max(other_pools, key=lambda pool: pool.largest, default=None),
+        freed_since=max(0, entry.net - trace.net),
     )
 
 
-def tensor_of(rounded: int, steps: tuple[int, ...]) -> Size:
-    """The bytes that a tensor may have whose request was rounded up to so many: to 512, or to a division of its power of two, which
-    is half of it at most."""
-    least = rounded - GRAIN + 1 if not any(step > 1 for step in steps) else rounded // 2 + 1
-    return Size.between(max(1, min(least, rounded)), rounded, rounded)
+def tensor_size(request: int, divisions: tuple[int, ...]) -> Size:
+    """The possible sizes of a tensor whose request was rounded up to `request` bytes: to a multiple of 512, or to a division of a power
+    of two, which is at most half of it."""
+    least = request - GRAIN + 1 if not any(step > 1 for step in divisions) else request // 2 + 1
+    return Size.between(max(1, min(least, request)), request, request)
 
 
-def _divisions(told: object) -> tuple[int, ...]:
-    """roundup_power2_divisions for each power of two, as the allocator holds them."""
-    values = list(told.values())[:64] if isinstance(told, dict) else []
-    return tuple(each for each in values if type(each) is int)
+def _parse_divisions(setting: object) -> tuple[int, ...]:
+    """The allocator setting roundup_power2_divisions, one value per power of two."""
+    values = list(setting.values())[:64] if isinstance(setting, dict) else []
+    return tuple(value for value in values if type(value) is int)
 
 
-def _sites(taken: Taken, segments: list[Segment]) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...]]:
-    """Memory in use by group, and the places that hold the most."""
+def _sites(collector: Collector, segments: list[Segment]) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...]]:
+    """Memory in use by group, and the code lines that hold the most."""
     by_stack: Counter[int] = Counter()
-    pieces: Counter[int] = Counter()
+    counts_by_stack: Counter[int] = Counter()
     for segment in segments:
-        for at in range(segment.first, segment.last):
-            if taken.states[at] == ALLOCATED:
-                by_stack[taken.stacks_of[at]] += taken.sizes[at]
-                pieces[taken.stacks_of[at]] += 1
-    stacks = list(taken.stacks)
+        for block in range(segment.first, segment.last):
+            if collector.states[block] == ALLOCATED:
+                by_stack[collector.stack_numbers[block]] += collector.sizes[block]
+                counts_by_stack[collector.stack_numbers[block]] += 1
+    stacks = list(collector.stacks)
     groups: Counter[str] = Counter()
-    sites: Counter[tuple[Place | None, str]] = Counter()
-    counts: Counter[tuple[Place | None, str]] = Counter()
+    sites: Counter[tuple[Frame | None, str]] = Counter()
+    counts: Counter[tuple[Frame | None, str]] = Counter()
     for index, size in by_stack.items():
-        group = group_of(stacks[index])
-        site = place_of(stacks[index]), group
+        group = memory_group(stacks[index])
+        site = code_frame(stacks[index]), group
         groups[group] += size
         sites[site] += size
-        counts[site] += pieces[index]
-    largest = sorted((each for each in sites if each[1] != NO_FRAMES), key=lambda each: -sites[each])[:SITES]
-    return tuple(groups.most_common()), tuple(Site(*each, sites[each], counts[each]) for each in largest)
+        counts[site] += counts_by_stack[index]
+    largest = sorted((site for site in sites if site[1] != NO_FRAMES), key=lambda site: -sites[site])[:SITES]
+    return tuple(groups.most_common()), tuple(Site(*site, sites[site], counts[site]) for site in largest)
 
 
-def _history(taken: Taken, trace: Trace, requested: int, failed: Failed | None) -> History:
-    """The sums of the trace, moved to where the blocks say that they ended."""
+def _history(collector: Collector, trace: Trace, requested: int, failure: OomEntry | None) -> History:
+    """The curve of the trace, shifted so that it ends at the bytes in use now: a trace may begin after the first allocations."""
     start = requested - trace.net
     points = tuple(start + point for point in trace.points)
-    last = start + (trace.net if failed is None else failed.net)
-    until = trace.count if failed is None else failed.at
+    last = start + (trace.net if failure is None else failure.net)
+    end = trace.count if failure is None else failure.entry
     return History(
         count=trace.count,
         points=points,
         lowest=min((*points, last)),
         highest=max((*points, last)),
         last=last,
-        latest=tuple(_latest(taken, trace, until)),
+        latest=tuple(_latest(collector, trace, end)),
     )
 
 
-def _latest(taken: Taken, trace: Trace, until: int) -> Iterator[Site]:
-    """The last allocations of a MiB and more before that entry, the latest first."""
-    left = LATEST
+def _latest(collector: Collector, trace: Trace, end: int) -> Iterator[Site]:
+    """The last allocations of at least a MiB before the entry `end`, latest first."""
+    remaining = LATEST
     for number, size, frames in reversed(trace.tail):
-        if left and number < until:
-            stack: Stack = taken.stack(frames)
-            yield Site(place_of(stack), group_of(stack), size, 1)
-            left -= 1
+        if remaining and number < end:
+            stack: Stack = collector.stack(frames)
+            yield Site(code_frame(stack), memory_group(stack), size, 1)
+            remaining -= 1

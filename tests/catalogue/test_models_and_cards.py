@@ -95,16 +95,16 @@ def test_no_model_is_guessed(path: str) -> None:
 
 def test_no_loose_spelling_names_two_models() -> None:
     """Where two entries could be meant by a short name, it must mean neither."""
-    from diagnose.catalogue.models import _bare, index
+    from diagnose.catalogue.models import _without_endings, build_index
 
     where: dict[str, set[str]] = {}
     for _, entry in ENTRIES:
         for alias in (entry["id"], *entry["aliases"]):
-            for name in _bare(alias.lower().rpartition("/")[2]):
+            for name in _without_endings(alias.lower().rpartition("/")[2]):
                 where.setdefault(name, set()).add(entry["id"])
     exact = {name.lower() for _, entry in ENTRIES for name in (entry["id"], *entry["aliases"])}
     torn = {name for name, ids in where.items() if len(ids) > 1} - exact
-    assert not torn & set(index()["names"])
+    assert not torn & set(build_index()["names"])
 
 
 def test_parts_of_a_mixture() -> None:

@@ -33,7 +33,7 @@ def test_every_literal_holds_an_anchor_and_every_anchor_is_needed() -> None:
 def test_every_literal_is_found_through_its_anchors(text: bytes, grammar: str) -> None:
     """The neighbourhood of an anchor is wide enough for the literals that hold it."""
     view = memoryview(b"a line\n[rank0]: " + text + b" and more\n")
-    found = list(memory_words.found(view, memory_words.anchors().find(view), memory_words.literals().longest))
+    found = list(memory_words.literals_near(view, memory_words.anchors().find(view), memory_words.literals().longest))
     assert (17, 17 + len(text), grammar) in found or any(start <= 17 < end for start, end, _ in found)
 
 
@@ -49,4 +49,5 @@ def test_without_the_extra_the_same_is_found(parts: list[bytes]) -> None:
     from ahocorasick_rs import BytesAhoCorasick
 
     view = memoryview(b"".join(parts))
-    assert list(memory_words.Plain(LITERALS).find(view)) == list(memory_words.Automaton(LITERALS, BytesAhoCorasick).find(view))
+    automaton = memory_words.AutomatonFinder(LITERALS, BytesAhoCorasick)
+    assert list(memory_words.SequentialFinder(LITERALS).find(view)) == list(automaton.find(view))

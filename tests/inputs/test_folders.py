@@ -108,18 +108,18 @@ def test_who_wrote_a_file_stands_in_its_path(place: str, label: Label) -> None:
 @given(st.text(max_size=300))
 def test_any_path_is_looked_at_without_harm(place: str) -> None:
     """Names come from strangers' archives."""
-    job_folder.kind_of(place), job_folder.label_of(place), job_folder.natural(place)
+    job_folder.kind_of(place), job_folder.label_of(place), job_folder.natural_key(place)
 
 
 def test_local_ranks_are_ranks_on_one_node_only() -> None:
     """Two nodes have a local rank 0 each; what the lines themselves say counts more."""
     one, two = "run/attempt_0/0/stderr.log", "run/attempt_0/1/stderr.log"
     label = {one: Label(local_rank=0, attempt=1), two: Label(local_rank=1, attempt=1)}
-    assert [each.rank for each in job_folder.with_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
-    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
-    assert [each.rank for each in job_folder.with_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
+    assert [each.rank for each in job_folder.assign_ranks({place: (label[place], None) for place in label}).values()] == [0, 1]
+    assert [each.rank for each in job_folder.assign_ranks({one: (label[one], 8), two: (label[two], None)}).values()] == [8, 9]
+    assert [each.rank for each in job_folder.assign_ranks({one: (label[one], 8), two: (label[two], 3)}).values()] == [8, 3]
     nodes = {f"node{node}/{place}": (label[place], None) for node in (0, 1) for place in label}
-    assert [each.rank for each in job_folder.with_ranks(nodes).values()] == [None] * 4
+    assert [each.rank for each in job_folder.assign_ranks(nodes).values()] == [None] * 4
 
 
 # -- one job
@@ -224,8 +224,8 @@ def test_very_many_quiet_logs_are_kept_small(tmp_path: Path, monkeypatch: pytest
     """A thousand ranks of which one speaks: memory goes to the one."""
     monkeypatch.setattr(job_reader, "KEPT", 100_000)
     lay(tmp_path, {f"rank_{rank}.log": b"step 1 loss 2.0\n" * 4000 for rank in range(10)} | {"rank_10.log": b"step\n" * 9000 + LOG})
-    gathered = job_reader.job([tmp_path])
-    assert sum(len(excerpt.raw) for one in gathered.scanned[:-1] for excerpt in one.excerpts) < 100_000 + 64_000 + 10 * job_reader.QUIET
+    gathered = job_reader.read_job([tmp_path])
+    assert sum(len(excerpt.raw) for one in gathered.logs[:-1] for excerpt in one.excerpts) < 100_000 + 64_000 + 10 * job_reader.QUIET
     assert told(tmp_path)["events"][0]["rank"] == 10
 
 
@@ -291,7 +291,7 @@ def test_an_archive_in_a_folder_is_opened(tmp_path: Path) -> None:
 )
 def test_the_hosts_memory_is_bytes_or_gibibytes(total: str, size: int | None) -> None:
     """wandb changed the unit; what is neither is unknown."""
-    _, found, _ = wandb_files.metadata("m.json", f'{{"memory": {{"total": {total}}}}}'.encode())
+    _, found, _ = wandb_files.read_metadata("m.json", f'{{"memory": {{"total": {total}}}}}'.encode())
     assert [getattr(fact.value, "bytes", None) for fact in found] == ([size] if size else [])
 
 
@@ -306,8 +306,8 @@ VALUES = st.recursive(
 @given(st.binary(max_size=300) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_any_metadata_is_read_without_harm(data: bytes) -> None:
     """It is a stranger's file."""
-    wandb_files.metadata("m.json", data)
-    wandb_files.config("c.yaml", data)
+    wandb_files.read_metadata("m.json", data)
+    wandb_files.read_settings("c.yaml", data)
 
 
 def test_settings_of_wandb_are_no_file_to_edit(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_garbage_behind_the_stream_is_passed_over(form: str) -> None:
 )
 def test_packed_bytes_give_the_report_of_the_plain_ones(text: bytes, form: str, split: int) -> None:
     """Whatever the bytes are, unless they are packed themselves."""
-    if any(text.startswith(magic) for magic in (*streams.FORMS, b"PK", b"7z", b"Rar", b"\x1f\x9d", b"\x04\x22")):
+    if any(text.startswith(magic) for magic in (*streams.MAGIC, b"PK", b"7z", b"Rar", b"\x1f\x9d", b"\x04\x22")):
         return
     pack = PACKERS[form]
     assert told(pack(text[:split]) + pack(text[split:])) == told(text)
@@ -169,10 +169,10 @@ def test_a_bomb_of_a_gibibyte_stops_within_bounds(form: str, tmp_path: Path) -> 
 
 def test_all_that_is_packed_in_one_job_shares_one_allowance() -> None:
     """A thousand members of a gigabyte each are no way round the limit."""
-    gathered = job_reader.Gathered(allowance=unpack_limits.Allowance(len(LOG) + 100))
+    gathered = job_reader.JobInputs(allowance=unpack_limits.Allowance(len(LOG) + 100))
     members = {"a.log": LOG, "b.log": LOG, "c.log": LOG}
     gathered.add(_source(zipped(members)), 0)
-    assert [(one.input.name, one.input.bytes) for one in gathered.scanned] == [
+    assert [(one.input.name, one.input.bytes) for one in gathered.logs] == [
         ("logs/a.log", len(LOG)),
         ("logs/b.log", 100),
         ("logs/c.log", 0),
@@ -279,8 +279,8 @@ def test_encrypted_members_are_one_sentence() -> None:
 )
 def test_what_cannot_be_opened_is_one_sentence(data: bytes, says: str) -> None:
     """File, place, and what to do, in both languages."""
-    gathered = job_reader.job([_source(data, "pack")])
-    found = gathered.unread + [notice for notice in gathered.notices if notice.level == "warning"]
+    gathered = job_reader.read_job([_source(data, "pack")])
+    found = gathered.errors + [notice for notice in gathered.notices if notice.level == "warning"]
     texts = [one.to("en") if isinstance(one, UserError) else one.message.en for one in found]
     chinese = [one.to("zh") if isinstance(one, UserError) else one.message.zh for one in found]
     import re
@@ -293,8 +293,8 @@ def test_a_header_that_claims_gigabytes_is_refused() -> None:
     """An extended header is read whole, so its size is bounded first."""
     about = tarfile.TarInfo("x")
     about.type, about.size = tarfile.XHDTYPE, 4 << 30
-    gathered = job_reader.job([_source(about.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096, "a.tar")])
-    assert [one.to("en") for one in gathered.unread] == [
+    gathered = job_reader.read_job([_source(about.tobuf(tarfile.GNU_FORMAT) + b"\0" * 4096, "a.tar")])
+    assert [one.to("en") for one in gathered.errors] == [
         "a.tar: the archive's directory is damaged or out of all proportion; unpack it and give the logs inside"
     ]
 
@@ -307,8 +307,8 @@ def test_bytes_that_were_changed_never_raise(data: st.DataObject) -> None:
     raw = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    gathered = job_reader.job([_source(bytes(raw[: data.draw(st.integers(1, len(raw)))]), "pack")])
-    assert gathered.scanned or gathered.unread
+    gathered = job_reader.read_job([_source(bytes(raw[: data.draw(st.integers(1, len(raw)))]), "pack")])
+    assert gathered.logs or gathered.errors
 
 
 # -- where it comes from

@@ -28,7 +28,7 @@ ENGINE = b"ValueError: No available memory for the cache blocks. Try increasing 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As where the compiled search is not installed."""
-    rooms = (memory_words.anchors, memory_words.literals, memory_words.nearby)
+    rooms = (memory_words.anchors, memory_words.literals, memory_words.words_near_messages)
     monkeypatch.setattr(memory_words, "is_fast", lambda: False)
     for room in rooms:
         room.cache_clear()
@@ -80,8 +80,8 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.seek(600 << 20)
         file.write(STEP + DEVICE)
-    code = "import sys; from pathlib import Path; from diagnose import scan; from diagnose.scan.source import Source\n"
-    code += "found = scan.scan(Source.file(Path(sys.argv[1])))\n"
+    code = "import sys; from pathlib import Path; from diagnose.scan import log_scan; from diagnose.scan.source import Source\n"
+    code += "found = log_scan.scan(Source.file(Path(sys.argv[1])))\n"
     # not what the system says of a child: that counts its parent's memory too, and could hide any growth
     code += "print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     peaks = {}

@@ -20,8 +20,8 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
     held, substring_index._VOCABULARY = substring_index._VOCABULARY, substring_index._Vocabulary()
     if request.param == "all at once":
         pytest.importorskip("ahocorasick_rs")
-        substring_index._VOCABULARY.asked.update(dict.fromkeys(WORDS[:-1]))  # a word that it does not know is sought all the same
-        substring_index._VOCABULARY.make()
+        substring_index._VOCABULARY.words.update(dict.fromkeys(WORDS[:-1]))  # a word that it does not know is sought all the same
+        substring_index._VOCABULARY.build()
     yield
     substring_index._VOCABULARY = held
 
@@ -33,7 +33,7 @@ def naive(text: bytes, word: bytes) -> list[int]:
 @settings(max_examples=examples(200))
 @given(TEXTS, st.sampled_from(WORDS), st.integers(-2, 60), st.integers(-2, 80))
 def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end: int) -> None:
-    found = substring_index.Spots(text)
+    found = substring_index.SubstringIndex(text)
     assert list(found.places(word)) == naive(text, word)
     assert found.has(word) is (word in text)
     assert found.among(set(WORDS)) == {each for each in WORDS if each in text}
@@ -45,8 +45,8 @@ def test_words_stand_where_they_stand(text: bytes, word: bytes, start: int, end:
 def test_a_process_that_reads_much_learns_to_look_for_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ahocorasick_rs")
     monkeypatch.setattr(substring_index, "_VOCABULARY", substring_index._Vocabulary())
-    monkeypatch.setattr(substring_index, "MUCH", 1000)
+    monkeypatch.setattr(substring_index, "BULK", 1000)
     text = b"x" * 300 + b"GPU "
     for _ in range(4):
-        assert substring_index.Spots(text).has(b"GPU ")
-    assert substring_index._VOCABULARY.known == (b"GPU ",)
+        assert substring_index.SubstringIndex(text).has(b"GPU ")
+    assert substring_index._VOCABULARY.indexed == (b"GPU ",)

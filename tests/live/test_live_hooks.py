@@ -16,8 +16,8 @@ from collected import for_each
 
 from diagnose import install_excepthook, watch
 from diagnose.diagnosis import Diagnosis
-from diagnose.live import callbacks, figures, watching
-from diagnose.live.noted_settings import NOTED
+from diagnose.live import callbacks, process_memory, watching
+from diagnose.live.trainer_state import STATE
 
 OOM = (
     "CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which 1.41 GiB is free. "
@@ -36,12 +36,12 @@ class XlaRuntimeError(RuntimeError):
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    NOTED.forget()
+    STATE.reset()
     for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "LC_ALL", "LC_MESSAGES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", "C.UTF-8")
     yield
-    NOTED.forget()
+    STATE.reset()
 
 
 def raised(error: BaseException, **options: Any) -> list[Diagnosis]:
@@ -233,7 +233,7 @@ def test_no_question_to_torch_can_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(raised(OutOfMemoryError(OOM))) == 1
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     assert len(raised(OutOfMemoryError(OOM))) == 1
-    assert figures.world() is None
+    assert process_memory.world_size() is None
 
 
 def test_nothing_heavy_is_imported() -> None:
@@ -311,9 +311,9 @@ def test_the_callback_of_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = raised(OutOfMemoryError(OOM))
     known = {fact.name: fact.value for fact in found.facts}
     assert known["train.micro_batch_size"] == 4 and known["log.step"] == 12
-    assert NOTED.evaluating
+    assert STATE.evaluating
     callback.on_evaluate(arguments, state, None, metrics={})
-    assert not NOTED.evaluating
+    assert not STATE.evaluating
 
 
 def test_without_the_library_every_event_is_taken() -> None:
@@ -369,4 +369,4 @@ def test_a_chain_that_bites_its_tail_ends() -> None:
     """Exceptions may be tied into a ring."""
     one, other = ValueError("a"), ValueError("b")
     one.__cause__, other.__cause__ = other, one
-    assert watching.chain(one) == [one, other]
+    assert watching.exception_chain(one) == [one, other]

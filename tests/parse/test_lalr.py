@@ -65,7 +65,7 @@ def logs() -> tuple[str, ...]:
 def test_logs_are_read_alike(name: str) -> None:
     """From the first words of a message on, whole lines and collapsed, through what follows it: every grammar meets its own texts."""
     ours = both(name)[1]
-    begins = re.compile(ours._terminals[ours._possible[ours._start]])
+    begins = re.compile(ours._terminals[ours._pattern_of_state[ours._start]])
     firsts = (
         (text, next((match.start() for match in begins.finditer(text) if match.lastgroup not in ours._ignored), None)) for text in logs()
     )

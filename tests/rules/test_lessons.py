@@ -133,12 +133,12 @@ def _taken_away(rule: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The rule deleted, for as long as it lasts."""
     if rule.startswith("near."):
         monkeypatch.delitem(rule_files.table("messages")["near"], rule.partition(".")[2])
-        memory_words.nearby.cache_clear()
+        memory_words.words_near_messages.cache_clear()
         try:
             yield
         finally:
             monkeypatch.undo()
-            memory_words.nearby.cache_clear()
+            memory_words.words_near_messages.cache_clear()
         return
     ids = {each.id for each in causes.rules()[0]} | {each.id for each in remedies.rules()}
     assert rule in ids, f"there is no rule {rule}"

@@ -14,8 +14,8 @@ from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
 from diagnose.manual import manual_pages
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, markdown, plain, quoted
-from diagnose.manual.readers_words import condition
-from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Seat, shelf
+from diagnose.manual.rule_index import HOME, LANGS, WORD_FIELD, PageAddress, load_index
+from diagnose.manual.rule_wording import condition
 from diagnose.plan.rules import remedy_rules as remedies
 from diagnose.surfaces.term.manual_text import printed
 
@@ -68,16 +68,16 @@ def test_the_address_in_a_report_is_the_place_of_the_rule() -> None:
 
 
 def test_every_rule_stands_on_its_page_in_both_languages() -> None:
-    for entry in shelf().entries:
+    for entry in load_index().entries:
         for lang in LANGS:
-            assert f"## {quoted(entry.raw['title'][lang])}\n" in pages()[Seat(lang, f"{entry.room}/{entry.word}.md").file]
+            assert f"## {quoted(entry.raw['title'][lang])}\n" in pages()[PageAddress(lang, f"{entry.room}/{entry.word}.md").file]
 
 
 def test_every_word_that_has_rules_has_a_name_and_causes_a_meaning() -> None:
     """Without them a page would be headed by a word of ours."""
     ours, render = rule_files.table("phrases")["manual"], rule_files.table("phrases")["render"]
-    assert not [word for word in shelf().words("causes") if f"cause_{word}" not in ours or f"means_{word}" not in ours]
-    assert not [word for word in shelf().words("remedies") if f"remedy_{word}" not in render]
+    assert not [word for word in load_index().words("causes") if f"cause_{word}" not in ours or f"means_{word}" not in ours]
+    assert not [word for word in load_index().words("remedies") if f"remedy_{word}" not in render]
 
 
 def test_every_fact_and_knob_is_in_the_dictionaries() -> None:
@@ -157,7 +157,7 @@ def test_a_rule_that_cannot_be_read_is_left_to_the_checker(tmp_path: Path) -> No
     """`rules show` of one rule must not fail on another file."""
     (tmp_path / "half.yaml").write_text("id: half\ncause: logits\ntitle: {en: half, zh: 一半}\n", encoding="utf-8")
     (tmp_path / "odd.yaml").write_text("id: odd\nremedy: bf16\ntitle: odd\nturns: none\nprice: cheap\n", encoding="utf-8")
-    assert {"half", "odd"}.isdisjoint(shelf([tmp_path]).names()) and manual_pages.article("logits", "zh", [tmp_path])
+    assert {"half", "odd"}.isdisjoint(load_index([tmp_path]).names()) and manual_pages.article("logits", "zh", [tmp_path])
 
 
 # -- blocks
@@ -188,10 +188,10 @@ def test_a_terminal_shows_the_same_words_without_their_marks() -> None:
 
 
 @for_each("lang", LANGS)
-@for_each("room", sorted(WORD))
+@for_each("room", sorted(WORD_FIELD))
 def test_no_line_of_an_article_is_wider_than_the_terminal(room: str, lang: str) -> None:
     from diagnose.render.parts.layout import cells
 
-    for word in shelf().words("causes" if room == "causes" else "remedies")[::5]:
+    for word in load_index().words("causes" if room == "causes" else "remedies")[::5]:
         wide = [line for line in printed(manual_pages.article(word, "zh" if lang == "zh" else "en"), 80).splitlines() if cells(line) > 80]
         assert not wide

@@ -36,9 +36,8 @@ from diagnose.render.parts import card, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source
 from diagnose.snapshot import snapshot_reader
-from diagnose.snapshot.measure import Snapshot, tensor_of
-from diagnose.snapshot.origin import group_of, place_of
-from diagnose.snapshot.taken import Place
+from diagnose.snapshot.measure import Snapshot, tensor_size
+from diagnose.snapshot.stack_frames import Frame, code_frame, memory_group
 
 
 def seen(of: Any) -> Snapshot:
@@ -73,7 +72,7 @@ def test_the_request_is_known_to_the_grain() -> None:
     failure = seen(made()).failure
     assert failure is not None and failure.device_free == 3 * GIB
     assert LOGITS in failure.size and failure.size.high - failure.size.low == 511
-    assert failure.where == Place(f"{SITE}/transformers/loss/loss_utils.py", 36, "fixed_cross_entropy")
+    assert failure.where == Frame(f"{SITE}/transformers/loss/loss_utils.py", 36, "fixed_cross_entropy")
 
 
 def test_free_memory_of_its_pool_in_one_piece() -> None:
@@ -94,7 +93,7 @@ def test_groups_and_places() -> None:
     of = seen(made())
     assert dict(of.groups) == {"optimizer_states": 32 * GIB, "weights": 16 * GIB, "activations": 6 * GIB}
     assert [(site.group, site.count) for site in of.sites] == [("optimizer_states", 1), ("weights", 1), ("activations", 6)]
-    assert of.sites[2].where == Place(f"{SITE}/transformers/models/llama/modeling_llama.py", 163, "forward")
+    assert of.sites[2].where == Frame(f"{SITE}/transformers/models/llama/modeling_llama.py", 163, "forward")
 
 
 @for_each(
@@ -110,16 +109,16 @@ def test_groups_and_places() -> None:
     ],
 )
 def test_the_group_of_a_traceback(stack: list[tuple[str, str]], group: str) -> None:
-    assert group_of(tuple(Place(file, 1, name) for file, name in stack)) == group
+    assert memory_group(tuple(Frame(file, 1, name) for file, name in stack)) == group
 
 
 def test_a_place_is_where_a_person_wrote() -> None:
     """torch's own files and Python's are no place to change; where there is nothing else the innermost is named."""
-    own = Place(f"{SITE}/torch/nn/functional.py", 1, "linear")
-    theirs = Place("/w/train.py", 5, "main")
-    assert place_of((Place("/usr/lib/python3.11/contextlib.py", 1, "inner"), own, theirs)) == theirs
-    assert place_of((own,)) == own
-    assert place_of(()) is None
+    own = Frame(f"{SITE}/torch/nn/functional.py", 1, "linear")
+    theirs = Frame("/w/train.py", 5, "main")
+    assert code_frame((Frame("/usr/lib/python3.11/contextlib.py", 1, "inner"), own, theirs)) == theirs
+    assert code_frame((own,)) == own
+    assert code_frame(()) is None
 
 
 def test_the_card_that_failed_is_shown() -> None:
@@ -147,9 +146,9 @@ def test_releases_before_frames_had_their_own_key() -> None:
 
 
 def test_rounding_to_divisions_leaves_a_wider_range() -> None:
-    assert tensor_of(1 << 30, ()).low == (1 << 30) - 511
-    assert tensor_of(1 << 30, (8,)).low == (1 << 29) + 1
-    assert tensor_of(512, ()).low == 1
+    assert tensor_size(1 << 30, ()).low == (1 << 30) - 511
+    assert tensor_size(1 << 30, (8,)).low == (1 << 29) + 1
+    assert tensor_size(512, ()).low == 1
 
 
 @pytest.mark.parametrize("pack", [gzip.compress])
@@ -281,7 +280,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 def test_a_diagnosis_without_one_never_loads_the_room() -> None:
     """Start-up is made of imports."""
-    code = f"import sys; from diagnose.explain import explain; explain({LOG!r}).to_dict(); print('diagnose.snapshot' in sys.modules)"
+    code = f"import sys; from diagnose.pipeline import explain; explain({LOG!r}).to_dict(); print('diagnose.snapshot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

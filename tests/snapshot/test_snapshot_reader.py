@@ -20,19 +20,19 @@ from sweep import examples
 
 from diagnose.errors import UserError
 from diagnose.scan.source import Source
-from diagnose.snapshot import feed, pickled, snapshot_limits
-from diagnose.snapshot.pickled import load
-from diagnose.snapshot.snapshot_limits import Refused
+from diagnose.snapshot import pickle_reader, snapshot_limits
+from diagnose.snapshot.pickle_reader import load
+from diagnose.snapshot.snapshot_limits import UnreadableSnapshot
 from diagnose.snapshot.snapshot_reader import read
 
 
 class Keeps:
     """A taker that keeps every dict as it is."""
 
-    def take(self, made: dict[str, Any], within: Any) -> Any:
+    def consume(self, made: dict[str, Any], within: Any) -> Any:
         return made
 
-    def intake(self, keys: Any, memo: Any) -> None:
+    def raw_consumer(self, keys: Any, memo: Any) -> None:
         return None
 
 
@@ -44,7 +44,7 @@ def outcome(data: bytes) -> Any:
     """The value, or the key of the refusal."""
     try:
         return loaded(data)
-    except Refused as refused:
+    except UnreadableSnapshot as refused:
         return refused.key
 
 
@@ -108,7 +108,7 @@ REACHING = {
 def test_what_reaches_outside_the_file_is_refused_with_its_intent(what: str) -> None:
     """A pickle is a program: nothing that one could do may happen, and the sentence says what it wanted."""
     for data in REACHING[what]:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(UnreadableSnapshot) as refused:
             loaded(data)
         assert refused.value.key == "reaches" and refused.value.values == {"what": what}
         with pytest.raises(UserError) as told:
@@ -155,7 +155,7 @@ def test_what_is_hostile_ends_in_one_sentence(name: str) -> None:
     """At once, and without taking the memory that it announces."""
     data, key = HOSTILE[name]
     start = time.perf_counter()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(UnreadableSnapshot) as refused:
         loaded(data)
     assert refused.value.key == key
     assert time.perf_counter() - start < 2
@@ -168,12 +168,12 @@ def test_bombs_end_at_a_limit(body: bytes) -> None:
     """Nesting, a memo and a stack without end are cut at their limits, within bounded memory."""
     code = (
         "import io, sys, resource\n"
-        "from diagnose.snapshot.snapshot_limits import Refused\n"
-        "from diagnose.snapshot.pickled import load\n"
-        "from diagnose.snapshot.taken import Taken\n"
+        "from diagnose.snapshot.snapshot_limits import UnreadableSnapshot\n"
+        "from diagnose.snapshot.pickle_reader import load\n"
+        "from diagnose.snapshot.collector import Collector\n"
         "data = sys.stdin.buffer.read()\n"
-        "try: load(io.BytesIO(data), Taken())\n"
-        "except Refused as refused: print(refused.key, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+        "try: load(io.BytesIO(data), Collector())\n"
+        "except UnreadableSnapshot as refused: print(refused.key, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], input=b"\x80\x04" + body, capture_output=True, check=True)
     key, peak = done.stdout.split()
@@ -183,7 +183,7 @@ def test_bombs_end_at_a_limit(body: bytes) -> None:
 
 def test_reading_ends_in_time() -> None:
     """A pipe that gives little by little is not read for ever."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(UnreadableSnapshot) as refused:
         load(io.BytesIO(pickle.dumps(["x"] * 10)), Keeps(), patience=-1)
     assert refused.value.key == "too_slow"
 
@@ -218,7 +218,7 @@ def test_shapes_read_as_opcodes_do(protocol: int, monkeypatch: pytest.MonkeyPatc
     """The short cut for dicts that look alike must not change a figure."""
     data = pickle.dumps(SNAPSHOT, protocol)
     fast = read(Source.text(data))
-    monkeypatch.setattr(pickled, "MOST", 0)
+    monkeypatch.setattr(pickle_reader, "SHAPES", 0)
     assert read(Source.text(data)) == fast
     assert fast.history is not None and fast.history.count == 2999
     assert fast.devices == (0, 1) and fast.reserved == 40 << 20 and fast.free == 32 << 20
@@ -290,7 +290,6 @@ def test_a_snapshot_cut_off_says_so(end: int) -> None:
 
 def test_a_larger_file_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends there with a sentence that says what to do."""
-    monkeypatch.setattr(feed, "LARGEST", 1 << 20)
+    monkeypatch.setattr(snapshot_limits, "LARGEST", 1 << 20)
     with pytest.raises(UserError, match="max_entries"):
         read(Source.text(pickle.dumps({"segments": [], "x": [os.urandom(1000) for _ in range(3000)]})))
-    assert snapshot_limits.LARGEST > 1 << 30

@@ -55,7 +55,7 @@ class Tree(Protocol):
 
 def natural_order(names: list[str]) -> list[str]:
     """Names with rank_2 before rank_10."""
-    return sorted(names, key=job_folder.natural)
+    return sorted(names, key=job_folder.natural_key)
 
 
 class LocalTree:

@@ -133,14 +133,14 @@ class _ArchiveReader:
         """The member, if it lies ahead."""
         if place in self._passed:
             return None
-        self._allowance.left = EXPANDED
+        self._allowance.remaining = EXPANDED
         for piece in self._pieces:
             if isinstance(piece, UserError):
                 continue
             self._passed.add(piece.place)
-            if piece.place == place and piece.opened is not None:
-                return cast("BinaryIO", _MemberFile(piece.opened))
-            self._allowance.left = EXPANDED
+            if piece.place == place and piece.handle is not None:
+                return cast("BinaryIO", _MemberFile(piece.handle))
+            self._allowance.remaining = EXPANDED
         return None
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from diagnose.cluster.find.job import Job, UnreadableJob
 from diagnose.errors import UserError
 from diagnose.record import record
 from diagnose.scan import job_folder
-from diagnose.scan.job_folder import bare, kind_of
+from diagnose.scan.job_folder import kind_of, strip_suffixes
 
 #: More logs of different names, or configs, than one job leaves behind.
 MAX_LOGS = job_folder.CONFIGS
@@ -130,7 +130,7 @@ def group_logs(tree: Tree, folder: str, logs: Sequence[File], configs: tuple[Fil
 
 def log_stem(name: str) -> str:
     """A log's name without suffix, rank, node and stream: equal for the logs of one job."""
-    name = bare(name)
+    name = strip_suffixes(name)
     stream = STREAM.search(name)
     if stream:
         return name[: stream.start()] + "." + stream[1]
@@ -145,7 +145,7 @@ def _numbered_names(names: Sequence[str]) -> set[str]:
     numbered: set[str] = set()
     candidates: dict[str, dict[str, list[str]]] = {}
     for name in names:
-        plain = bare(name)
+        plain = strip_suffixes(name)
         for pattern in _patterns("number"):
             match = pattern.search(plain)
             if match is None:
@@ -164,14 +164,14 @@ def _numbered_names(names: Sequence[str]) -> set[str]:
 
 def job_number(name: str) -> str:
     """The scheduler's number of a job in the name of its log; empty for none."""
-    plain = bare(name)
+    plain = strip_suffixes(name)
     match = next((match for pattern in _patterns("number") if (match := pattern.search(plain))), None)
     return (match.groupdict().get("job") or match.groupdict().get("alike") or "") if match else ""
 
 
 def config_files(files: Sequence[File]) -> tuple[File, ...]:
     """The files beside a log that may be its configs; none where there are too many to be one job's."""
-    configs = [file for file in files if kind_of(file.name) == "config" and bare(file.name) == file.name]
+    configs = [file for file in files if kind_of(file.name) == "config" and strip_suffixes(file.name) == file.name]
     configs = [file for file in configs if file.size is None or file.size <= job_folder.CONFIG]
     return tuple(configs) if len(configs) <= job_folder.CONFIGS else ()
 
@@ -233,7 +233,7 @@ def _collect(tree: Tree, top: str, names: Sequence[str]) -> tuple[list[tuple[str
             continue
         files += [(f"{place}/{file.name}", file) for file in listing.files]
         stack += [(f"{place}/{name}", tree.join(path, name)) for name in reversed(listing.folders)]
-    outdated = job_folder.older([place for place, _ in files])
+    outdated = job_folder.earlier_runs([place for place, _ in files])
     return [(place, file) for place, file in files if place not in outdated and kind_of(place) != "none"], errors
 
 

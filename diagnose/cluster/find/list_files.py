@@ -18,7 +18,7 @@ from diagnose.cluster.find.json_stream import MAX_VALUE, read_lines, read_values
 from diagnose.errors import UserError
 from diagnose.packed.unpack_limits import Allowance
 from diagnose.packed.unpacking import contents
-from diagnose.scan.job_folder import bare
+from diagnose.scan.job_folder import strip_suffixes
 from diagnose.scan.source import Source
 
 ListKind = Literal["paths", "slurm", "kubernetes", "manifest", "log"]
@@ -31,7 +31,7 @@ _LOG = re.compile(r"\.(?:log|out|err|[oe]\d{3,12}|tar|tgz|zip)$", re.IGNORECASE)
 
 def list_kind(address: str, home: str) -> ListKind:
     """What a file is, by its beginning. One that cannot be read counts as a log, whose reader reports the error."""
-    if _LOG.search(bare(address)):
+    if _LOG.search(strip_suffixes(address)):
         return "log"
     try:
         head = _read_head(address)
@@ -45,7 +45,7 @@ def list_kind(address: str, home: str) -> ListKind:
         return "kubernetes"
     if first.startswith(("{", "[")) and _is_manifest(text):
         return "manifest"
-    return "paths" if _PATH_LIST.search(bare(address)) and _is_path_list(text, home) else "log"
+    return "paths" if _PATH_LIST.search(strip_suffixes(address)) and _is_path_list(text, home) else "log"
 
 
 def _read_head(address: str) -> bytes:
@@ -60,9 +60,9 @@ def _open_expanded(address: str) -> Iterator[BinaryIO]:
         piece = next(pieces, None)
         if isinstance(piece, UserError):
             raise piece
-        if piece is None or piece.place or piece.opened is None:
+        if piece is None or piece.place or piece.handle is None:
             raise OSError(0, "an archive is no list")
-        yield piece.opened
+        yield piece.handle
 
 
 def _is_manifest(text: str) -> bool:

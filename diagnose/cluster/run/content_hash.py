@@ -41,7 +41,7 @@ class ContentHash:
             return source
         if source.path is not None and source.path.is_dir():
             return source
-        return replace(source, path=None, opened=None, opener=lambda: self._open_tracked(source))
+        return replace(source, path=None, handle=None, opener=lambda: self._open_tracked(source))
 
     def update(self, data: bytes | memoryview) -> None:
         self._checksums = crc32(data, self._checksums[0]), adler32(data, self._checksums[1])

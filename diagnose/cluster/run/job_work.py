@@ -21,7 +21,7 @@ from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.fingerprints import fingerprint
 from diagnose.cluster.store.result import EventRow, InputFault, Result, unread_result
 from diagnose.errors import UserError
-from diagnose.inputs.given import as_config, each
+from diagnose.inputs.materials import as_config, convert_each
 from diagnose.phrases import Text, phrase
 from diagnose.pipeline import diagnose, read
 from diagnose.record import replace
@@ -29,7 +29,7 @@ from diagnose.render.parts import redaction
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.given import Material
+    from diagnose.inputs.materials import Material
     from diagnose.parse.model.event import Event
 
 #: Asks whether this job is to make the diagnosis of a key; if not, another job has made it or is making it.
@@ -86,7 +86,7 @@ def _read_and_diagnose(task: Task, options: JobOptions, claim: Claim) -> Result:
 def with_named_configs(materials: Sequence[Material | ConfigSource]) -> tuple[list[ConfigSource], list[UserError]]:
     """The configs and the files beside them that they name, so that all that a diagnosis depends on is at hand; and what could not be
     read."""
-    sources, unusable = each(as_config, list(materials))
+    sources, unusable = convert_each(as_config, list(materials))
     if any(source.folder is not None for source in sources):
         sources += [config.source for config in looked_up([opened(source) for source in sources])]
     return sources, unusable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.cluster.find.job import Job
-from diagnose.inputs.given import options
+from diagnose.inputs.materials import options
 from diagnose.phrases import Lang
 from diagnose.record import field, record, replace
 from diagnose.version import __version__

@@ -37,7 +37,7 @@ def find_marks(pages: Sequence[Page]) -> list[Mark]:
         ends: dict[str, int] = {}
         raw = page.excerpt.raw
         for start, word in _apart(page):
-            kind, end = memory_words.nearby()[word], start + len(word)
+            kind, end = memory_words.words_near_messages()[word], start + len(word)
             if start < ends.get(kind, 0):
                 continue
             line_end = raw.find(b"\n", end)
@@ -49,7 +49,7 @@ def find_marks(pages: Sequence[Page]) -> list[Mark]:
 def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
     """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
     spots, end = page.excerpt.spots, 0
-    near_words = spots.among(memory_words.nearby().keys())
+    near_words = spots.among(memory_words.words_near_messages().keys())
     for start, size, word in sorted((at, -len(words), words) for words in near_words for at in spots.places(words)):
         if start >= end:
             end = start - size
@@ -68,8 +68,8 @@ def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozense
 def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
     """Whether a page says how a job ended. In one that failed all words are looked for anyway."""
     if failed:
-        return page.excerpt.spots.any(word for word, kind in memory_words.nearby().items() if kind in grammars)
-    return any(True for _ in memory_words.endings(grammars).find(memoryview(page.excerpt.raw)))
+        return page.excerpt.spots.any(word for word, kind in memory_words.words_near_messages().items() if kind in grammars)
+    return any(True for _ in memory_words.ending_literals(grammars).find(memoryview(page.excerpt.raw)))
 
 
 def _few(marks: Sequence[Mark]) -> Iterator[Mark]:

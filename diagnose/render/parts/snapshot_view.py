@@ -9,8 +9,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.render.parts.layout import Page
 from diagnose.render.parts.words import semicolon
 from diagnose.snapshot.measure import Failure, Pool, Site, Snapshot
-from diagnose.snapshot.origin import NO_FRAMES, UNSORTED
-from diagnose.snapshot.taken import Place
+from diagnose.snapshot.stack_frames import NO_FRAMES, UNSORTED, Frame
 from diagnose.units import show
 
 #: How many places, segments and groups are shown in the text; all of them are in the data.
@@ -96,7 +95,7 @@ def group(name: str, lang: Lang) -> str:
     return say(f"group_{name}", lang)
 
 
-def named(place: Place) -> str:
+def named(place: Frame) -> str:
     """A frame on one line, by the end of its path."""
     return f"{'/'.join(place.file.split('/')[-3:])}:{place.line} {place.function}"
 

@@ -25,9 +25,9 @@ def cards(begun: str) -> list[str]:
 
 def known_rules(begun: str) -> list[str]:
     """The rules, causes and remedies that a shell may complete to."""
-    from diagnose.manual import rule_shelf
+    from diagnose.manual import rule_index
 
-    return sorted(name for name in rule_shelf.shelf([]).names() if name.startswith(begun))
+    return sorted(name for name in rule_index.load_index([]).names() if name.startswith(begun))
 
 
 def groupings(begun: str) -> list[str]:

@@ -43,20 +43,20 @@ def answered(asked: Question) -> Answer:
 @cache
 def rules(lang: Lang) -> tuple[dict[str, str], ...]:
     """Every rule: its id, the kind of word it speaks for and the word, its title."""
-    from diagnose.manual import manual_pages, rule_shelf
-    from diagnose.manual.rule_shelf import WORD
+    from diagnose.manual import manual_pages, rule_index
+    from diagnose.manual.rule_index import WORD_FIELD
 
     return tuple(
-        {"id": entry.id, "kind": WORD[entry.room], "word": entry.word, "title": manual_pages.title_of(entry, lang)}
-        for entry in rule_shelf.shelf().entries
+        {"id": entry.id, "kind": WORD_FIELD[entry.room], "word": entry.word, "title": manual_pages.title_of(entry, lang)}
+        for entry in rule_index.load_index().entries
     )
 
 
 @cache
 def _spoken() -> frozenset[str]:
-    from diagnose.manual import rule_shelf
+    from diagnose.manual import rule_index
 
-    return frozenset(rule_shelf.shelf().names())
+    return frozenset(rule_index.load_index().names())
 
 
 @cache

@@ -58,7 +58,7 @@ def ends(path: Path) -> bytes:
             view = memoryview(piece)
             speaks = any(
                 name.endswith("_oom")
-                for _, _, name in memory_words.found(view, memory_words.anchors().find(view), memory_words.literals().longest)
+                for _, _, name in memory_words.literals_near(view, memory_words.anchors().find(view), memory_words.literals().longest)
             )
             start, tail = begin, piece + tail
             if found and not speaks:

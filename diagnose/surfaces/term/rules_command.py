@@ -12,13 +12,13 @@ from diagnose.surfaces.term import console
 
 def listing(folders: Sequence[str], lang: Lang) -> int:
     """A paragraph per rule: id, title, and in brackets the word it speaks for."""
-    from diagnose.manual import manual_pages, rule_shelf
+    from diagnose.manual import manual_pages, rule_index
     from diagnose.render.parts.layout import Page
     from diagnose.render.parts.words import bracketed
 
     view = console.view()
     page = Page(view.width, view.colour)
-    for entry in rule_shelf.shelf([Path(folder) for folder in folders]).entries:
+    for entry in rule_index.load_index([Path(folder) for folder in folders]).entries:
         page.say(f"{manual_pages.title_of(entry, lang)}{bracketed(entry.word, lang)}", f"{entry.id}  ", "    ")
     console.say(page.text())
     return 0
@@ -26,13 +26,13 @@ def listing(folders: Sequence[str], lang: Lang) -> int:
 
 def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     """The manual's article on a rule, or on every rule of a cause or remedy. Raises UserError where there is none."""
-    from diagnose.manual import manual_pages, rule_shelf
+    from diagnose.manual import manual_pages, rule_index
     from diagnose.surfaces.term.manual_text import printed
 
     paths = [Path(folder) for folder in folders]
     blocks = manual_pages.article(name, lang, paths)
     if not blocks:
-        near = difflib.get_close_matches(name, rule_shelf.shelf(paths).names(), 1)
+        near = difflib.get_close_matches(name, rule_index.load_index(paths).names(), 1)
         raise console.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = console.view()
     console.say(printed(blocks, view.width, view.colour))
@@ -53,7 +53,7 @@ def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
 
 def check(folders: Sequence[str], lang: Lang) -> int:
     """Every fault of the rule files, all at once; 0 for none, else 1."""
-    from diagnose.manual import rule_shelf
+    from diagnose.manual import rule_index
     from diagnose.vet import rule_check
 
     faults = rule_check.check([Path(folder) for folder in folders])
@@ -62,6 +62,6 @@ def check(folders: Sequence[str], lang: Lang) -> int:
     if faults:
         console.warn(phrase("cli.rules_faults", count=len(faults)).to(lang))
         return 1
-    count = len(rule_shelf.shelf([Path(folder) for folder in folders]).entries)
+    count = len(rule_index.load_index([Path(folder) for folder in folders]).entries)
     console.say(phrase("cli.rules_clean", count=count).to(lang))
     return 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
 from diagnose.errors import UserError
-from diagnose.inputs.given import as_config
+from diagnose.inputs.materials import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.record import record
 from diagnose.surfaces.term import answer_command, console, path_arguments

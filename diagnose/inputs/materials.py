@@ -1,4 +1,4 @@
-"""What the caller hands over: logs and configs in any form, and options as facts."""
+"""Convert a caller's arguments: logs and configs of any form to sources, options to facts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Material: TypeAlias = Path | str | bytes | BinaryIO | TextIOBase | Source
 
 
 def options(model: str | Path | None, gpu: str | None, gpus: int | None, values: Mapping[str, str]) -> list[Fact]:
-    """What the user says, as facts. Raises UserError for a name, kind or model that cannot be."""
-    facts = [Fact(name, set_to(name, text), "given", Witness("given", text=f"--set {name}={text}")) for name, text in values.items()]
+    """The options as facts of origin `given`. Raises UserError for an unknown name, a value of the wrong kind or an unknown model."""
+    facts = [Fact(name, parse_setting(name, text), "given", Witness("given", text=f"--set {name}={text}")) for name, text in values.items()]
     if gpus is not None:
         if gpus < 1:
             raise user_error("gpus_positive")
@@ -38,25 +38,25 @@ def options(model: str | Path | None, gpu: str | None, gpus: int | None, values:
     return facts
 
 
-def set_to(name: str, text: str) -> Value:
-    """The value that `--set` gives a fact. Raises UserError for one that the fact cannot have; nothing has less than none."""
+def parse_setting(name: str, text: str) -> Value:
+    """Parse the value of `--set name=text`. Raises UserError for a value of the wrong kind or below zero."""
     value = typed(name, text)
     if isinstance(value, (int, float)) and value < 0:
         raise user_error("negative", name=name, text=repr(text))
     return value
 
 
-def model_facts(asked: str | Path) -> list[Fact]:
-    """The model that an option names: a catalogue id, a config.json, or the text of one."""
-    witness = Witness("given", text=f"--model {asked if isinstance(asked, Path) or len(asked) < 80 else 'config.json'}")
-    if isinstance(asked, str) and not asked.lstrip().startswith("{"):
-        known = catalogue.model(asked)
-        if known is None:
-            raise user_error("unknown_model", hint="model_config", name=asked)
-        return [Fact("model.path", asked, "given", witness), Fact("model.shape", known, "given", witness)]
-    where = str(asked) if isinstance(asked, Path) else "--model"
+def model_facts(model: str | Path) -> list[Fact]:
+    """The model given as a catalogue id, a config.json, or the text of one. Raises UserError if it is unknown or unreadable."""
+    witness = Witness("given", text=f"--model {model if isinstance(model, Path) or len(model) < 80 else 'config.json'}")
+    if isinstance(model, str) and not model.lstrip().startswith("{"):
+        shape = catalogue.model(model)
+        if shape is None:
+            raise user_error("unknown_model", hint="model_config", name=model)
+        return [Fact("model.path", model, "given", witness), Fact("model.shape", shape, "given", witness)]
+    where = str(model) if isinstance(model, Path) else "--model"
     try:
-        text = asked.read_text(encoding="utf-8") if isinstance(asked, Path) else asked
+        text = model.read_text(encoding="utf-8") if isinstance(model, Path) else model
         data = json.loads(text)
     except OSError as error:
         raise user_error("unreadable", where=where, why=error.strerror or str(error)) from error
@@ -68,7 +68,7 @@ def model_facts(asked: str | Path) -> list[Fact]:
     return [Fact("model.path", shape.id, "given", witness), Fact("model.shape", shape, "given", witness)]
 
 
-def listed(material: Material | Sequence[Material]) -> list[Material]:
+def as_list(material: Material | Sequence[Material]) -> list[Material]:
     if isinstance(material, (str, bytes, Path, Source)) or hasattr(material, "read"):
         return [material]  # type: ignore[list-item]
     return list(material)
@@ -87,7 +87,7 @@ def as_log(material: Material, index: int) -> Source:
 
 
 def as_config(material: Material | ConfigSource) -> ConfigSource:
-    """A config as the adapters read it; a file's folder is where the files that it names are looked up."""
+    """A config as the adapters read it. Files that it names are looked up in its folder."""
     if isinstance(material, ConfigSource):
         return material
     if isinstance(material, Path):
@@ -96,18 +96,18 @@ def as_config(material: Material | ConfigSource) -> ConfigSource:
     return ConfigSource(material.name if isinstance(material, Source) else "config", text.encode() if isinstance(text, str) else text)
 
 
-def each(step: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], list[UserError]]:
-    """The results of a step over items, and the complaints of those that failed."""
-    done: list[Result] = []
-    failed: list[UserError] = []
+def convert_each(convert: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], list[UserError]]:
+    """Convert items; returns the results, and the errors of the items that failed."""
+    results: list[Result] = []
+    errors: list[UserError] = []
     for item in items:
         try:
-            done.append(step(item))
-        except UserError as trouble:
-            failed.append(trouble)
-    return done, failed
+            results.append(convert(item))
+        except UserError as error:
+            errors.append(error)
+    return results, errors
 
 
-def as_notice(trouble: UserError) -> Notice:
-    """A file that could not be used beside others that could."""
-    return Notice("error", "unusable_input", Text(trouble.to("en"), trouble.to("zh")))
+def as_notice(error: UserError) -> Notice:
+    """The notice about an input that was skipped because of an error."""
+    return Notice("error", "unusable_input", Text(error.to("en"), error.to("zh")))

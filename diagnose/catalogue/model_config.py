@@ -1,4 +1,4 @@
-"""A model's own config.json to its shape."""
+"""Read the dimensions of a model from its config.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
-from diagnose.catalogue.spelled import SPELLINGS, number
+from diagnose.catalogue.dimension_keys import SPELLINGS, number
 
 if TYPE_CHECKING:
     from diagnose.catalogue.shape import Model
@@ -16,24 +16,24 @@ NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size
 
 
 def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model:
-    """The shape that a model's config.json describes, its parameters counted. `name` is what the report calls it.
+    """The model that a config.json describes, with its parameters counted. `name` is its name in the report.
 
-    Raises UserError for a config without the dimensions that sizes are made of, naming them.
+    Raises UserError if required dimensions are missing, naming them.
     """
     from diagnose.catalogue.entries import shape_of
 
-    text = _nested(data, "text_config", "llm_config", "language_config") or data
+    text = _sub_config(data, "text_config", "llm_config", "language_config") or data
     family = _family(text, data)
     needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
     missing = [dimension for dimension in needed if not number(text, dimension)]
     if missing:
-        raise _unusable(missing, name)
+        raise _missing_dimensions(missing, name)
     entry: dict[str, Any] = {
         "id": str(data.get("_name_or_path") or name),
         **_decoder(text),
-        "tie_word_embeddings": _tied(text, data, family),
+        "tie_word_embeddings": _ties_embeddings(text, data, family),
         "arch": _traits(text, family),
-        **_stacked(text, family),
+        **_encoder_dimensions(text, family),
     }
     if family.get("gate_and_up_counted"):
         entry["intermediate_size"] //= 2
@@ -42,101 +42,101 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
     if number(text, "kv_lora_rank"):
         entry["mla"] = _latent(text, name)
     if number(text, "hidden_size_per_layer_input") and number(text, "global_head_dim"):
-        entry["uneven"] = _uneven(text)
+        entry["uneven"] = _uneven_layers(text)
     tower = _tower(data, family, entry["hidden_size"])
     return shape_of(entry | ({"vision": tower} if tower else {}), family)
 
 
-def _unusable(missing: Iterable[str], name: str) -> Exception:
+def _missing_dimensions(missing: Iterable[str], name: str) -> Exception:
     from diagnose.errors import user_error
 
-    spelled = (dimension if dimension in SPELLINGS[dimension] else SPELLINGS[dimension][0] for dimension in missing)
-    return user_error("config_without_dimensions", name, "pass_whole_config", missing=", ".join(spelled))
+    keys = (dimension if dimension in SPELLINGS[dimension] else SPELLINGS[dimension][0] for dimension in missing)
+    return user_error("config_without_dimensions", name, "pass_whole_config", missing=", ".join(keys))
 
 
-def _nested(data: Mapping[str, Any], *names: str) -> Mapping[str, Any] | None:
+def _sub_config(data: Mapping[str, Any], *names: str) -> Mapping[str, Any] | None:
     return next((data[name] for name in names if isinstance(data.get(name), Mapping)), None)
 
 
-def _all(data: Mapping[str, Any], dimensions: Iterable[str], name: str) -> dict[str, int]:
-    found = {dimension: number(data, dimension) for dimension in dimensions}
-    if None in found.values():
-        raise _unusable((dimension for dimension, value in found.items() if value is None), name)
-    return {dimension: value for dimension, value in found.items() if value is not None}
+def _required_dimensions(data: Mapping[str, Any], dimensions: Iterable[str], name: str) -> dict[str, int]:
+    values = {dimension: number(data, dimension) for dimension in dimensions}
+    if None in values.values():
+        raise _missing_dimensions((dimension for dimension, value in values.items() if value is None), name)
+    return {dimension: value for dimension, value in values.items() if value is not None}
 
 
 def _family(text: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The traits of the family: the outer one's where it names one (it has the vision tower), else the decoder's own."""
+    """The traits of the family of the outer config (which has the vision tower), else of the decoder's config."""
     table = rule_files.table("models")
     outer, inner = str(data.get("model_type", "")), str(text.get("model_type", ""))
-    inside = table.get(inner) or table.get(inner.removesuffix("_text")) or {}
-    outside = table.get(outer) or {}
-    name = outer if outside else inner or "unknown"
-    presumed = {} if inside or outside else _presumed(text)
+    inner_traits = table.get(inner) or table.get(inner.removesuffix("_text")) or {}
+    outer_traits = table.get(outer) or {}
+    name = outer if outer_traits else inner or "unknown"
+    guessed = {} if inner_traits or outer_traits else _guess_family(text)
     return {
-        **presumed,
-        **inside,
-        **{key: outside[key] for key in outside if key in ("vision", *(() if inside else outside))},
+        **guessed,
+        **inner_traits,
+        **{key: outer_traits[key] for key in outer_traits if key in ("vision", *(() if inner_traits else outer_traits))},
         "family": name,
     }
 
 
-def _presumed(text: Mapping[str, Any]) -> dict[str, Any]:
-    """Traits of a family that we do not know, as its config suggests them."""
+def _guess_family(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Guess the traits of an unknown family from its config."""
     rms, gated = "rms_norm_eps" in text, any(word in str(text.get("hidden_act", "silu")) for word in ("silu", "swi", "glu"))
     return {"arch": {"norm": "rms" if rms else "layernorm", "mlp": "gated" if rms or gated else "plain"}}
 
 
 def _decoder(text: Mapping[str, Any]) -> dict[str, Any]:
-    found = {dimension: number(text, dimension) for dimension in NEEDED}
-    h, heads = found["hidden_size"] or 0, found["num_attention_heads"] or 1
-    groups = number(text, "num_key_value_heads")
+    values = {dimension: number(text, dimension) for dimension in NEEDED}
+    h, heads = values["hidden_size"] or 0, values["num_attention_heads"] or 1
+    kv_heads = number(text, "num_key_value_heads")
     if text.get("multi_query") is True and not text.get("new_decoder_architecture"):
-        groups = number(text, "num_key_value_heads") if "multi_query_group_num" in text else 1
+        kv_heads = number(text, "num_key_value_heads") if "multi_query_group_num" in text else 1
     return {
-        **found,
+        **values,
         "intermediate_size": number(text, "intermediate_size") or 4 * h,  # GPT-2, BLOOM and Falcon leave it out: four times
-        "num_key_value_heads": groups or heads,
+        "num_key_value_heads": kv_heads or heads,
         "head_dim": number(text, "head_dim") or h // heads,
         "max_position_embeddings": number(text, "max_position_embeddings") or 0,
     }
 
 
-def _stacked(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any]:
-    """What only encoders have: tables of positions, segments and distances, patches of an image; and their layers, where there are
-    decoder layers as well (T5 leaves out their number where it is the same)."""
+def _encoder_dimensions(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any]:
+    """Dimensions that only encoders have: tables of positions, segments and distances, image patches; and the number of encoder layers
+    beside decoder layers (T5 omits the latter where they are equal)."""
     kind, arch = family.get("kind"), family.get("arch", {})
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if kind is None:
-        return found
+        return values
     numbers = {name: number(text, name) or 0 for name in ("type_vocab_size", "num_mel_bins", "max_source_positions")}
     rows = number(text, "max_target_positions") or 0
     if "positions_beyond" in arch and text.get("position_biased_input") is not False:
-        found["learned_positions"] = rows + arch["positions_beyond"]
+        values["learned_positions"] = rows + arch["positions_beyond"]
     if text.get("relative_attention") is True:
-        found["relative_rows"] = 2 * (number(text, "position_buckets") or number(text, "max_position_embeddings") or 0)
+        values["relative_rows"] = 2 * (number(text, "position_buckets") or number(text, "max_position_embeddings") or 0)
     if kind == "patches":
         patch, image = number(text, "patch_size") or 16, text.get("image_size")
         sides = (
             image if isinstance(image, list) and all(isinstance(side, int) for side in image) else [number(text, "image_size") or 224] * 2
         )
-        found |= {"vocab_size": 0, "patch_size": patch, "patches": prod(side // patch for side in sides)}
+        values |= {"vocab_size": 0, "patch_size": patch, "patches": prod(side // patch for side in sides)}
     if kind == "encoder_decoder":
-        below = number(text, "encoder_layers") or 0
-        longest = rows if "positions_beyond" in arch else 0  # T5 has no table of positions that ends
-        found |= {
-            "encoder_layers": below,
-            "num_hidden_layers": number(text, "decoder_layers") or below,
-            "max_position_embeddings": longest,
+        encoder_layers = number(text, "encoder_layers") or 0
+        max_positions = rows if "positions_beyond" in arch else 0  # T5 has no table of positions that ends
+        values |= {
+            "encoder_layers": encoder_layers,
+            "num_hidden_layers": number(text, "decoder_layers") or encoder_layers,
+            "max_position_embeddings": max_positions,
         }
-    return {**{name: value for name, value in numbers.items() if value}, **found}
+    return {**{name: value for name, value in numbers.items() if value}, **values}
 
 
-def _tied(text: Mapping[str, Any], data: Mapping[str, Any], family: Mapping[str, Any]) -> bool:
-    """Where a config is silent, the configuration class of the family decides; the outer config counts before the inner."""
-    for place in (data, text):
-        if isinstance(place.get("tie_word_embeddings"), bool):
-            return bool(place["tie_word_embeddings"])
+def _ties_embeddings(text: Mapping[str, Any], data: Mapping[str, Any], family: Mapping[str, Any]) -> bool:
+    """Whether input and output embeddings are tied: the outer config before the inner, else the family's default."""
+    for config in (data, text):
+        if isinstance(config.get("tie_word_embeddings"), bool):
+            return bool(config["tie_word_embeddings"])
     return bool(family.get("tie_word_embeddings", False))
 
 
@@ -148,19 +148,19 @@ def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any
     if isinstance(text.get("mlp_bias"), bool):
         arch["mlp_bias"] = text["mlp_bias"]
     if "position_encoding_2d" in text:
-        arch |= FIRST_GLM
-    arch |= _measures(text)
+        arch |= CHATGLM_6B
+    arch |= _activation_traits(text)
     if isinstance(text.get("feed_forward_proj"), str):  # T5: relu, gated-gelu, gated-silu
         gated, act = text["feed_forward_proj"].startswith("gated"), text["feed_forward_proj"].rpartition("-")[2]
         arch |= {"mlp": "gated" if gated else "plain", "act": {"gelu": "written", "relu": "relu"}.get(act, "fused")}
-    narrow = number(text, "word_embed_proj_dim")
-    if narrow and narrow != number(text, "hidden_size"):
-        arch |= {"embed_dim": narrow, "final_norm": False}  # OPT-350m: projected in and out, normalised after each layer
+    embedding_width = number(text, "word_embed_proj_dim")
+    if embedding_width and embedding_width != number(text, "hidden_size"):
+        arch |= {"embed_dim": embedding_width, "final_norm": False}  # OPT-350m: projected in and out, normalised after each layer
     return arch
 
 
-#: ChatGLM-6B, which shares its model_type with its successors.
-FIRST_GLM = {
+#: Traits of ChatGLM-6B, which shares its model_type with its successors.
+CHATGLM_6B = {
     "norm": "layernorm",
     "mlp": "plain",
     "act": "written",
@@ -170,7 +170,8 @@ FIRST_GLM = {
     "partial_rotary": True,
 }
 
-#: Activations that transformers writes in several python operators, or whose result is all that backward needs.
+#: Activation functions by implementation in transformers: `written` in several Python operators, `fused` in one, or relu, of which
+#: backward needs only the result.
 _ACTS = {
     **dict.fromkeys(("gelu_new", "gelu_fast", "quick_gelu"), "written"),
     **dict.fromkeys(("gelu", "gelu_pytorch_tanh"), "fused"),
@@ -180,36 +181,36 @@ _RESIDUAL_DROPOUT = ("resid_pdrop", "residual_dropout", "hidden_dropout", "dropo
 _ATTENTION_DROPOUT = ("attn_pdrop", "attention_dropout")
 
 
-def _measures(text: Mapping[str, Any]) -> dict[str, Any]:
-    """Traits that change what a layer keeps for backward, where the config speaks of them."""
-    found: dict[str, Any] = {}
+def _activation_traits(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Traits that decide which activations a layer keeps for backward, as far as the config gives them."""
+    traits: dict[str, Any] = {}
     act = text.get("activation_function") or text.get("hidden_act")
     if isinstance(act, str) and act in _ACTS:
-        found["act"] = _ACTS[act]
-    residual, scores = (_drops(text, keys) for keys in (_RESIDUAL_DROPOUT, _ATTENTION_DROPOUT))
-    found |= {} if residual is None else {"dropouts": 2 if residual else 0}
-    found |= {} if scores is None else {"attention_dropout": scores}
+        traits["act"] = _ACTS[act]
+    residual, scores = (_has_dropout(text, keys) for keys in (_RESIDUAL_DROPOUT, _ATTENTION_DROPOUT))
+    traits |= {} if residual is None else {"dropouts": 2 if residual else 0}
+    traits |= {} if scores is None else {"attention_dropout": scores}
     if "attn_logit_softcapping" in text:
-        found["softcap"] = text["attn_logit_softcapping"] is not None
+        traits["softcap"] = text["attn_logit_softcapping"] is not None
     if isinstance(text.get("parallel_attn"), bool):  # Falcon: attention and MLP side by side, in the first design behind one norm
-        side_by_side, two = text["parallel_attn"], text.get("new_decoder_architecture") is True
-        found |= {"parallel": side_by_side, "norms_per_layer": 1 if side_by_side and not two else 2}
-        found["broadcasts"] = not two and text.get("multi_query") is True
-    return found
+        is_parallel, has_two_norms = text["parallel_attn"], text.get("new_decoder_architecture") is True
+        traits |= {"parallel": is_parallel, "norms_per_layer": 1 if is_parallel and not has_two_norms else 2}
+        traits["broadcasts"] = not has_two_norms and text.get("multi_query") is True
+    return traits
 
 
-def _drops(text: Mapping[str, Any], keys: Iterable[str]) -> bool | None:
-    """Whether a dropout of these names is above zero; None where the config names none."""
-    said = [text[key] for key in keys if isinstance(text.get(key), (int, float))]
-    return said[0] > 0 if said else None
+def _has_dropout(text: Mapping[str, Any], keys: Iterable[str]) -> bool | None:
+    """Whether the dropout with one of these keys is above zero; None if the config has none of them."""
+    rates = [text[key] for key in keys if isinstance(text.get(key), (int, float))]
+    return rates[0] > 0 if rates else None
 
 
 def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, int]:
-    """A mixture whose experts have no width of their own (Mixtral) has experts as wide as its MLP."""
+    """Dimensions of a mixture of experts; without a width of their own (Mixtral), experts are as wide as the MLP."""
     width = number(text, "moe_intermediate_size") or dense_width
     shared = number(text, "shared_intermediate_size") or (number(text, "n_shared_experts") or 0) * width
     return {
-        **_all(text, ("experts", "experts_per_token"), name),
+        **_required_dimensions(text, ("experts", "experts_per_token"), name),
         "moe_intermediate_size": width,
         "shared_intermediate_size": shared,
         "first_k_dense": min(number(text, "first_k_dense") or 0, number(text, "num_hidden_layers") or 0),
@@ -218,11 +219,11 @@ def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, 
 
 def _latent(text: Mapping[str, Any], name: str) -> dict[str, int]:
     needed = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
-    return {"q_lora_rank": number(text, "q_lora_rank") or 0, **_all(text, needed, name)}
+    return {"q_lora_rank": number(text, "q_lora_rank") or 0, **_required_dimensions(text, needed, name)}
 
 
-def _uneven(text: Mapping[str, Any]) -> dict[str, Any]:
-    """Layers that differ (Gemma 4): every so many of them, as the list of their types says, attends to everything."""
+def _uneven_layers(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Dimensions of layers that differ (Gemma 4); the list of layer types tells which attend to all tokens."""
     kinds, layers = text.get("layer_types"), number(text, "num_hidden_layers") or 1
     every = kinds.index("full_attention") + 1 if isinstance(kinds, list) and "full_attention" in kinds else layers
     widths = {name: number(text, name) for name in ("hidden_size_per_layer_input", "global_head_dim")}
@@ -232,8 +233,8 @@ def _uneven(text: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> dict[str, Any] | None:
-    """The vision tower, where the family's is one we can count and the config gives its dimensions."""
-    tower, kind = _nested(data, "vision_config"), family.get("vision", {}).get("kind")
+    """The dimensions of the vision tower; None if the family has none that can be counted or the config lacks dimensions."""
+    tower, kind = _sub_config(data, "vision_config"), family.get("vision", {}).get("kind")
     if tower is None or kind is None:
         return None
     h = number(tower, "embed_dim") or number(tower, "hidden_size")  # Qwen2-VL: embed_dim; its hidden_size is the decoder's
@@ -248,7 +249,7 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
     image = number(tower, "image_size") or 0
     side = image // patch
     per_image = {"siglip_gemma3": 256, "clip_llava": side * side, "internvit": side * side // 4}
-    found = {
+    traits = {
         "hidden_size": h,
         "intermediate_size": width,
         **sizes,
@@ -259,11 +260,11 @@ def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> 
     if kind in per_image:
         if not per_image[kind]:
             return None
-        found |= {"image_size": image, "tokens_per_image": per_image[kind]}
-    sound = _nested(data, "audio_config")
-    if kind == "gemma4" and sound is not None:
-        found["audio_width"] = number(sound, "output_proj_dims") or 0
+        traits |= {"image_size": image, "tokens_per_image": per_image[kind]}
+    audio = _sub_config(data, "audio_config")
+    if kind == "gemma4" and audio is not None:
+        traits["audio_width"] = number(audio, "output_proj_dims") or 0
     if kind == "internvit":
-        normed = tower.get("qk_normalization") is True
-        found |= {"qkv_bias": tower.get("qkv_bias") is not False, "qk_norm": normed, "rms_norm": tower.get("norm_type") == "rms_norm"}
-    return found
+        qk_norm = tower.get("qk_normalization") is True
+        traits |= {"qkv_bias": tower.get("qkv_bias") is not False, "qk_norm": qk_norm, "rms_norm": tower.get("norm_type") == "rms_norm"}
+    return traits

@@ -1,11 +1,11 @@
-"""How the config.json of models spell their dimensions."""
+"""The keys under which models' config.json files give their dimensions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: A dimension -> how configs spell it, newest first.
+#: Dimension -> its keys in configs, most recent first.
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"),
@@ -50,12 +50,12 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("type_vocab_size", "position_buckets", "num_mel_bins", "max_source_positions")},
     **{name: (name,) for name in ("hidden_size_per_layer_input", "global_head_dim", "num_kv_shared_layers")},
 }
-#: No model is larger; what is, is no config of one.
+#: Upper bound of a plausible dimension.
 LARGEST = 2**31
 
 
 def number(data: Mapping[str, Any], dimension: str) -> int | None:
-    """The dimension under any of its spellings; None where it is absent, null or no sensible number."""
+    """A dimension by any of its keys; None if it is absent, null or implausible."""
     for key in SPELLINGS[dimension]:
         value = data.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST:
