@@ -429,7 +429,7 @@ def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "replace", refuse)
     document = SAMPLES["dpo_logits"]().documents[0]
     with pytest.raises(Exception, match="No space left"):
-        patch_writer.replace(config, document, "cutoff_len: 1536\n", "en")
+        patch_writer.replace_file(config, document, "cutoff_len: 1536\n", "en")
     assert config.read_text() == "cutoff_len: 4096\n"
     assert not [path for path in config.parent.iterdir() if path.name.startswith(".")]
 

@@ -21,7 +21,7 @@ Name = Literal["slack", "feishu"]
 
 
 @record
-class Asked:
+class BotOptions:
     """The options of the command. `max_mib`: of all files of one question together; `http`: webhooks instead of a socket."""
 
     platform: Name
@@ -40,7 +40,7 @@ class File:
     """A file as a message names it; `where` is the platform's. Size in bytes as declared, 0 where it is not."""
 
     name: str
-    where: Any
+    reference: Any
     size: int = 0
     media: str = ""
 
@@ -60,9 +60,9 @@ class Incoming:
 
     key: str
     post: Post
-    where: Any
-    who: str = ""
-    quiet: bool = False
+    context: Any
+    author: str = ""
+    unprompted: bool = False
 
 
 @record
@@ -77,50 +77,50 @@ class Outgoing:
     lang: Lang = "en"
 
 
-class Unfetched(Exception):
+class FetchError(Exception):
     """A file that cannot be had; the text is the name of a sentence of rules/phrases/bot.yaml."""
 
 
-class Unsent(Exception):
+class SendError(Exception):
     """An answer that the platform does not take; the text is for our log."""
 
 
 class Platform(Protocol):
     name: Name
 
-    def earlier(self, came: Incoming) -> Sequence[Post]:
+    def earlier_posts(self, message: Incoming) -> Sequence[Post]:
         """What was said in the thread before, oldest first; empty where there is no thread or it cannot be read."""
 
-    def fetch(self, file: File, most: int) -> bytes:
+    def fetch(self, file: File, max_bytes: int) -> bytes:
         """The file, of at most so many bytes, from the platform's own hosts. Raises Unfetched."""
 
-    def reply(self, came: Incoming, said: Outgoing) -> None:
+    def reply(self, message: Incoming, answer: Outgoing) -> None:
         """Send it into the thread. Raises Unsent."""
 
 
-def bot(asked: Asked) -> int:
+def bot(options: BotOptions) -> int:
     """Answer until told to stop. Raises UserError where that cannot begin."""
     try:
-        module = importlib.import_module(f"diagnose.surfaces.bots.bot_{asked.platform}")
-        if asked.http:
+        module = importlib.import_module(f"diagnose.surfaces.bots.bot_{options.platform}")
+        if options.http:
             importlib.import_module("diagnose.surfaces.bots.bot_http")
     except ImportError as error:
-        raise remote_answer.missing(asked.platform, error, f"bot {asked.platform}") from error
-    status: int = module.run(asked)
+        raise remote_answer.missing_extra(options.platform, error, f"bot {options.platform}") from error
+    status: int = module.run(options)
     return status
 
 
-def secret(name: str, meaning: str) -> str:
+def read_secret(name: str, meaning: str) -> str:
     """A token, from the environment only. Raises UserError that names the variable."""
-    held = os.environ.get(name, "").strip()
-    if not held:
+    value = os.environ.get(name, "").strip()
+    if not value:
         raise UserError(phrase("bot.no_token", name=name), "", phrase(f"bot.{meaning}"))
-    return held
+    return value
 
 
-def service(name: str, otherwise: str) -> str:
+def read_api_url(name: str, default: str) -> str:
     """The address of the platform's API: its own, or the one that the operator set. Never what a message says."""
-    held = os.environ.get(name, "").strip().rstrip("/") or otherwise
-    if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost|\[::1\]):\d+(/[\w./-]*)?", held):
+    url = os.environ.get(name, "").strip().rstrip("/") or default
+    if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost|\[::1\]):\d+(/[\w./-]*)?", url):
         raise UserError(phrase("bot.bad_address", name=name), "", phrase("bot.want_address"))
-    return held
+    return url

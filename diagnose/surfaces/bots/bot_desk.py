@@ -14,132 +14,132 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang, phrase
 from diagnose.record import replace
-from diagnose.surfaces.bots.bot_command import Asked, File, Incoming, Name, Outgoing, Platform, Post, Unfetched
+from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Name, Outgoing, Platform, Post
 from diagnose.surfaces.server.question import Question, label
-from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 
 if TYPE_CHECKING:
     from diagnose.render.markup.chat_message import Dialect
 
 #: Files of one question that are read; earlier messages of a thread that are looked at; sentences about what was not read.
-FILES, EARLIER, NOTES = 10, 50, 3
+MAX_FILES, MAX_EARLIER, MAX_NOTES = 10, 50, 3
 #: Characters of all messages of a thread that are read, newest first.
-WORDS = 1 << 20
+MAX_CHARACTERS = 1 << 20
 #: Messages that may wait or be answered at once, of all and of one person; of how many the keys are remembered.
-WAITING, OF_ONE, REMEMBERED = 64, 8, 20_000
+MAX_PENDING, MAX_PER_PERSON, MAX_KEYS = 64, 8, 20_000
 #: Messages that are worked on at once: most of the time goes to the platform's network.
-HANDS = 4
+THREADS = 4
 #: What no diagnosis is made of.
-NOT_TEXT = ("image/", "video/", "audio/")
+BINARY_MEDIA = ("image/", "video/", "audio/")
 
 #: A line of options, as an answer's own questions write them; some keyboards make one dash of two.
 OPTION = re.compile(r"(?:--|\u2014)(gpu|gpus|model|set)[ =]([^\s=`]{1,200}(?:=[^\s`]{1,200})?)")
-OPTIONS = re.compile(rf"[ `]*(?:{OPTION.pattern}(?:[ `]+|$)){{1,20}}")
+OPTION_LINE = re.compile(rf"[ `]*(?:{OPTION.pattern}(?:[ `]+|$)){{1,20}}")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-class Desk:
+class Dispatcher:
     """Takes messages and answers each once, in a few threads, behind a bounded queue."""
 
-    def __init__(self, platform: Platform, crew: Crew, asked: Asked) -> None:
-        self.platform, self.crew, self.asked = platform, crew, asked
+    def __init__(self, platform: Platform, pool: WorkerPool, options: BotOptions) -> None:
+        self.platform, self.pool, self.options = platform, pool, options
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        self._of: Counter[str] = Counter()
-        self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="oomdoctor bot")
+        self._recent_keys: OrderedDict[str, None] = OrderedDict()
+        self._pending: Counter[str] = Counter()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="oomdoctor bot")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def open(self) -> None:
         """Have the worker processes ready."""
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self.crew.start(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self.pool.start(), self._loop).result()
 
     def close(self) -> None:
         """Answer what was taken, then end everything; once."""
         if self._loop.is_closed():
             return
-        self._hands.shutdown(wait=True)
-        self.crew.close()
+        self._threads.shutdown(wait=True)
+        self.pool.close()
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
         self._loop.close()
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the platform had better come again later."""
-        return self._of.total() >= WAITING
+        return self._pending.total() >= MAX_PENDING
 
-    def take(self, came: Incoming) -> bool:
+    def submit(self, message: Incoming) -> bool:
         """Answer it soon; False where it was taken before or there is no room. Returns at once."""
         with self._lock:
-            if came.key in self._seen or self.full or self._of[came.who] >= OF_ONE:
+            if message.key in self._recent_keys or self.is_full or self._pending[message.author] >= MAX_PER_PERSON:
                 return False
-            self._seen[came.key] = None
-            while len(self._seen) > REMEMBERED:
-                self._seen.popitem(last=False)
-            self._of[came.who] += 1
-        self._hands.submit(self._work, came)
+            self._recent_keys[message.key] = None
+            while len(self._recent_keys) > MAX_KEYS:
+                self._recent_keys.popitem(last=False)
+            self._pending[message.author] += 1
+        self._threads.submit(self._work, message)
         return True
 
-    def _work(self, came: Incoming) -> None:
+    def _work(self, message: Incoming) -> None:
         try:
-            said = self.outgoing(came)
-            if said is not None:
-                self.platform.reply(came, said)
+            answer = self.build_answer(message)
+            if answer is not None:
+                self.platform.reply(message, answer)
         except Exception as error:  # the bot goes on; what went wrong is for whoever runs it, without what was said
             print(f"oomdoctor: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
         finally:
             with self._lock:
-                self._of[came.who] -= 1
-                self._of += Counter()  # drops who has nothing waiting
+                self._pending[message.author] -= 1
+                self._pending += Counter()  # drops who has nothing waiting
 
     # -- one message
 
-    def outgoing(self, came: Incoming) -> Outgoing | None:
+    def build_answer(self, message: Incoming) -> Outgoing | None:
         """The answer: of the message alone where that holds a failure, else of its thread, else of the configs; None: say nothing."""
-        lang: Lang = "zh" if HAN.search(came.post.text[:WORDS]) else self.asked.lang
-        options = asked_with(came.post.text)
-        reading = Reading(self, lang)
-        own = reading.logs(came.post, "message")
-        before = [] if came.quiet else list(self.platform.earlier(came))[-EARLIER:]
-        thread = [log for number, post in enumerate(reversed(before), 1) for log in reading.logs(post, f"message-{number}")]
-        thread = [*reversed(thread), *own]
-        attempts = [own, *([thread] if thread != own else [])]
-        alone = [log for log in thread if not log[0].startswith("message")]  # without a word that is none of a log
-        attempts += [alone] if alone and len(alone) < len(thread) else []
-        other: Outgoing | None = None
+        lang: Lang = "zh" if HAN.search(message.post.text[:MAX_CHARACTERS]) else self.options.lang
+        options = parse_options(message.post.text)
+        reading = QuestionReader(self, lang)
+        own_logs = reading.logs(message.post, "message")
+        earlier = [] if message.unprompted else list(self.platform.earlier_posts(message))[-MAX_EARLIER:]
+        thread_logs = [log for number, post in enumerate(reversed(earlier), 1) for log in reading.logs(post, f"message-{number}")]
+        thread_logs = [*reversed(thread_logs), *own_logs]
+        attempts = [own_logs, *([thread_logs] if thread_logs != own_logs else [])]
+        attached_logs = [log for log in thread_logs if not log[0].startswith("message")]  # without a word that is none of a log
+        attempts += [attached_logs] if attached_logs and len(attached_logs) < len(thread_logs) else []
+        lookalike: Outgoing | None = None
         for logs in filter(None, attempts):
-            told = self.ask(Question(tuple(logs), lang=lang, **options))
-            if isinstance(told, str):
-                return None if came.quiet else self.plain(told, reading)
-            speaks, said = told
-            said = Outgoing(said.text, said.title, tuple(reading.notes), said.patch, lang)
-            if speaks == "oom":
-                return said
-            other = other or (said if speaks == "other" else None)
-        if came.quiet:
+            result = self.ask_worker(Question(tuple(logs), lang=lang, **options))
+            if isinstance(result, str):
+                return None if message.unprompted else self.plain_answer(result, reading)
+            relevance, answer = result
+            answer = Outgoing(answer.text, answer.title, tuple(reading.notes), answer.patch, lang)
+            if relevance == "oom":
+                return answer
+            lookalike = lookalike or (answer if relevance == "other" else None)
+        if message.unprompted:
             return None
-        return other or self.plain(phrase("bot.nothing_found").to(lang), reading)
+        return lookalike or self.plain_answer(phrase("bot.nothing_found").to(lang), reading)
 
-    def plain(self, sentence: str, reading: Reading) -> Outgoing:
+    def plain_answer(self, sentence: str, reading: QuestionReader) -> Outgoing:
         """A sentence of ours."""
-        shown = dialect(self.platform.name).shown(sentence)
-        return Outgoing(shown, shown, tuple(reading.notes), lang=reading.lang)
+        text = dialect(self.platform.name).shown(sentence)
+        return Outgoing(text, text, tuple(reading.notes), lang=reading.lang)
 
-    def ask(self, question: Question) -> tuple[str, Outgoing] | str:
+    def ask_worker(self, question: Question) -> tuple[str, Outgoing] | str:
         """What a worker says: whether it speaks of memory and the message; or the sentence why there is none."""
         lang = question.lang
-        question = replace(question, redact=self.asked.redact, form=f"chat.{self.platform.name}")
+        question = replace(question, redact=self.options.redact, form=f"chat.{self.platform.name}")
         try:
-            answer = asyncio.run_coroutine_threadsafe(self.crew.answer(question), self._loop).result()
+            answer = asyncio.run_coroutine_threadsafe(self.pool.answer(question), self._loop).result()
         except Overloaded:
             return phrase("bot.too_busy").to(lang)
         except Stopped:
-            return phrase("remote.took_too_long", seconds=f"{self.crew.seconds:g}").to(lang)
-        except Lost as lost:
-            print(f"oomdoctor: {lost}", file=sys.stderr, flush=True)
+            return phrase("remote.took_too_long", seconds=f"{self.pool.seconds:g}").to(lang)
+        except Lost as error:
+            print(f"oomdoctor: {error}", file=sys.stderr, flush=True)
             return phrase("remote.internal").to(lang)
         if answer.wrong:
             return answer.wrong
@@ -147,63 +147,63 @@ class Desk:
         return data["speaks"], Outgoing(answer.page, data["title"], (), data["patch"])
 
 
-class Reading:
+class QuestionReader:
     """The texts and files of one question, within its limits; `notes`: what was left out, and why."""
 
-    def __init__(self, desk: Desk, lang: Lang) -> None:
-        self.desk, self.lang = desk, lang
+    def __init__(self, dispatcher: Dispatcher, lang: Lang) -> None:
+        self.dispatcher, self.lang = dispatcher, lang
         self.notes: list[str] = []
-        self.words, self.files, self.bytes = WORDS, FILES, desk.asked.max_mib << 20
+        self.characters_left, self.files_left, self.bytes_left = MAX_CHARACTERS, MAX_FILES, dispatcher.options.max_mib << 20
 
     def logs(self, post: Post, log_label: str) -> list[tuple[str, str | bytes]]:
         """The words of a message and what it has attached, each with its name."""
-        text = post.text[: self.words]
-        self.words -= len(text)
-        found: list[tuple[str, str | bytes]] = [(log_label, text)] if text.strip() else []
-        return [*found, *((label(file.name, "file"), data) for file in post.files if (data := self.data(file)) is not None)]
+        text = post.text[: self.characters_left]
+        self.characters_left -= len(text)
+        texts: list[tuple[str, str | bytes]] = [(log_label, text)] if text.strip() else []
+        return [*texts, *((label(file.name, "file"), data) for file in post.files if (data := self.read_file(file)) is not None)]
 
-    def data(self, file: File) -> bytes | None:
+    def read_file(self, file: File) -> bytes | None:
         """A file's bytes; None, and a note, where it is not read."""
         try:
-            data = self.fetched(file)
-        except Unfetched as error:
-            self.note(str(error), file)
+            data = self.fetch(file)
+        except FetchError as error:
+            self.add_note(str(error), file)
             return None
-        self.bytes -= len(data)
+        self.bytes_left -= len(data)
         return data
 
-    def fetched(self, file: File) -> bytes:
-        if file.media.startswith(NOT_TEXT):
-            raise Unfetched("not_text")
-        if self.files <= 0:
-            raise Unfetched("too_many")
-        self.files -= 1
-        if file.size > self.bytes:
-            raise Unfetched("too_large")
-        return self.desk.platform.fetch(file, self.bytes)
+    def fetch(self, file: File) -> bytes:
+        if file.media.startswith(BINARY_MEDIA):
+            raise FetchError("not_text")
+        if self.files_left <= 0:
+            raise FetchError("too_many")
+        self.files_left -= 1
+        if file.size > self.bytes_left:
+            raise FetchError("too_large")
+        return self.dispatcher.platform.fetch(file, self.bytes_left)
 
-    def note(self, key: str, file: File) -> None:
-        said = phrase(f"bot.{key}", name=label(file.name, "?"), most=self.desk.asked.max_mib, files=FILES).to(self.lang)
-        shown = dialect(self.desk.platform.name).shown(said)
-        if len(self.notes) < NOTES and shown not in self.notes:
-            self.notes.append(shown)
+    def add_note(self, key: str, file: File) -> None:
+        sentence = phrase(f"bot.{key}", name=label(file.name, "?"), most=self.dispatcher.options.max_mib, files=MAX_FILES).to(self.lang)
+        text = dialect(self.dispatcher.platform.name).shown(sentence)
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
+            self.notes.append(text)
 
 
-def asked_with(text: str) -> dict[str, Any]:
+def parse_options(text: str) -> dict[str, Any]:
     """The options of a question, from lines of the asker's message that hold nothing else (a log's command lines hold more)."""
-    found: dict[str, Any] = {"set": {}}
-    for line in text[:WORDS].splitlines()[:2000]:
-        if len(line) > 2000 or not OPTIONS.fullmatch(line.strip()):
+    options: dict[str, Any] = {"set": {}}
+    for line in text[:MAX_CHARACTERS].splitlines()[:2000]:
+        if len(line) > 2000 or not OPTION_LINE.fullmatch(line.strip()):
             continue
         for name, value in OPTION.findall(line):
-            key, equals, worth = value.partition("=")
-            if name == "set" and equals:
-                found["set"][key] = worth
+            key, separator, setting = value.partition("=")
+            if name == "set" and separator:
+                options["set"][key] = setting
             elif name == "gpus" and value.isascii() and value.isdigit():
-                found["gpus"] = int(value[:6])
+                options["gpus"] = int(value[:6])
             elif name in ("gpu", "model"):
-                found[name] = value
-    return found
+                options[name] = value
+    return options
 
 
 def dialect(name: Name) -> Dialect:
@@ -212,6 +212,6 @@ def dialect(name: Name) -> Dialect:
     return chat_message.dialect(name)
 
 
-def crew_of(asked: Asked) -> Crew:
+def build_pool(options: BotOptions) -> WorkerPool:
     """As many worker processes as asked for."""
-    return Crew(asked.workers or min(os.cpu_count() or 1, 4), asked.timeout, WAITING)
+    return WorkerPool(options.workers or min(os.cpu_count() or 1, 4), options.timeout, MAX_PENDING)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
 
 #: Characters of a label that are kept.
-LABEL = 128
+MAX_LABEL = 128
 
 
 @record
@@ -46,61 +46,61 @@ class Answer:
     wrong: str = ""
 
 
-def label(name: str, otherwise: str) -> str:
+def label(name: str, fallback: str) -> str:
     """A stranger's file name as a label: its last part, harmless, of bounded length."""
     from diagnose.render.parts.strings import one_line
 
     base = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return one_line(base[: 4 * LABEL])[:LABEL].strip() or otherwise
+    return one_line(base[: 4 * MAX_LABEL])[:MAX_LABEL].strip() or fallback
 
 
-def text_of(value: str | float | bool | None) -> str:
+def setting_text(value: str | float | bool | None) -> str:
     """A value of JSON as `--set` would write it."""
     if value is None:
         return "unknown"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def diagnosed(asked: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
+def diagnose_question(question: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, masked unless told otherwise. Raises UserError for an option that cannot be meant."""
     from diagnose.pipeline import check, explain
     from diagnose.scan.source import Source
 
-    values = {**asked.set, **(changes or {})}
-    options: dict[str, Any] = {"model": asked.model, "gpu": asked.gpu, "gpus": asked.gpus, "set": values}
+    values = {**question.set, **(changes or {})}
+    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": values}
     configs = [
         ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
-        for number, (name, data) in enumerate(asked.configs, 1)
+        for number, (name, data) in enumerate(question.configs, 1)
     ]
-    if not asked.logs:
-        found = check(configs, **options, frontier=frontier)
+    if not question.logs:
+        diagnosis = check(configs, **options, frontier=frontier)
     else:
-        logs = [Source.text(_sound(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(asked.logs, 1)]
-        found = explain(logs, configs=configs, **options)
-    if not asked.redact:
-        return found
+        logs = [Source.text(_without_surrogates(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
+        diagnosis = explain(logs, configs=configs, **options)
+    if not question.redact:
+        return diagnosis
     from diagnose.render.parts import redaction as redact
 
-    return redact.diagnosis(found)
+    return redact.diagnosis(diagnosis)
 
 
-def _sound(text: str | bytes) -> str | bytes:
+def _without_surrogates(text: str | bytes) -> str | bytes:
     """A text without halves of surrogate pairs, which no encoding knows."""
     return text.encode(errors="replace").decode() if isinstance(text, str) else text
 
 
-def as_json(found: Diagnosis, lang: Lang) -> str:
+def report_json(diagnosis: Diagnosis, lang: Lang) -> str:
     """The report of the contract on one line."""
-    return json.dumps(found.to_dict(lang), ensure_ascii=False)
+    return json.dumps(diagnosis.to_dict(lang), ensure_ascii=False)
 
 
-def page(found: Diagnosis, asked: Question) -> str:
+def render_page(diagnosis: Diagnosis, question: Question) -> str:
     """The answer as people read it: in a form of RENDERERS, or as the body of a web page."""
-    if asked.form == "body":
+    if question.form == "body":
         from diagnose.render.markup import html
 
-        return html.body(found, asked.lang)
+        return html.body(diagnosis, question.lang)
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts.view import View
 
-    return RENDERERS[asked.form](found, asked.lang, View())
+    return RENDERERS[question.form](diagnosis, question.lang, View())

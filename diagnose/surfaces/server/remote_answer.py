@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, Text
-from diagnose.surfaces.server.question import Answer, Question, as_json, diagnosed, label, page
+from diagnose.surfaces.server.question import Answer, Question, diagnose_question, label, render_page, report_json
 
 if TYPE_CHECKING:
     from diagnose.facts import Declared
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def answered(asked: Question) -> Answer:
+def answer_question(question: Question) -> Answer:
     """What a worker does: diagnose and render. A mistake of the asker is a sentence in the answer; ours is raised."""
     try:
-        if asked.form == "change":
-            from diagnose.surfaces.server.what_if import compared
+        if question.form == "change":
+            from diagnose.surfaces.server.what_if import answer_what_if
 
-            return compared(asked)
-        if asked.form.startswith("chat."):
-            from diagnose.surfaces.server.chat_answer import spoken
+            return answer_what_if(question)
+        if question.form.startswith("chat."):
+            from diagnose.surfaces.server.chat_answer import answer_chat
 
-            return spoken(asked)
-        found = diagnosed(asked)
-    except UserError as trouble:
-        return Answer(wrong=trouble.to(asked.lang))
-    return Answer(data=as_json(found, asked.lang), page="" if asked.form == "json" else page(found, asked))
+            return answer_chat(question)
+        diagnosis = diagnose_question(question)
+    except UserError as error:
+        return Answer(wrong=error.to(question.lang))
+    return Answer(data=report_json(diagnosis, question.lang), page="" if question.form == "json" else render_page(diagnosis, question))
 
 
 # -- the rule base
@@ -53,7 +53,7 @@ def rules(lang: Lang) -> tuple[dict[str, str], ...]:
 
 
 @cache
-def _spoken() -> frozenset[str]:
+def _rule_names() -> frozenset[str]:
     from diagnose.manual import rule_shelf
 
     return frozenset(rule_shelf.shelf().names())
@@ -62,11 +62,11 @@ def _spoken() -> frozenset[str]:
 @cache
 def _article(name: str, lang: Lang) -> dict[str, Any]:
     from diagnose.manual import manual_pages
-    from diagnose.surfaces.term.manual_text import printed
+    from diagnose.surfaces.term.manual_text import render_blocks
 
     return {
         "name": name,
-        "text": printed(manual_pages.article(name, lang), WIDTH),
+        "text": render_blocks(manual_pages.article(name, lang), WIDTH),
         "rules": [rule for rule in rules(lang) if rule["id"] == name] or [rule for rule in rules(lang) if rule["word"] == name],
     }
 
@@ -75,10 +75,10 @@ def article(name: str, lang: Lang) -> dict[str, Any]:
     """What the manual says of a rule, or of every rule of a cause or remedy. Raises UserError where nothing is called that."""
     from diagnose.surfaces.term.console import trouble
 
-    if name not in _spoken():  # asked first, so that only what exists is kept
-        shown = label(name, "?")
-        near = difflib.get_close_matches(shown, _spoken(), 1)
-        raise trouble("no_such_rule", hint="did_you_mean" if near else "", name=repr(shown), near="".join(near))
+    if name not in _rule_names():  # asked first, so that only what exists is kept
+        shown_name = label(name, "?")
+        near = difflib.get_close_matches(shown_name, _rule_names(), 1)
+        raise trouble("no_such_rule", hint="did_you_mean" if near else "", name=repr(shown_name), near="".join(near))
     return _article(name, lang)
 
 
@@ -88,19 +88,19 @@ def knobs(lang: Lang) -> tuple[dict[str, Any], ...]:
     from diagnose import rule_files
     from diagnose.facts import declared
 
-    def told(each: Declared) -> dict[str, Any]:
-        meaning = each.zh if lang == "zh" else each.en
-        return {"name": each.name, "kind": each.kind, "meaning": meaning, **({"words": [*each.words]} if each.words else {})}
+    def describe(entry: Declared) -> dict[str, Any]:
+        meaning = entry.zh if lang == "zh" else entry.en
+        return {"name": entry.name, "kind": entry.kind, "meaning": meaning, **({"words": [*entry.words]} if entry.words else {})}
 
-    return tuple(map(told, filter(None, map(declared, rule_files.table("knobs")))))
+    return tuple(map(describe, filter(None, map(declared, rule_files.table("knobs")))))
 
 
 # -- extras
 
 
-def missing(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
+def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
     """The sentence that tells how to install what a command needs; the extra has its name unless another is given."""
     from diagnose.phrases import phrase
 
-    what: Text = phrase("remote.extra", command=command or extra, module=error.name or "?")
-    return UserError(what, "", phrase("remote.install", extra=extra))
+    sentence: Text = phrase("remote.extra", command=command or extra, module=error.name or "?")
+    return UserError(sentence, "", phrase("remote.install", extra=extra))

@@ -16,14 +16,14 @@ from diagnose.workers import Lost as Lost
 from diagnose.workers import Stopped as Stopped
 
 #: Questions after which a process is replaced, so that nothing that a stranger wrote is held for long.
-LIFE = 1000
+MAX_QUESTIONS = 1000
 #: Bytes of address space of one process (POSIX): more is no diagnosis.
-MEMORY = 4 << 30
+MEMORY_LIMIT = 4 << 30
 #: Seconds that a question waits for its turn at most.
-PATIENCE = 60.0
+QUEUE_SECONDS = 60.0
 
 #: What every process needs, loaded once where processes are forked from one that has it.
-PRELOADED = [
+PRELOAD = [
     __name__,
     "diagnose.pipeline",
     "diagnose.plan.outlook.frontier",
@@ -44,66 +44,66 @@ class Worker(workers.Worker):
     """A process that answers a number of questions."""
 
     def __init__(self) -> None:
-        super().__init__(work, preload=PRELOADED)
-        self.left = LIFE
+        super().__init__(serve_questions, preload=PRELOAD)
+        self.questions_left = MAX_QUESTIONS
 
-    def ask(self, asked: object, seconds: float) -> Reply:
+    def ask(self, question: object, seconds: float) -> Reply:
         """The answer. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
-        self.left -= 1
-        reply: Reply = super().ask(asked, seconds)
+        self.questions_left -= 1
+        reply: Reply = super().ask(question, seconds)
         return reply
 
 
-def work(pipe: Connection) -> None:
+def serve_questions(pipe: Connection) -> None:
     """The life of a process: questions in, answers out, until the other end is gone."""
-    workers.confine(MEMORY)
-    from diagnose.surfaces.server.remote_answer import answered
+    workers.confine(MEMORY_LIMIT)
+    from diagnose.surfaces.server.remote_answer import answer_question
 
-    answered(Question(logs=(("", workers.WARMUP_LOG),), form="body"))
+    answer_question(Question(logs=(("", workers.WARMUP_LOG),), form="body"))
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
-            asked = pipe.recv()
+            question = pipe.recv()
             try:
-                reply: Reply = answered(asked)
+                reply: Reply = answer_question(question)
             except Exception as error:  # a mistake of ours, or no memory left
                 reply = f"{type(error).__name__}: {error}"[:300]
             pipe.send(reply)
 
 
-class Crew:
+class WorkerPool:
     """`workers` processes behind a queue of at most `most` questions, each answered within `seconds` or not at all."""
 
-    def __init__(self, workers: int = 2, seconds: float = 20.0, most: int = 128) -> None:
-        self.seconds, self.most, self.asked, self.patience = seconds, most, 0, PATIENCE
+    def __init__(self, workers: int = 2, seconds: float = 20.0, capacity: int = 128) -> None:
+        self.seconds, self.capacity, self.pending, self.queue_seconds = seconds, capacity, 0, QUEUE_SECONDS
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="oomdoctor")
-        self._size = workers
-        self._mine = threading.local()  # a thread has a process
+        self._count = workers
+        self._local = threading.local()  # a thread has a process
         self._lock = threading.Lock()
-        self._all: list[Worker] = []
+        self._workers: list[Worker] = []
         self._closed = False
 
     async def start(self) -> None:
         """Have every process ready before the first question."""
         loop = asyncio.get_running_loop()
-        gate = threading.Barrier(self._size)
-        await asyncio.gather(*(loop.run_in_executor(self._threads, self._ready, gate) for _ in range(self._size)))
+        gate = threading.Barrier(self._count)
+        await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
 
-    async def answer(self, asked: Question) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """Raises Overloaded, Stopped or Lost."""
-        if self.asked >= self.most:
+        if self.pending >= self.capacity:
             raise Overloaded
-        self.asked += 1
-        future = self._threads.submit(self._answer, asked)
+        self.pending += 1
+        future = self._threads.submit(self._answer, question)
         try:
             waiting = asyncio.wrap_future(future)
-            await asyncio.wait({waiting}, timeout=self.patience)
+            await asyncio.wait({waiting}, timeout=self.queue_seconds)
             if not waiting.done() and future.cancel():  # only what was not begun can be
                 raise Overloaded
             reply = await waiting
         finally:
             future.cancel()
-            self.asked -= 1
+            self.pending -= 1
         if isinstance(reply, str):
             raise Lost(reply)
         return reply
@@ -113,44 +113,44 @@ class Crew:
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            for worker in self._all:
+            for worker in self._workers:
                 worker.process.kill()
         self._threads.shutdown(wait=True)
         with self._lock:
-            for worker in self._all:
+            for worker in self._workers:
                 worker.end()
-            self._all.clear()
+            self._workers.clear()
 
     # -- in the threads
 
-    def _ready(self, gate: threading.Barrier) -> None:
+    def _start_worker(self, gate: threading.Barrier) -> None:
         gate.wait(START_TIMEOUT)  # a thread waits here, so that every other one gets its turn
-        self._worker()
+        self._own_worker()
 
-    def _worker(self) -> Worker:
-        held: Worker | None = getattr(self._mine, "worker", None)
-        if held is None or held.left <= 0:
-            if held is not None:
-                self._drop(held)
-            held = Worker()
+    def _own_worker(self) -> Worker:
+        worker: Worker | None = getattr(self._local, "worker", None)
+        if worker is None or worker.questions_left <= 0:
+            if worker is not None:
+                self._drop(worker)
+            worker = Worker()
             with self._lock:
-                self._all.append(held)
-            self._mine.worker = held
-        return held
+                self._workers.append(worker)
+            self._local.worker = worker
+        return worker
 
     def _drop(self, worker: Worker) -> None:
-        self._mine.worker = None
+        self._local.worker = None
         with self._lock:
-            if worker in self._all:
-                self._all.remove(worker)
+            if worker in self._workers:
+                self._workers.remove(worker)
         worker.end()
 
-    def _answer(self, asked: Question) -> Reply:
+    def _answer(self, question: Question) -> Reply:
         if self._closed:
             raise Lost("closing")
-        worker = self._worker()
+        worker = self._own_worker()
         try:
-            return worker.ask(asked, self.seconds)
+            return worker.ask(question, self.seconds)
         except Stopped:
             self._drop(worker)
             raise

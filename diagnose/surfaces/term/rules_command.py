@@ -27,7 +27,7 @@ def listing(folders: Sequence[str], lang: Lang) -> int:
 def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     """The manual's article on a rule, or on every rule of a cause or remedy. Raises UserError where there is none."""
     from diagnose.manual import manual_pages, rule_shelf
-    from diagnose.surfaces.term.manual_text import printed
+    from diagnose.surfaces.term.manual_text import render_blocks
 
     paths = [Path(folder) for folder in folders]
     blocks = manual_pages.article(name, lang, paths)
@@ -35,7 +35,7 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
         near = difflib.get_close_matches(name, rule_shelf.shelf(paths).names(), 1)
         raise console.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = console.view()
-    console.say(printed(blocks, view.width, view.colour))
+    console.say(render_blocks(blocks, view.width, view.colour))
     return 0
 
 
