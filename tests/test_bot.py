@@ -14,10 +14,10 @@ from chatting import Kept
 from serving import CONFIGS, LOG, SHORT
 
 from diagnose.errors import UserError
-from diagnose.surfaces.bots import bot_command, bot_desk
+from diagnose.surfaces.bots import bot_command, bot_dispatcher
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
-from diagnose.surfaces.bots.bot_desk import Dispatcher, parse_options
-from diagnose.surfaces.server.chat_answer import is_config_file
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, parse_options
+from diagnose.surfaces.server.worker_answer import is_config_file
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped
 
 
@@ -137,15 +137,15 @@ def test_files_share_one_allowance(crew: Kept) -> None:
 
 def test_long_messages_are_bounded(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message that asks is read first."""
-    monkeypatch.setattr(bot_desk, "MAX_CHARACTERS", 5000)
+    monkeypatch.setattr(bot_dispatcher, "MAX_CHARACTERS", 5000)
     said = told(Listed([Post("x" * 10_000)] * 3), crew, Post(SHORT))
     assert "2.00 GiB" in said.text
 
 
 def test_a_message_is_taken_once_and_the_queue_is_bounded(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """One person cannot keep the others waiting, and all together cannot fill the memory."""
-    monkeypatch.setattr(bot_desk, "MAX_PENDING", 5)
-    monkeypatch.setattr(bot_desk, "MAX_PER_PERSON", 2)
+    monkeypatch.setattr(bot_dispatcher, "MAX_PENDING", 5)
+    monkeypatch.setattr(bot_dispatcher, "MAX_PER_PERSON", 2)
     platform = Listed()
     platform.waits.clear()
     with opened(platform, crew) as desk:
@@ -158,7 +158,7 @@ def test_a_message_is_taken_once_and_the_queue_is_bounded(crew: Kept, monkeypatc
 
 
 def test_keys_are_forgotten_in_time(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bot_desk, "MAX_KEYS", 2)
+    monkeypatch.setattr(bot_dispatcher, "MAX_KEYS", 2)
     platform = Listed()
     with opened(platform, crew) as desk:
         assert [desk.submit(Incoming(key, Post("hello"), None, key)) for key in "abca"] == [True, True, True, True]

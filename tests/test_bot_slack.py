@@ -32,7 +32,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
-from diagnose.surfaces.bots.bot_desk import Dispatcher
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.bots.bot_slack import Slack, build_handler, client_for, connect
 from diagnose.surfaces.bots.bot_slack_text import parse_event, parse_post, plain_text
 

@@ -16,7 +16,7 @@ from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code,
 from diagnose.manual.readers_words import condition
 from diagnose.manual.rule_shelf import HOME, LANGS, WORD, Seat, shelf
 from diagnose.plan.rules import remedy_rules as remedies
-from diagnose.surfaces.term.manual_text import render_blocks
+from diagnose.surfaces.term.rules_command import render_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from serving import LOG
 
 from diagnose.render.parts.strings import one_line
-from diagnose.surfaces.server import remote_answer, serve_limits
+from diagnose.surfaces.server import rule_lookup, serve_limits
 from diagnose.surfaces.server import worker_pool as crews
 from diagnose.surfaces.server.question import Question, label, setting_text
-from diagnose.surfaces.server.remote_answer import answer_question
 from diagnose.surfaces.server.serve_limits import Gate, Limits, TimedHttpProtocol, negotiate_language
+from diagnose.surfaces.server.worker_answer import answer_question
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, Worker, WorkerPool
 
 ASKED = Question(logs=(("", LOG),))
@@ -254,7 +254,7 @@ def test_nobody_waits_for_ever(crew: WorkerPool) -> None:
 
 
 def test_a_process_is_replaced_after_its_life(monkeypatch: pytest.MonkeyPatch, crew: WorkerPool) -> None:
-    monkeypatch.setattr(crews, "MAX_QUESTIONS", 1)
+    monkeypatch.setattr(crews, "QUESTIONS_PER_PROCESS", 1)
     pids = []
     for _ in range(2):
         asyncio.run(crew.answer(ASKED))
@@ -298,8 +298,8 @@ def test_anything_can_be_asked(log: str | bytes, config: str, form: str) -> None
 
 
 def test_the_rule_base_is_read_once() -> None:
-    assert remote_answer.rules("en") is remote_answer.rules("en")
-    assert {rule["kind"] for rule in remote_answer.rules("en")} == {"cause", "remedy"}
+    assert rule_lookup.rules("en") is rule_lookup.rules("en")
+    assert {rule["kind"] for rule in rule_lookup.rules("en")} == {"cause", "remedy"}
 
 
 def test_masking_reaches_the_patch() -> None:

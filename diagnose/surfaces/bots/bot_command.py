@@ -1,7 +1,7 @@
 """The command `bot`: what every chat bot does, whatever the platform. A message comes in, an answer goes out in its thread.
 
 A platform is a module `bot_NAME.py` with a function `run(Asked) -> int` and a class that is a `Platform`; how it writes is an entry of
-rules/chats.yaml. It says what was written and attached, fetches files from its own hosts, and sends; `bot_desk.py` does the rest.
+rules/chats.yaml. It says what was written and attached, fetches files from its own hosts, and sends; `bot_dispatcher.py` does the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import serve_command
 
 Name = Literal["slack", "feishu"]
 
@@ -105,7 +105,7 @@ def bot(options: BotOptions) -> int:
         if options.http:
             importlib.import_module("diagnose.surfaces.bots.bot_http")
     except ImportError as error:
-        raise remote_answer.missing_extra(options.platform, error, f"bot {options.platform}") from error
+        raise serve_command.missing_extra(options.platform, error, f"bot {options.platform}") from error
     status: int = module.run(options)
     return status
 

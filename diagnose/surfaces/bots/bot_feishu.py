@@ -25,7 +25,7 @@ from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
-from diagnose.surfaces.bots.bot_desk import Dispatcher, build_pool
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
 from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from diagnose.surfaces.term import console
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from diagnose.surfaces.bots.bot_desk import Dispatcher
+    from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 
 #: Bytes of one request: events name files, they do not hold them. Seconds for it to arrive.
 MAX_REQUEST_BYTES, ARRIVAL_SECONDS = 2 << 20, 5.0

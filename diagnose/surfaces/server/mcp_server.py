@@ -1,7 +1,6 @@
 """The command `mcp`: the same diagnosis as tools for agents, on standard input and output or over streamable HTTP.
 
-Tools take texts and return texts with typed data beside them. Nothing is opened, run or kept; what a log says is data, whoever it
-seems to speak to.
+Tools take texts and return text with typed data. Nothing is opened, run or kept; text in a log is never an instruction.
 """
 
 from __future__ import annotations
@@ -11,22 +10,21 @@ from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import serve_command
+from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from diagnose.surfaces.server.worker_pool import WorkerPool
-
-#: Questions that may wait.
+#: Questions that may wait or be answered at once.
 QUEUE_CAPACITY = 32
 
 
 @record
 class McpOptions:
-    """How it is spoken, and where if over HTTP; `timeout`: seconds that one diagnosis may take."""
+    """Options of the command: transport, address of the HTTP transport, and `timeout` of one diagnosis in seconds."""
 
     http: bool = False
     host: str = "127.0.0.1"
@@ -37,13 +35,11 @@ class McpOptions:
 
 
 def serve_mcp(options: McpOptions) -> int:
-    """Serve until the client goes (standard input) or a signal comes (HTTP). Raises UserError where that cannot begin."""
+    """Serve until the client disconnects (standard input) or a signal arrives (HTTP). Raises UserError if the server cannot start."""
     try:
         from diagnose.surfaces.server.mcp_tools import build_server
     except ImportError as error:
-        raise remote_answer.missing_extra("mcp", error) from error
-    from diagnose.surfaces.server.worker_pool import WorkerPool
-
+        raise serve_command.missing_extra("mcp", error) from error
     pool = WorkerPool(min(os.cpu_count() or 1, 4), options.timeout, QUEUE_CAPACITY)
     mcp = build_server(pool, options.redact, options.lang)
     try:
@@ -57,8 +53,7 @@ def serve_mcp(options: McpOptions) -> int:
 
 
 def serve_over_http(mcp: MCPServer, pool: WorkerPool, options: McpOptions) -> None:
-    """The same on an address, behind the limits of the web page; one client may take half of the queue."""
-    from diagnose.surfaces.server import serve_command
+    """Streamable HTTP behind the limits of the web page; one client may take half of the queue."""
     from diagnose.surfaces.server.serve_limits import Gate, Limits
 
     limits = Limits(max_requests=pool.capacity, per_client=pool.capacity // 2, seconds=options.timeout)
@@ -69,8 +64,8 @@ def serve_over_http(mcp: MCPServer, pool: WorkerPool, options: McpOptions) -> No
 
 
 def post_only(app: ASGIApp, lang: Lang) -> ASGIApp:
-    """The app without its streams: who keeps no sessions has nothing to send unasked, and an open stream would hold a connection for
-    ever. The protocol lets a server answer GET with 405.
+    """Answer all methods but POST with 405, as the protocol allows: without sessions there is nothing to stream, and an open
+    stream would hold a connection for ever.
     """
     from starlette.responses import JSONResponse
 

@@ -1,4 +1,4 @@
-"""The tools and resources that an agent sees: what each takes, in words written for a model, and what it returns."""
+"""The tools and resources of the MCP server, with descriptions written for language models."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
 from diagnose.render.data.typed_report import Report, model
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import rule_lookup
 from diagnose.surfaces.server.question import Answer, Question, setting_text
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 from diagnose.version import __version__
 
-#: Characters of one text: as much as the web page takes.
+#: Characters of one text, as on the web page; number of configs.
 MAX_TEXT = 16 << 20
 MAX_CONFIGS = 32
 
@@ -65,13 +65,13 @@ OptionalLog = Annotated[str, Field(max_length=MAX_TEXT, description="The log, if
 Language = Annotated[Literal["en", "zh"], Field(description="Language of the answer.")]
 Name = Annotated[str, Field(max_length=200, description="A rule, or a word for a cause or remedy, as reports name them.")]
 
-#: pydantic copies a default before anyone could change it.
+#: Mutable defaults: pydantic copies them for every call.
 NO_CONFIGS: list[Config] = []
 NO_SETTINGS: dict[str, Value] = {}
 
 
 def build_server(pool: WorkerPool, redact: bool = True, lang: Lang = "en") -> MCPServer:
-    """The server with its tools and resources; `crew` answers, and is the caller's to close."""
+    """The server with its tools and resources. `pool` answers; the caller closes it."""
     mcp = MCPServer("oomdoctor", title="oomdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
     _add_tools(mcp, partial(ask_worker, pool), redact)
     _add_resources(mcp, lang)
@@ -79,7 +79,7 @@ def build_server(pool: WorkerPool, redact: bool = True, lang: Lang = "en") -> MC
 
 
 async def ask_worker(pool: WorkerPool, question: Question) -> Answer:
-    """The answer of a worker. Raises ToolError with a sentence for the model where there is none."""
+    """The answer of a worker. Raises ToolError with a sentence for the model."""
     try:
         reply = await pool.answer(question)
     except Overloaded as error:
@@ -110,7 +110,7 @@ def _build_question(
 
 
 def _result(page: str, data: Any) -> CallToolResult:
-    """Words for the model, data for programs."""
+    """Text for the model, structured data for programs."""
     return CallToolResult(content=[TextContent(type="text", text=page)], structured_content=data)
 
 
@@ -153,37 +153,37 @@ def _add_tools(mcp: MCPServer, ask: Callable[[Question], Awaitable[Answer]], red
     def show_rule(name: Name, lang: Language = "en") -> Annotated[CallToolResult, model(Article)]:
         """What the manual says of a rule, or of every rule that speaks for a cause or remedy: when it holds, its examples, its sources."""
         try:
-            article = remote_answer.article(name, lang)
+            article = rule_lookup.article(name, lang)
         except UserError as error:
             raise ToolError(error.to(lang)) from error
         return _result(article["text"], article)
 
 
 def _add_resources(mcp: MCPServer, lang: Lang) -> None:
-    """Every rule as a resource, and the list of them; the template also takes the words of causes and remedies."""
+    """Every rule, the lists of rules and knobs; the URI template also takes names of causes and remedies."""
 
     def read(name: str) -> str:
         try:
-            return str(remote_answer.article(name, lang)["text"])
+            return str(rule_lookup.article(name, lang)["text"])
         except UserError as error:
             raise ResourceNotFoundError(error.to(lang)) from error
 
     @mcp.resource("oomdoctor://rules", name="rules", title="All rules", mime_type="application/json")
     def rules() -> str:
         """Every rule: id, kind, word and title."""
-        return json.dumps(remote_answer.rules(lang), ensure_ascii=False)
+        return json.dumps(rule_lookup.rules(lang), ensure_ascii=False)
 
     @mcp.resource("oomdoctor://knobs", name="knobs", title="All knobs", mime_type="application/json")
     def knobs() -> str:
         """Every knob that `what_if` and `set` take: name, kind, meaning, and its words where it has a fixed choice."""
-        return json.dumps(remote_answer.knobs(lang), ensure_ascii=False)
+        return json.dumps(rule_lookup.knobs(lang), ensure_ascii=False)
 
     @mcp.resource("oomdoctor://rules/{name}", name="rule", title="A rule, a cause or a remedy", mime_type="text/plain")
     def rule(name: str) -> str:
         """What the manual says of it."""
         return read(name)
 
-    for entry in remote_answer.rules(lang):
+    for entry in rule_lookup.rules(lang):
         mcp.add_resource(
             FunctionResource(
                 uri=f"oomdoctor://rules/{entry['id']}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,9 +18,8 @@ from starlette.responses import JSONResponse, Response
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.render.data.typed_report import Report, model
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import rule_lookup
 from diagnose.surfaces.server.question import Answer, Question
-from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, parse_request
 from diagnose.surfaces.server.serve_limits import (
     PROBLEM_TYPE,
     RETRY_SECONDS,
@@ -28,21 +27,18 @@ from diagnose.surfaces.server.serve_limits import (
     Limits,
     Problem,
     RequestError,
-    negotiate_language,
     problem,
     retry_header,
 )
-from diagnose.surfaces.server.serve_page import add_page, empty_form
+from diagnose.surfaces.server.serve_page import add_page, empty_form, request_language
+from diagnose.surfaces.server.serve_requests import ToCheck, ToExplain, parse_request
 from diagnose.surfaces.server.typed_answers import Article, Rule
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 from diagnose.version import __version__
 
-if TYPE_CHECKING:
-    from diagnose.phrases import Lang
-
 REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
 
-#: What the statuses of a question mean, for the description.
+#: Meanings of the statuses of a POST, for the OpenAPI description.
 STATUSES = {
     400: "The request ended before its body did.",
     408: "The body did not arrive in time.",
@@ -81,7 +77,7 @@ LanguageParameter = Annotated[str, Query(alias="lang", description="en or zh; el
 
 
 def application(pool: WorkerPool, limits: Limits, redact: bool = True, ready: Callable[[], None] = lambda: None) -> Gate:
-    """The whole application. `ready` is called when its processes are."""
+    """The whole application. `ready` is called once the worker processes have started."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -96,7 +92,7 @@ def application(pool: WorkerPool, limits: Limits, redact: bool = True, ready: Ca
     app = FastAPI(title="oomdoctor", version=__version__, lifespan=lifespan, **pages)
 
     async def ask(question: Question) -> Answer:
-        """The answer of a worker. Raises Refused for whatever keeps it from being one."""
+        """The answer of a worker. Raises RequestError if the pool is full, too slow or broken."""
         try:
             reply = await pool.answer(question)
         except Overloaded as error:
@@ -112,10 +108,6 @@ def application(pool: WorkerPool, limits: Limits, redact: bool = True, ready: Ca
     add_page(app, ask, redact, limits)
     _add_problems(app)
     return Gate(app, limits, empty_form)
-
-
-def request_language(request: Request) -> Lang:
-    return negotiate_language(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
 
 
 def is_json(request: Request) -> bool:
@@ -142,7 +134,7 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
 
     @app.get("/api/rules", response_model=list[Rule], operation_id="rules", summary="Every rule.")
     def rules(request: Request, _lang: LanguageParameter = "") -> Any:
-        return remote_answer.rules(request_language(request))
+        return rule_lookup.rules(request_language(request))
 
     @app.get(
         "/api/rules/{id}",
@@ -153,7 +145,7 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
     )
     def rule(request: Request, id: str, _lang: LanguageParameter = "") -> Any:
         try:
-            return remote_answer.article(id, request_language(request))
+            return rule_lookup.article(id, request_language(request))
         except UserError as error:
             return problem_response(404, error.to(request_language(request)))
 
@@ -167,7 +159,7 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
 
 
 def _operation(name: str, shape: str, summary: str) -> dict[str, Any]:
-    """How a POST describes itself. The body is read by pydantic, not by the framework."""
+    """OpenAPI keywords of a POST. pydantic reads the body, not FastAPI, so it is declared here."""
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}}
     return {
         "operation_id": name,
@@ -186,7 +178,7 @@ def _problem_schema(why: str) -> dict[str, Any]:
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI description."""
+    """The OpenAPI description, built once."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, routes=app.routes)
         _, definitions = models_json_schema([(shape, "validation") for shape in SCHEMAS], ref_template="#/components/schemas/{model}")

@@ -1,30 +1,30 @@
-"""The command `serve`: a paste page and a JSON API on one address, until it is told to stop."""
+"""The command `serve`: a paste page and a JSON API on one address; and what all commands that listen share."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-#: Seconds that requests have to finish when the server is told to stop.
+#: Seconds that requests have to finish after a signal to stop.
 SHUTDOWN_SECONDS = 25
-#: Open connections; more are turned away.
+#: Open connections; further ones are refused.
 MAX_CONNECTIONS = 1000
 
 
 @record
 class ServeOptions:
-    """Where, and how much at once. Sizes in MiB, times in seconds; `queue`: requests of all, `per_client` of one address."""
+    """Options of the command. Sizes in MiB, times in seconds; `queue`: requests at once in all, `per_client`: of one address."""
 
     host: str = "127.0.0.1"
     port: int = 8080
@@ -38,7 +38,7 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> int:
-    """Serve until SIGTERM or SIGINT; requests that are being answered are finished. Raises UserError where that cannot begin."""
+    """Serve until SIGTERM or SIGINT; running requests are finished. Raises UserError if the server cannot start."""
     try:
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
@@ -46,8 +46,7 @@ def serve(options: ServeOptions) -> int:
         from diagnose.surfaces.server.serve_app import application
         from diagnose.surfaces.server.serve_limits import Limits
     except ImportError as error:
-        raise remote_answer.missing_extra("serve", error) from error
-    from diagnose.surfaces.server.worker_pool import WorkerPool
+        raise missing_extra("serve", error) from error
 
     size = options.max_mib << 20
     limits = Limits(
@@ -61,7 +60,7 @@ def serve(options: ServeOptions) -> int:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A socket that takes connections. Raises UserError where it cannot be had."""
+    """A listening TCP socket. Raises UserError if the address cannot be bound."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.socket(family, kind, protocol)
@@ -79,13 +78,13 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def listener_url(listener: socket.socket, path: str = "/") -> str:
-    """Where the socket is found, as a browser writes it."""
+    """The URL of a path on the socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
 def run_server(app: ASGIApp, listener: socket.socket) -> None:
-    """Answer requests on the socket until a signal says stop, then finish what was begun."""
+    """Answer requests on the socket until SIGTERM or SIGINT, then finish the running ones."""
     import uvicorn
 
     from diagnose.surfaces.server.serve_limits import TimedHttpProtocol
@@ -102,7 +101,13 @@ def run_server(app: ASGIApp, listener: socket.socket) -> None:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    # uvicorn raises the signal again when it is done; to have stopped when told to is no failure
+    # uvicorn raises the signal again at the end; a requested stop is not a failure
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
+    """The error that tells how to install the optional libraries of a command; `command` if it is not called like the extra."""
+    sentence = phrase("remote.extra", command=command or extra, module=error.name or "?")
+    return UserError(sentence, "", phrase("remote.install", extra=extra))

@@ -1,4 +1,4 @@
-"""What stands between strangers and the web page: limits of size, time and number, the headers of every answer, problems as JSON."""
+"""Limits of size, time and number for requests, the security headers of every response, and errors as RFC 9457 problems."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Seconds in which a connection must have sent the head of a request, or have taken an answer and be gone.
+#: Seconds in which a client must send the head of a request, or read a response and close.
 CONNECTION_SECONDS = 20.0
-#: Seconds in which the rest of a request that was turned away is read and thrown away: many clients look for an answer only when they
-#: have sent all, and a connection that is closed before tells them nothing but that.
+#: Seconds in which the body of a refused request is read and discarded: many clients read the response only after sending everything,
+#: and see a mere reset if the connection is closed before.
 DISCARD_SECONDS = 10.0
-#: Seconds after which whoever was turned away may try again.
+#: Seconds in the Retry-After header of 429 and 503.
 RETRY_SECONDS = 5
 
-#: The media type of a refusal (RFC 9457).
+#: The media type of an error (RFC 9457).
 PROBLEM_TYPE = "application/problem+json"
 
-#: A page of ours: no script, no frame, nothing from elsewhere. `serve_page.py` adds the styles of a report, by their hash.
+#: For the pages of the server: no script, no frame, nothing from elsewhere. `serve_page.py` adds the styles of a report, by their hash.
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'{styles}; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
@@ -49,8 +49,8 @@ HEADERS = {
 
 @record
 class Limits:
-    """What one server takes: `size` bytes of a request, `held` of all that are being read, `most` of them waiting or answered,
-    `of_one` of these from one address, `arrival` seconds for a body to come, `seconds` for a diagnosis."""
+    """Bytes of one request (`size`) and of all that are being read (`total_size`); requests at once, and of one address
+    (`per_client`); seconds for a body to arrive, and for a diagnosis (`seconds`)."""
 
     size: int = 16 << 20
     total_size: int = 256 << 20
@@ -70,7 +70,7 @@ class Problem(TypedDict):
 
 
 class RequestError(Exception):
-    """A request that is not answered: its status, and a sentence of rules/phrases/remote.yaml."""
+    """A refused request: its status, and a sentence of rules/phrases/remote.yaml."""
 
     def __init__(self, status: int, key: str, **values: object) -> None:
         super().__init__(status, key)
@@ -85,12 +85,12 @@ def problem(status: int, detail: str) -> Problem:
 
 
 def retry_header(status: int) -> dict[str, str]:
-    """The header of an answer that says: later."""
+    """The Retry-After header of statuses that have one."""
     return {"retry-after": str(RETRY_SECONDS)} if status in (429, 503) else {}
 
 
 def negotiate_language(accept_language: str, requested: str = "") -> Lang:
-    """The language asked for, else the first of ours that Accept-Language would rather have."""
+    """The requested language, else the supported one that Accept-Language prefers, else English."""
     if requested in ("en", "zh"):
         return "zh" if requested == "zh" else "en"
     preferences: list[tuple[float, int, str]] = []
@@ -105,9 +105,9 @@ def negotiate_language(accept_language: str, requested: str = "") -> Lang:
 
 
 class Gate:
-    """The outermost layer: counts requests with a body, reads none that is too large or too slow, and puts the headers on.
+    """ASGI middleware: counts requests with a body, refuses bodies that are too large or too slow, and adds the headers.
 
-    `form` writes the page, with a sentence of what is wrong, for whoever posted to it: people do not read JSON.
+    `form` renders the page with an error for requests to it: people do not read JSON.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, form: Callable[[str, Lang], str] | None = None) -> None:
@@ -135,7 +135,9 @@ class Gate:
                 await self._with_body(scope, headers, receive, send_with_headers)
         except RequestError as refusal:
             lang = negotiate_language(headers.get(b"accept-language", ""))
-            reads_answer = refusal.status in (400, 408) or b"expect" in headers  # it is gone, or waits for our word before it sends
+            reads_answer = (
+                refusal.status in (400, 408) or b"expect" in headers
+            )  # it is gone, or waits for a response before it sends the body
             kind, detail = PROBLEM_TYPE, refusal.detail(lang)
             body = json.dumps(problem(refusal.status, detail), ensure_ascii=False)
             if self.form is not None and scope["path"] == "/":
@@ -143,7 +145,7 @@ class Gate:
             await send_response(send_with_headers, refusal.status, kind, body.encode(), None if reads_answer else receive)
 
     async def _with_body(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
-        """Let the request pass once its whole body is here."""
+        """Count the request and pass it on once its whole body has arrived."""
         length = self._length(headers)
         client = scope["client"][0] if scope.get("client") else ""
         if self.waiting >= self.limits.max_requests or self.bytes + length > self.limits.total_size:
@@ -164,7 +166,7 @@ class Gate:
                 del self.by_client[client]
 
     def _length(self, headers: Mapping[bytes, str]) -> int:
-        """What the body may have; of one that does not say, all that any may."""
+        """Declared bytes of the body, or the limit for a chunked one. Raises RequestError."""
         if headers.get(b"content-encoding", "identity").strip().lower() != "identity":
             raise RequestError(415, "wrong_type", wanted="Content-Encoding: identity")
         value = headers.get(b"content-length")
@@ -196,7 +198,7 @@ class Gate:
 
 
 async def send_response(send: Send, status: int, kind: str, body: bytes, receive: Receive | None) -> None:
-    """An answer where no framework is there to send it; what is still on its way to be received is forgotten."""
+    """Send a response without the framework; `receive` if the rest of the body is to be read and discarded first."""
     headers = {"content-type": kind, **retry_header(status), **({"connection": "close"} if status == 408 else {})}
     raw = [(name.encode(), value.encode()) for name, value in {**headers, "content-length": str(len(body))}.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -207,7 +209,7 @@ async def send_response(send: Send, status: int, kind: str, body: bytes, receive
 
 
 async def _discard_body(receive: Receive) -> None:
-    """Receive the rest of a request, as long as patience lasts, and keep nothing of it."""
+    """Read the rest of a body for at most DISCARD_SECONDS."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_SECONDS):
             while (await receive()).get("more_body"):
@@ -215,45 +217,45 @@ async def _discard_body(receive: Receive) -> None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Hands out a body that was read already."""
+    """A `receive` that returns a body that has been read already, then goes on."""
     bodies = [body]
 
-    async def given() -> Message:
+    async def replay() -> Message:
         return {"type": "http.request", "body": bodies.pop(), "more_body": False} if bodies else await receive()
 
-    return given
+    return replay
 
 
 class TimedHttpProtocol(H11Protocol):
-    """The protocol of uvicorn, whose patience with a connection that is not being answered ends.
+    """uvicorn's protocol with a timer for connections that are not being answered.
 
-    Whoever sends a head byte by byte, goes on sending after the answer, or takes the answer byte by byte is cut off.
+    It aborts a client that sends the head byte by byte, goes on sending after the response, or reads the response byte by byte.
     """
 
-    clock: asyncio.TimerHandle | None = None
+    timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wind()
+        self._restart_timer()
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.clock is not None and self.cycle is not None and not self.cycle.response_complete:
-            self._stop()  # from here on the gate keeps the time
+        if self.timer is not None and self.cycle is not None and not self.cycle.response_complete:
+            self._stop_timer()  # from here on Gate limits the time
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._wind()
+        self._restart_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _wind(self) -> None:
-        self._stop()
-        self.clock = self.loop.call_later(CONNECTION_SECONDS, self.transport.abort)
+    def _restart_timer(self) -> None:
+        self._stop_timer()
+        self.timer = self.loop.call_later(CONNECTION_SECONDS, self.transport.abort)
 
-    def _stop(self) -> None:
-        if self.clock is not None:
-            self.clock.cancel()
-            self.clock = None
+    def _stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None

@@ -15,22 +15,22 @@ from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.html import SHEET
 from diagnose.surfaces.server.question import Answer, Question
-from diagnose.surfaces.server.serve_asked import MAX_CONFIGS, MAX_WORD
 from diagnose.surfaces.server.serve_limits import CONTENT_POLICY, Limits, RequestError, negotiate_language, retry_header
+from diagnose.surfaces.server.serve_requests import MAX_CONFIGS, MAX_WORD
 
 MAX_FIELDS = 32
-#: Characters of a field that are shown again beside a mistake.
+#: Characters of a field that are shown again beside an error.
 MAX_ECHO = 1 << 20
 
 
 class InMemoryParser(MultiPartParser):
-    """Files of a form stay in memory: nothing that is pasted touches a disk."""
+    """Keeps uploaded files in memory: nothing that is pasted touches a disk."""
 
     spool_max_size = 1 << 30
 
 
 def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits: Limits) -> None:
-    """GET gives the form, POST the answer, or the form with what is wrong."""
+    """GET returns the form; POST returns the answer, or the form with an error."""
 
     @app.get("/", include_in_schema=False)
     async def form(request: Request) -> Response:
@@ -48,21 +48,21 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
             lang = negotiate_language(
                 request.headers.get("accept-language", ""), field_text(form_data, "lang") or request.query_params.get("lang", "")
             )
-            answer_found: Answer = await ask(build_question(form_data, lang, redact, await read_files(form_data)))
+            reply: Answer = await ask(build_question(form_data, lang, redact, await read_files(form_data)))
         except RequestError as refusal:
             return form_with_error(refusal.status, refusal.detail(lang), lang, form_data)
-        return form_with_error(422, answer_found.wrong, lang, form_data) if answer_found.wrong else answer_response(answer_found, lang)
+        return form_with_error(422, reply.wrong, lang, form_data) if reply.wrong else answer_response(reply, lang)
 
 
 def request_language(request: Request) -> Lang:
     return negotiate_language(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
 
 
-# -- the form, read
+# -- reading the form
 
 
 async def read_form(request: Request, limits: Limits) -> FormData:
-    """The fields of the form. Raises Refused where it is none."""
+    """The fields of the form. Raises RequestError for a body that is not one."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise RequestError(415, "wrong_type", wanted="multipart/form-data")
     parser = InMemoryParser(request.headers, request.stream(), max_files=MAX_CONFIGS, max_fields=MAX_FIELDS, max_part_size=limits.size)
@@ -70,7 +70,7 @@ async def read_form(request: Request, limits: Limits) -> FormData:
         return await parser.parse()
     except MultiPartException as error:
         raise RequestError(422, "not_a_form", why=error.message[:200]) from error
-    except (KeyError, ValueError, UnicodeError, AssertionError) as error:  # a boundary that is missing or none
+    except (KeyError, ValueError, UnicodeError, AssertionError) as error:  # a missing or malformed boundary
         raise RequestError(422, "not_a_form", why=type(error).__name__) from error
 
 
@@ -81,7 +81,7 @@ def field_text(form: FormData, name: str) -> str:
 
 
 async def read_files(form: FormData) -> dict[str, list[tuple[str, bytes]]]:
-    """The files that were chosen, by field; those that are empty were not."""
+    """The uploaded files by field, without empty ones (browsers send those for a field without a file)."""
     uploads: dict[str, list[tuple[str, bytes]]] = {}
     for name, value in form.multi_items():
         if isinstance(value, UploadFile):
@@ -93,14 +93,14 @@ async def read_files(form: FormData) -> dict[str, list[tuple[str, bytes]]]:
 
 
 def texts_of_field(form: FormData, uploaded: dict[str, list[tuple[str, bytes]]], field: str) -> tuple[tuple[str, str | bytes], ...]:
-    """The logs or the configs: what stands in the text field, then the files."""
+    """The logs or configs of a field: its text, then its files."""
     typed = form.get(field)
     texts = [("", typed)] if isinstance(typed, str) and typed.strip() else []
     return (*texts, *uploaded.get(field, []), *uploaded.get(f"{field}_file", []))
 
 
 def build_question(form: FormData, lang: Lang, redact: bool, uploaded: dict[str, list[tuple[str, bytes]]]) -> Question:
-    """What the form asks. What was pasted comes before what was chosen. Raises Refused where nothing was given."""
+    """The question of a form; pasted text comes before files. Raises RequestError for an empty form or a wrong number."""
     logs, configs = texts_of_field(form, uploaded, "log"), texts_of_field(form, uploaded, "config")
     if not logs and not configs:
         raise RequestError(422, "nothing_given")
@@ -123,12 +123,12 @@ def build_question(form: FormData, lang: Lang, redact: bool, uploaded: dict[str,
 
 
 def html_response(name: str, lang: Lang, status: int = 200, **values: object) -> Response:
-    """One of our own pages, as an answer."""
+    """A page of the server as a response."""
     return HTMLResponse(render_template(name, lang, **values), status, retry_header(status))
 
 
 def render_template(name: str, lang: Lang, **values: object) -> str:
-    """One of our own pages."""
+    """A page of the server from its template."""
 
     def say(key: str, **figures: object) -> str:
         return phrase(f"remote.{key}", **figures).to(lang)
@@ -138,18 +138,18 @@ def render_template(name: str, lang: Lang, **values: object) -> str:
 
 
 def empty_form(detail: str, lang: Lang) -> str:
-    """The form without what was typed, which was not read, and why not."""
+    """The form with an error, for a request whose body was not read."""
     return render_template("paste", lang, wrong=detail)
 
 
 def form_with_error(status: int, detail: str, lang: Lang, form: FormData) -> Response:
-    """The form again, with what is wrong above it and what was typed in it, as far as that is not large."""
+    """The form with an error above it and the typed values in it, except large ones."""
     typed = {name: value for name, value in form.items() if isinstance(value, str) and len(value) <= MAX_ECHO}
     return html_response("paste", lang, status, wrong=detail, typed=typed)
 
 
 def answer_response(answer: Answer, lang: Lang) -> Response:
-    """The answer in a page with a style of its own, so that it can be kept as one file."""
+    """The answer as a page with its styles inline, so that it can be saved as one file."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
     response = html_response("pasted", lang, answer=answer.page, sheet=sheet)
     response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.digest(sheet)}")

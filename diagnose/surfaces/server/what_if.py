@@ -1,34 +1,19 @@
-"""What would change if some knobs had other values: the same job twice, and the difference between the ledgers."""
+"""Compares the ledgers of a job with those of the same job after a change of knobs."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.pricing import fit
-from diagnose.render.data.part import mapping
 from diagnose.render.parts import words
-from diagnose.surfaces.server.question import Answer, Question, diagnose_question
+from diagnose.surfaces.server.question import Question
 from diagnose.surfaces.server.typed_answers import Figures, MomentChange, RoleChange, TermChange, WhatIf
-from diagnose.units import show
-
-if TYPE_CHECKING:
-    from diagnose.budget.model.ledger import Ledger, Moment
-    from diagnose.diagnosis import Diagnosis
-    from diagnose.units import Size
-
-
-def answer_what_if(asked: Question) -> Answer:
-    """The ledgers before and after, role by role. Raises UserError for a name or value that cannot be."""
-    before = diagnose_question(asked, frontier=False)
-    after = diagnose_question(asked, asked.changes, frontier=False)
-    answer = compare_diagnoses(before, after, asked)
-    return Answer(data=json.dumps(mapping(answer, WhatIf, asked.lang), ensure_ascii=False), page=summary_text(answer, asked.lang))
+from diagnose.units import Size, show
 
 
 def compare_diagnoses(before: Diagnosis, after: Diagnosis, question: Question) -> WhatIf:
-    """Both diagnoses role by role. A role that one of the two does not have is missing there."""
+    """Both diagnoses role by role; a side is None for a role that it lacks."""
     old = {ledger.role: ledger for ledger in before.ledgers}
     new = {ledger.role: ledger for ledger in after.ledgers}
     return WhatIf(
@@ -41,7 +26,7 @@ def compare_diagnoses(before: Diagnosis, after: Diagnosis, question: Question) -
 
 
 def compare_roles(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> RoleChange:
-    """One role's largest moment before and after; `moments`: these two, each as it was and as it is."""
+    """One role: its peaks before and after, and the full comparison of these one or two moments."""
     old_peak, new_peak = before.peak if before else None, after.peak if after else None
     current = after or before
     names = dict.fromkeys(peak.name for peak in (old_peak, new_peak) if peak is not None)
@@ -61,8 +46,10 @@ def compare_roles(name: str, before: Ledger | None, after: Ledger | None, lang: 
 
 
 def compare_moments(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> MomentChange:
-    """One moment of both ledgers, and its terms that differ, largest change first. Two moments are never compared with each other:
-    what is in hand at one of them alone would look as if the change had made or saved it."""
+    """One moment in both ledgers, with the terms that differ, largest change first.
+
+    Different moments are never compared: a term of only one of them would look as if the change had added or removed it.
+    """
     old, new = (ledger.moment(name) if ledger is not None else None for ledger in (before, after))
     return MomentChange(
         name=name,
@@ -86,7 +73,7 @@ def figures(size: Size | None) -> Figures | None:
 
 
 def summary_text(answer: WhatIf, lang: Lang) -> str:
-    """The same in a few lines."""
+    """The comparison in a few lines of text."""
 
     def say(key: str, **values: object) -> str:
         return phrase(f"remote.{key}", **values).to(lang)
@@ -117,7 +104,7 @@ def summary_text(answer: WhatIf, lang: Lang) -> str:
 
 
 def peak_side(moment_change: MomentChange, change: RoleChange) -> str:
-    """Whether a moment is the peak on both sides, or was it, or has become it."""
+    """`both`, `before` or `after`: on which side the moment is the peak; the ending of a phrase key."""
     was_peak, is_peak = moment_change.name == change.peak_moment_before, moment_change.name == change.peak_moment_after
     return "both" if was_peak and is_peak else "before" if was_peak else "after"
 

@@ -7,14 +7,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event, Thread
 
+from diagnose.phrases import Lang, phrase
 from diagnose.scan.source import Source
-
-if TYPE_CHECKING:
-    from threading import Event
-
-    from diagnose.phrases import Lang
+from diagnose.units import show
 
 DELAY, INTERVAL = 1.0, 0.25  # seconds until the line appears, and between two of them
 ERASE = "\r\x1b[K"
@@ -22,12 +19,10 @@ ERASE = "\r\x1b[K"
 
 @contextlib.contextmanager
 def reading(logs: Sequence[object], lang: Lang) -> Iterator[None]:
-    """Tells of what is done inside, from its second second on, and leaves no trace of it."""
+    """Shows a progress line while the block runs longer than DELAY, and erases it at the end."""
     if not logs or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
-    from threading import Event, Thread
-
     done = Event()
     start = None if any(isinstance(log, Source) for log in logs) else bytes_read()  # what comes over a network is not counted
     thread = Thread(target=show_progress, args=(done, start, total_size(logs), lang), daemon=True)
@@ -40,10 +35,7 @@ def reading(logs: Sequence[object], lang: Lang) -> Iterator[None]:
 
 
 def show_progress(done: Event, start: int | None, size: int | None, lang: Lang) -> None:
-    """One line, written anew until it is `done`: how far the count of bytes is from where it `begun`, of `size` in all."""
-    from diagnose.phrases import phrase
-    from diagnose.units import show
-
+    """Rewrite the line until `done`: bytes read since the counter stood at `start`, of `size` (None: unknown)."""
     seconds = DELAY
     if done.wait(DELAY):
         return
@@ -60,13 +52,13 @@ def show_progress(done: Event, start: int | None, size: int | None, lang: Lang) 
 
 
 def write_status(text: str) -> None:
-    with contextlib.suppress(OSError, UnicodeEncodeError):  # nobody reads it, or not in this language
+    with contextlib.suppress(OSError, UnicodeEncodeError):  # the terminal is gone, or its encoding lacks a character
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def bytes_read() -> int | None:
-    """The bytes that this process has read so far, where the system counts them."""
+    """Bytes that this process has read so far; None where the system has no /proc/self/io."""
     try:
         return int(Path("/proc/self/io").read_bytes().split(b"rchar:", 1)[1].split(maxsplit=1)[0])
     except (OSError, IndexError, ValueError):
@@ -74,7 +66,7 @@ def bytes_read() -> int | None:
 
 
 def total_size(logs: Sequence[object]) -> int | None:
-    """How many bytes the logs have together; None where one of them is no file."""
+    """Bytes of all logs together; None if one of them is not a regular file."""
     try:
         return sum(log.stat().st_size for log in logs if isinstance(log, Path)) if all(map(is_file, logs)) else None
     except (OSError, ValueError):

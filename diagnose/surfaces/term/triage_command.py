@@ -1,4 +1,4 @@
-"""Many jobs at once, on the command line: what is asked, a bar while it is done, the report, the exit status."""
+"""The command `triage`: its options, a progress bar, the report on all jobs, the exit status."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from diagnose.cluster.report import fail_conditions, report_files
+from diagnose.cluster.report.fail_conditions import Condition
+from diagnose.cluster.report.failure_groups import BY, summary
+from diagnose.cluster.run.folder_watch import Watch
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
+from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 from diagnose.inputs.given import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.record import record
 from diagnose.surfaces.term import answer_command, console, path_arguments
+from diagnose.surfaces.term.answer_command import Asked, Shown
 from diagnose.surfaces.term.console import trouble
-
-if TYPE_CHECKING:
-    from diagnose.cluster.report.fail_conditions import Condition
-    from diagnose.cluster.store.result_store import Store
-    from diagnose.surfaces.term.answer_command import Asked, Shown
 
 #: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.
 UNREAD, CONDITION_HOLDS, STOPPED = 1, 5, 130
-#: Parts of jobs that could not be used and are named on standard error.
+#: Unusable parts of jobs that are named on standard error; more are counted.
 MAX_NAMED = 20
 
 
 @record
 class TriageOptions:
-    """How many jobs are triaged: where they are read, kept and reported. `since` and `fail_on` as written."""
+    """Options of the command about the run: where results are stored, exported and reported. `since` and `fail_on` are not parsed yet."""
 
     store: str | None = None
     out: str | None = None
@@ -50,9 +51,7 @@ class TriageOptions:
 
 
 def triage(paths: Sequence[str], request: Asked, display: Shown, options: TriageOptions) -> int:
-    """Diagnose every job under some paths and print the failures in groups; the exit status of the contract."""
-    from diagnose.cluster.report import fail_conditions
-
+    """Diagnose every job below the paths and print the failures in groups; the documented exit status."""
     if display.format == "sarif":
         answer_command.of_many(display)
     conditions = [fail_conditions.condition(text) for text in options.fail_on]
@@ -75,9 +74,7 @@ def triage(paths: Sequence[str], request: Asked, display: Shown, options: Triage
 
 
 def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: Shown, options: TriageOptions) -> int:
-    """The same in rounds, until somebody ends it: jobs are read when they have settled, and what is new is reported."""
-    from diagnose.cluster.run.folder_watch import Watch
-
+    """Triage in rounds until interrupted: jobs are read once their files stop changing, and new failures are reported."""
     watch, is_first = Watch(), True
 
     def say(text: Text) -> None:
@@ -87,14 +84,13 @@ def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: Shown, options:
 
         def round() -> None:
             nonlocal is_first
-            run = Run(
-                store, plan, job_settings, say if is_first else lambda _: None, watch.is_ready
-            )  # how jobs are told apart is said once
+            note = say if is_first else lambda _: None  # how files are sorted into jobs is explained in the first round only
+            run = Run(store, plan, job_settings, note, watch.is_ready)
             is_first = False
             run_jobs(run, options, display.lang)
             if run.done > run.reused:
                 print_report(store, options, display, plan.since)
-            elif options.notify:  # whoever could not be told in an earlier round
+            elif options.notify:  # groups that a webhook did not take in an earlier round
                 announce_groups(store, options.notify, display)
 
         try:
@@ -105,14 +101,12 @@ def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: Shown, options:
 
 
 def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
-    """The run that the options mean. Raises UserError for those that mean none."""
-    from diagnose.cluster.report import fail_conditions
-    from diagnose.cluster.report.failure_groups import BY
-    from diagnose.cluster.report.webhooks import platform_of
-
+    """The run that the options describe. Raises UserError for options that contradict or mean nothing."""
     if options.jobs is not None and options.jobs < 1:
         raise trouble("jobs_positive")
     if options.notify:
+        from diagnose.cluster.report.webhooks import platform_of
+
         platform_of(options.notify)
     if options.group_by not in BY:
         raise trouble("bad_group_by", hint="known_groups", text=repr(options.group_by), known=", ".join(BY))
@@ -125,7 +119,7 @@ def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
 
 
 def job_options(request: Asked, display: Shown, options: TriageOptions) -> JobOptions:
-    """What every job is diagnosed with; files that options name are read once, here."""
+    """The options that every job is diagnosed with; files named by options are read once, here."""
     model = path_arguments.model(request.model)
     return JobOptions(
         configs=tuple(as_config(path) for path in path_arguments.configs(request.configs)),
@@ -142,9 +136,7 @@ def job_options(request: Asked, display: Shown, options: TriageOptions) -> JobOp
 
 @contextmanager
 def open_store(name: str | None) -> Iterator[Store]:
-    """The database that was named, or one that is gone afterwards."""
-    from diagnose.cluster.store.result_store import Store
-
+    """The named database, or a temporary one."""
     with tempfile.TemporaryDirectory(prefix="oomdoctor-", ignore_cleanup_errors=True) as folder:
         store = Store.open(Path(name) if name else Path(folder) / "triage.duckdb")
         try:
@@ -154,7 +146,7 @@ def open_store(name: str | None) -> Iterator[Store]:
 
 
 def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
-    """Do the work; a sentence on what was exported, if anything was."""
+    """Diagnose the jobs; a sentence on what was exported, or None."""
     count = troubles = 0
     with open_export(options.export) as write_line, progress(run, lang):
         for result in run.results():
@@ -171,16 +163,13 @@ def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
         return None
     if is_json_lines(options.export):
         return phrase("cli.triage_exported", count=count, file=options.export)
-    if "://" in options.export:  # there are the partitions, and no tables
+    if "://" in options.export:  # a remote export has partitions, no tables
         return phrase("cli.triage_partitions", file=options.export)
     return phrase("cli.triage_tables", count=len(run.store.export_tables(Path(options.export))), file=options.export)
 
 
 def print_report(store: Store, options: TriageOptions, display: Shown, since: float | None) -> None:
-    """The report: on standard output, as a page where one was asked for, and to a webhook what is new."""
-    from diagnose.cluster.report import report_files
-    from diagnose.cluster.report.failure_groups import summary
-
+    """Print the report, write the page of `out`, and announce new groups to the webhook of `notify`."""
     groups = summary(store, options.group_by, since)
     if options.out:
         try:
@@ -198,19 +187,17 @@ def print_report(store: Store, options: TriageOptions, display: Shown, since: fl
 
 
 def announce_groups(store: Store, url: str, display: Shown) -> None:
-    """Tell a webhook of the groups that it was not told of yet."""
-    from diagnose.cluster.report import report_chat, report_files
-    from diagnose.cluster.report import webhooks as notify
-    from diagnose.cluster.report.failure_groups import summary
+    """Send the groups that have not been announced yet to a webhook."""
+    from diagnose.cluster.report import report_chat, webhooks  # HTTP clients and chat renderers: only for --notify
 
     unannounced = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
     if not unannounced:
         return
     groups = summary(store, only=sorted(unannounced))
     visible_groups = groups if display.redact is False else report_files.masked(store, groups)
-    platform = notify.platform_of(url) or "slack"
+    platform = webhooks.platform_of(url) or "slack"
     news = [
-        notify.News(
+        webhooks.News(
             group.key, report_chat.of_group(group, platform, display.lang).text, {"jobs": group.jobs, "cause": group.title.to(display.lang)}
         )
         for group in visible_groups.groups
@@ -221,14 +208,12 @@ def announce_groups(store: Store, url: str, display: Shown) -> None:
         console.warn(refusal.to(display.lang))
         store.add_error("not_told", Text(refusal.to("en"), refusal.to("zh")))
 
-    notify.announce(news, url, store.mark_notified, failed, display.lang)
+    webhooks.announce(news, url, store.mark_notified, failed, display.lang)
 
 
 def exit_status(run: Run, conditions: Sequence[Condition], lang: Lang) -> int:
-    """5 where a condition holds, each said; else 1 where something could not be read."""
-    from diagnose.cluster.report.fail_conditions import figures
-
-    values = figures(run.store, run.store.run)
+    """5 if a condition of --fail-on holds (each is named on standard error), else 1 if a job could not be read, else 0."""
+    values = fail_conditions.figures(run.store, run.store.run)
     matches = [condition for condition in conditions if condition.holds(values)]
     for condition in matches:
         console.warn(phrase("cli.triage_holds", condition=condition.text, value=f"{values[condition.figure]:g}").to(lang))
@@ -236,13 +221,13 @@ def exit_status(run: Run, conditions: Sequence[Condition], lang: Lang) -> int:
 
 
 def stop_message(run: Run, options: TriageOptions) -> Text:
-    """What is kept of a run that was stopped, and how to go on."""
+    """What an interrupted run has stored, and how to resume it."""
     if options.store:
         return phrase("cli.triage_stopped", done=run.done, file=options.store)
     return phrase("cli.triage_lost", done=run.done)
 
 
-# -- what is written beside
+# -- exports and progress
 
 
 def is_json_lines(export: str) -> bool:
@@ -252,7 +237,7 @@ def is_json_lines(export: str) -> bool:
 
 @contextmanager
 def open_export(export: str | None) -> Iterator[Callable[[str], None]]:
-    """A function that writes a line to the export, or none. Raises UserError where it cannot be written."""
+    """A function that appends a line to a JSON-lines export; does nothing for other exports. Raises UserError."""
     if export is None or not is_json_lines(export):
         yield lambda _: None
         return
@@ -268,7 +253,7 @@ def open_export(export: str | None) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress(run: Run, lang: Lang) -> Iterator[None]:
-    """A bar on standard error with the rate and the time left, where that is a terminal."""
+    """A bar on standard error with rate and remaining time, if that is a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
@@ -282,13 +267,13 @@ def progress(run: Run, lang: Lang) -> Iterator[None]:
         task = bar.add_task(phrase("cli.triage_progress").to(lang), total=None, figures="")
 
         def tick() -> None:
-            """While jobs are still being found, as many as there are by now stand for all."""
+            """Advance the bar; while jobs are still being found, the total is the count so far."""
             suffix = "" if run.finished else "+"
             rate = phrase("cli.triage_rate", done=run.done, found=f"{run.found}{suffix}", rate=f"{bar.tasks[0].speed or 0:.0f}")
             bar.update(task, completed=run.done, total=run.found, figures=rate.to(lang))
 
         def say(text: Text) -> None:
-            """A sentence instead of the bar, which comes again below it."""
+            """Print a sentence above the bar."""
             bar.stop()
             plain(text)
             bar.start()

@@ -144,7 +144,7 @@ class Dispatcher:
         if answer.wrong:
             return answer.wrong
         data = json.loads(answer.data)
-        return data["speaks"], Outgoing(answer.page, data["title"], (), data["patch"])
+        return data["relevance"], Outgoing(answer.page, data["title"], (), data["patch"])
 
 
 class QuestionReader:

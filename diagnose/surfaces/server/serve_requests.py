@@ -1,4 +1,4 @@
-"""What the JSON API takes, as pydantic models: read by pydantic's own reader of JSON, which knows no depth without end."""
+"""Request bodies of the JSON API as pydantic models. pydantic's own JSON parser is used because it limits the depth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diagnose.phrases import Lang
 from diagnose.surfaces.server.question import Question, setting_text
 from diagnose.surfaces.server.serve_limits import RequestError
 
-#: More configs than any job has, and a limit to what is said of each.
+#: Number of configs and settings; characters of a short option.
 MAX_CONFIGS, MAX_SETTINGS, MAX_WORD = 32, 200, 1000
 
 Word = Annotated[str, Field(max_length=MAX_WORD)]
@@ -47,7 +47,7 @@ class ToCheck(RequestModel):
     options: Options = Options()
 
     def question(self, lang: Lang, redact: bool, logs: tuple[tuple[str, str], ...] = ()) -> Question:
-        """What a worker is asked; `lang` and `redact` where the options do not say."""
+        """The question for a worker; `lang` and `redact` are defaults of the options."""
         options = self.options
         return Question(
             logs=logs,
@@ -75,7 +75,7 @@ Model = TypeVar("Model", bound=RequestModel)
 
 
 def parse_request(shape: type[Model], body: bytes) -> Model:
-    """The request that JSON text makes. Raises Refused with the first things that are wrong; what was sent is not repeated."""
+    """Parse a body. Raises RequestError with the first errors, without repeating the input."""
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
