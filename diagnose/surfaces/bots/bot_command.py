@@ -1,7 +1,7 @@
-"""The command `bot`: what every chat bot does, whatever the platform. A message comes in, an answer goes out in its thread.
+"""The command `bot`, and the types that all chat platforms share.
 
-A platform is a module `bot_NAME.py` with a function `run(Asked) -> int` and a class that is a `Platform`; how it writes is an entry of
-rules/chats.yaml. It says what was written and attached, fetches files from its own hosts, and sends; `bot_dispatcher.py` does the rest.
+A platform is a module `bot_NAME.py` with a function `run(BotOptions) -> int` and an implementation of `Platform`; its markup is an entry
+of rules/chats.yaml. It parses messages, fetches files from its own hosts and sends answers; `bot_dispatcher.py` does the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Name = Literal["slack", "feishu"]
 
 @record
 class BotOptions:
-    """The options of the command. `max_mib`: of all files of one question together; `http`: webhooks instead of a socket."""
+    """Options of the command. `max_mib`: MiB of all files of one question; `http`: webhooks instead of a socket."""
 
     platform: Name
     http: bool = False
@@ -37,7 +37,7 @@ class BotOptions:
 
 @record
 class File:
-    """A file as a message names it; `where` is the platform's. Size in bytes as declared, 0 where it is not."""
+    """A file of a message. `reference` is what the platform needs to fetch it; `size` in bytes as declared, 0 if unknown."""
 
     name: str
     reference: Any
@@ -47,7 +47,7 @@ class File:
 
 @record
 class Post:
-    """One message: its words as they were typed, and its files."""
+    """One message: its text without markup, and its files."""
 
     text: str
     files: tuple[File, ...] = ()
@@ -55,8 +55,8 @@ class Post:
 
 @record
 class Incoming:
-    """A message to answer. `key` names it: what has the same key is the same message again. `where` is the platform's.
-    `quiet`: nobody asked; answered only where it holds a failure of memory. `who` wrote it."""
+    """A message to answer. Messages with the same `key` are deliveries of one message. `context` is what the platform needs to reply.
+    `unprompted`: the bot was not addressed, so it answers only a memory failure."""
 
     key: str
     post: Post
@@ -67,8 +67,8 @@ class Incoming:
 
 @record
 class Outgoing:
-    """An answer in the platform's own writing, within its limit; `title` for a notification; `notes` stand below, each a sentence;
-    `patch` is plain."""
+    """An answer in the platform's markup, within its length limit. `title` is for notifications, `notes` are sentences below the text,
+    `patch` is plain text."""
 
     text: str
     title: str = ""
@@ -78,28 +78,30 @@ class Outgoing:
 
 
 class FetchError(Exception):
-    """A file that cannot be had; the text is the name of a sentence of rules/phrases/bot.yaml."""
+    """A file cannot be fetched; the message is a key of rules/phrases/bot.yaml."""
 
 
 class SendError(Exception):
-    """An answer that the platform does not take; the text is for our log."""
+    """The platform refused an answer; the message is for the log."""
 
 
 class Platform(Protocol):
+    """What the dispatcher needs of a chat platform."""
+
     name: Name
 
     def earlier_posts(self, message: Incoming) -> Sequence[Post]:
-        """What was said in the thread before, oldest first; empty where there is no thread or it cannot be read."""
+        """Earlier messages of the thread, oldest first; empty without a thread or the right to read it."""
 
     def fetch(self, file: File, max_bytes: int) -> bytes:
-        """The file, of at most so many bytes, from the platform's own hosts. Raises Unfetched."""
+        """Download a file of at most `max_bytes` from the platform's own hosts. Raises FetchError."""
 
     def reply(self, message: Incoming, answer: Outgoing) -> None:
-        """Send it into the thread. Raises Unsent."""
+        """Send the answer into the thread of the message. Raises SendError."""
 
 
 def bot(options: BotOptions) -> int:
-    """Answer until told to stop. Raises UserError where that cannot begin."""
+    """Answer messages until a signal to stop. Raises UserError if the bot cannot start."""
     try:
         module = importlib.import_module(f"diagnose.surfaces.bots.bot_{options.platform}")
         if options.http:
@@ -111,7 +113,7 @@ def bot(options: BotOptions) -> int:
 
 
 def read_secret(name: str, meaning: str) -> str:
-    """A token, from the environment only. Raises UserError that names the variable."""
+    """A secret from an environment variable. Raises UserError that names the variable if it is not set."""
     value = os.environ.get(name, "").strip()
     if not value:
         raise UserError(phrase("bot.no_token", name=name), "", phrase(f"bot.{meaning}"))
@@ -119,7 +121,7 @@ def read_secret(name: str, meaning: str) -> str:
 
 
 def read_api_url(name: str, default: str) -> str:
-    """The address of the platform's API: its own, or the one that the operator set. Never what a message says."""
+    """The URL of the platform's API: the default, or the one that the operator set. Raises UserError for an invalid one."""
     url = os.environ.get(name, "").strip().rstrip("/") or default
     if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost|\[::1\]):\d+(/[\w./-]*)?", url):
         raise UserError(phrase("bot.bad_address", name=name), "", phrase("bot.want_address"))

@@ -1,4 +1,4 @@
-"""Takes messages of any chat platform and answers each once: decides what is read, asks the worker processes, keeps the limits."""
+"""Queues messages of any chat platform and answers each once: selects what is read, asks the workers, enforces the limits."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ import sys
 import threading
 from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diagnose.phrases import Lang, phrase
 from diagnose.record import replace
-from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Name, Outgoing, Platform, Post
+from diagnose.render.markup.chat_message import dialect
+from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post
 from diagnose.surfaces.server.question import Question, label
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 
-if TYPE_CHECKING:
-    from diagnose.render.markup.chat_message import Dialect
-
-#: Files of one question that are read; earlier messages of a thread that are looked at; sentences about what was not read.
+#: Files of one question; earlier messages of a thread; notes about files that were not read.
 MAX_FILES, MAX_EARLIER, MAX_NOTES = 10, 50, 3
-#: Characters of all messages of a thread that are read, newest first.
+#: Characters read from a thread, newest messages first.
 MAX_CHARACTERS = 1 << 20
-#: Messages that may wait or be answered at once, of all and of one person; of how many the keys are remembered.
+#: Messages in the queue, in all and of one person; keys remembered to recognise repeated deliveries.
 MAX_PENDING, MAX_PER_PERSON, MAX_KEYS = 64, 8, 20_000
-#: Messages that are worked on at once: most of the time goes to the platform's network.
+#: Messages answered at once: threads mostly wait for the network.
 THREADS = 4
-#: What no diagnosis is made of.
+#: Media types that are never read.
 BINARY_MEDIA = ("image/", "video/", "audio/")
 
-#: A line of options, as an answer's own questions write them; some keyboards make one dash of two.
+#: A line of options, as answers suggest them; some keyboards turn two hyphens into a dash.
 OPTION = re.compile(r"(?:--|\u2014)(gpu|gpus|model|set)[ =]([^\s=`]{1,200}(?:=[^\s`]{1,200})?)")
 OPTION_LINE = re.compile(rf"[ `]*(?:{OPTION.pattern}(?:[ `]+|$)){{1,20}}")
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 class Dispatcher:
-    """Takes messages and answers each once, in a few threads, behind a bounded queue."""
+    """Answers each message once, in a few threads behind a bounded queue."""
 
     def __init__(self, platform: Platform, pool: WorkerPool, options: BotOptions) -> None:
         self.platform, self.pool, self.options = platform, pool, options
@@ -51,12 +49,12 @@ class Dispatcher:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def open(self) -> None:
-        """Have the worker processes ready."""
+        """Start the worker processes and wait until they are ready."""
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self.pool.start(), self._loop).result()
 
     def close(self) -> None:
-        """Answer what was taken, then end everything; once."""
+        """Answer the queued messages, then end threads and processes. Idempotent."""
         if self._loop.is_closed():
             return
         self._threads.shutdown(wait=True)
@@ -68,11 +66,11 @@ class Dispatcher:
 
     @property
     def is_full(self) -> bool:
-        """Whether the platform had better come again later."""
+        """Whether the platform should deliver again later."""
         return self._pending.total() >= MAX_PENDING
 
     def submit(self, message: Incoming) -> bool:
-        """Answer it soon; False where it was taken before or there is no room. Returns at once."""
+        """Queue a message; False if it is a repeated delivery or the queue is full. Returns at once."""
         with self._lock:
             if message.key in self._recent_keys or self.is_full or self._pending[message.author] >= MAX_PER_PERSON:
                 return False
@@ -88,17 +86,17 @@ class Dispatcher:
             answer = self.build_answer(message)
             if answer is not None:
                 self.platform.reply(message, answer)
-        except Exception as error:  # the bot goes on; what went wrong is for whoever runs it, without what was said
+        except Exception as error:  # the bot goes on; the log gets the error without the text of messages
             print(f"oomdoctor: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
         finally:
             with self._lock:
                 self._pending[message.author] -= 1
-                self._pending += Counter()  # drops who has nothing waiting
+                self._pending += Counter()  # drops people without waiting messages
 
     # -- one message
 
     def build_answer(self, message: Incoming) -> Outgoing | None:
-        """The answer: of the message alone where that holds a failure, else of its thread, else of the configs; None: say nothing."""
+        """Diagnose the message alone, then its thread, then only its files, until one shows a memory failure; None: stay silent."""
         lang: Lang = "zh" if HAN.search(message.post.text[:MAX_CHARACTERS]) else self.options.lang
         options = parse_options(message.post.text)
         reading = QuestionReader(self, lang)
@@ -107,7 +105,7 @@ class Dispatcher:
         thread_logs = [log for number, post in enumerate(reversed(earlier), 1) for log in reading.logs(post, f"message-{number}")]
         thread_logs = [*reversed(thread_logs), *own_logs]
         attempts = [own_logs, *([thread_logs] if thread_logs != own_logs else [])]
-        attached_logs = [log for log in thread_logs if not log[0].startswith("message")]  # without a word that is none of a log
+        attached_logs = [log for log in thread_logs if not log[0].startswith("message")]  # without the text of messages
         attempts += [attached_logs] if attached_logs and len(attached_logs) < len(thread_logs) else []
         lookalike: Outgoing | None = None
         for logs in filter(None, attempts):
@@ -124,12 +122,12 @@ class Dispatcher:
         return lookalike or self.plain_answer(phrase("bot.nothing_found").to(lang), reading)
 
     def plain_answer(self, sentence: str, reading: QuestionReader) -> Outgoing:
-        """A sentence of ours."""
+        """A single sentence as an answer."""
         text = dialect(self.platform.name).shown(sentence)
         return Outgoing(text, text, tuple(reading.notes), lang=reading.lang)
 
     def ask_worker(self, question: Question) -> tuple[str, Outgoing] | str:
-        """What a worker says: whether it speaks of memory and the message; or the sentence why there is none."""
+        """Relevance and message of the worker's answer, or a sentence why there is none."""
         lang = question.lang
         question = replace(question, redact=self.options.redact, form=f"chat.{self.platform.name}")
         try:
@@ -148,7 +146,7 @@ class Dispatcher:
 
 
 class QuestionReader:
-    """The texts and files of one question, within its limits; `notes`: what was left out, and why."""
+    """Reads texts and files of one question within its limits; `notes` name the files that were not read, and why."""
 
     def __init__(self, dispatcher: Dispatcher, lang: Lang) -> None:
         self.dispatcher, self.lang = dispatcher, lang
@@ -156,14 +154,14 @@ class QuestionReader:
         self.characters_left, self.files_left, self.bytes_left = MAX_CHARACTERS, MAX_FILES, dispatcher.options.max_mib << 20
 
     def logs(self, post: Post, log_label: str) -> list[tuple[str, str | bytes]]:
-        """The words of a message and what it has attached, each with its name."""
+        """The text and the files of a message, each with a label."""
         text = post.text[: self.characters_left]
         self.characters_left -= len(text)
         texts: list[tuple[str, str | bytes]] = [(log_label, text)] if text.strip() else []
         return [*texts, *((label(file.name, "file"), data) for file in post.files if (data := self.read_file(file)) is not None)]
 
     def read_file(self, file: File) -> bytes | None:
-        """A file's bytes; None, and a note, where it is not read."""
+        """A file's bytes; None, with a note, if it is not read."""
         try:
             data = self.fetch(file)
         except FetchError as error:
@@ -190,7 +188,7 @@ class QuestionReader:
 
 
 def parse_options(text: str) -> dict[str, Any]:
-    """The options of a question, from lines of the asker's message that hold nothing else (a log's command lines hold more)."""
+    """Options of a question, from lines of the message that hold nothing else (command lines in a log hold more)."""
     options: dict[str, Any] = {"set": {}}
     for line in text[:MAX_CHARACTERS].splitlines()[:2000]:
         if len(line) > 2000 or not OPTION_LINE.fullmatch(line.strip()):
@@ -206,12 +204,6 @@ def parse_options(text: str) -> dict[str, Any]:
     return options
 
 
-def dialect(name: Name) -> Dialect:
-    from diagnose.render.markup import chat_message
-
-    return chat_message.dialect(name)
-
-
 def build_pool(options: BotOptions) -> WorkerPool:
-    """As many worker processes as asked for."""
+    """A pool with the number of workers from the options, by default at most four."""
     return WorkerPool(options.workers or min(os.cpu_count() or 1, 4), options.timeout, MAX_PENDING)

@@ -1,6 +1,6 @@
 """`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription.
 
-Read at open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
+Source: open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
 content of received messages, cards in JSON 2.0.
 """
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 API = "https://open.feishu.cn"
 PATH = "/feishu/events"
-#: Seconds after which an event is too old to answer: Feishu sends again for about seven hours.
+#: Seconds after which an event is too old to answer: Feishu repeats deliveries for about seven hours.
 MAX_EVENT_AGE = 24 * 3600
-#: Bytes of a patch that a card holds beside what is always there, where it cannot be a file: a card has 30 KB.
+#: Bytes of a patch in a card, where files are not allowed: a card has 30 KB in all.
 MAX_BLOCK_BYTES = 20_000
-#: What stands for a person in a text.
+#: The placeholder of a mention in a text.
 MENTION = re.compile(r"@_(?:user_\d{1,4}|all)\b ?")
-#: Parts of rich text with words, and where they have them.
+#: Tags of rich text that contain text, and the key that holds it.
 TEXT_FIELDS = {
     "text": "text",
     "a": "text",
@@ -53,18 +53,18 @@ TEXT_FIELDS = {
 
 
 class ForgedRequest(Exception):
-    """A request that is not Feishu's."""
+    """A request that Feishu did not sign."""
 
 
 class RequestVerifier:
-    """What proves that a request is Feishu's: the signature with the Encrypt Key, the encryption with it, and the Verification Token."""
+    """Authenticates requests by their signature and encryption with the Encrypt Key and by the Verification Token."""
 
     def __init__(self, key: str, token: str) -> None:
         self._key, self._token = key.encode(), token.encode()
         self._cipher = hashlib.sha256(self._key).digest()
 
     def verify(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The event. Raises Forged. The question whether the address is ours comes without a signature."""
+        """Decrypt and verify a request; the event. Raises ForgedRequest. The url_verification challenge has no signature."""
         event = self._decrypt(body)
         header = event.get("header")
         token = (header if isinstance(header, dict) else event).get("token")
@@ -92,7 +92,7 @@ class RequestVerifier:
 
 
 def run(options: BotOptions) -> int:
-    """Answer until a signal comes. Raises UserError where a secret is missing or wrong, or nothing can listen."""
+    """Answer until a signal arrives. Raises UserError for a missing or wrong secret or an address that is taken."""
     from diagnose.surfaces.bots.bot_http import serve_webhook
 
     app_id = bot_command.read_secret("FEISHU_APP_ID", "feishu_app_id")
@@ -110,7 +110,7 @@ def run(options: BotOptions) -> int:
 
 
 def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, Webhook]:
-    """The desk, and what takes requests. Raises UserError for secrets that Feishu does not take."""
+    """The dispatcher and the webhook that feeds it. Raises UserError for secrets that Feishu refuses."""
     try:
         info = client.call("GET", "bot/v3/info").get("bot")
         bot_id = str(info.get("open_id")) if isinstance(info, dict) else ""
@@ -123,7 +123,7 @@ def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options
 
 
 class Webhook:
-    """Takes a request and answers at once."""
+    """Verifies a request, queues its message and responds at once."""
 
     def __init__(self, dispatcher: Dispatcher, verifier: RequestVerifier, bot_id: str) -> None:
         self.dispatcher, self.verifier, self.bot_id = dispatcher, verifier, bot_id
@@ -147,9 +147,9 @@ class Webhook:
 
 
 def parse_event(event: Mapping[str, Any], bot_id: str) -> Incoming | None:
-    """The message of an event; None where it is not for us.
+    """The message of an event; None if it is not for the bot.
 
-    A direct message and a mention are always answered, a file in a group where it holds a failure.
+    Direct messages and mentions are always answered, a file in a group only if it holds a failure.
     """
     header, body = _dict(event.get("header")), _dict(event.get("event"))
     message, sender = _dict(body.get("message")), _dict(body.get("sender"))
@@ -168,13 +168,13 @@ def parse_event(event: Mapping[str, Any], bot_id: str) -> Incoming | None:
 
 
 def _is_old(header: Mapping[str, Any]) -> bool:
-    """An old event is a copy that somebody sends again."""
+    """Whether the event may be a replayed copy."""
     created = str(header.get("create_time"))  # milliseconds
     return created.isascii() and created.isdigit() and time.time() - int(created[:16]) / 1000 > MAX_EVENT_AGE
 
 
 def parse_post(message_id: str, kind: str, content: Any) -> Post:
-    """A message's words and file."""
+    """The text and the file of a message."""
     try:
         body = _dict(json.loads(content))
     except (ValueError, TypeError, RecursionError):
@@ -188,7 +188,7 @@ def parse_post(message_id: str, kind: str, content: Any) -> Post:
 
 
 def _rich_text_lines(body: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of rich text, and of what can be read of a card."""
+    """Lines of rich text, or of the readable parts of a card."""
     title = body.get("title")
     if isinstance(title, str) and title:
         yield title
@@ -207,7 +207,7 @@ def _list(value: Any) -> list[Any]:
 
 
 class Feishu:
-    """The platform, through our client."""
+    """The platform `feishu`."""
 
     name: bot_command.Name = "feishu"
 
@@ -215,7 +215,7 @@ class Feishu:
         self.client = client
 
     def earlier_posts(self, message: Incoming) -> Sequence[Post]:
-        """What the message replies to, and its thread."""
+        """The messages that this one replies to, and its thread."""
         context = message.context
         items: dict[str, Mapping[str, Any]] = {}
         for message_id in filter(None, dict.fromkeys((context["root_id"], context["parent_id"]))):
@@ -234,7 +234,7 @@ class Feishu:
         return [parse_post(str(item["message_id"]), str(item.get("msg_type")), _dict(item.get("body")).get("content")) for item in others]
 
     def _items(self, path: str, **options: Any) -> dict[str, Mapping[str, Any]]:
-        """Messages by their names; none where they cannot be read."""
+        """Messages by id; empty if they cannot be read."""
         try:
             items = self.client.call("GET", path, **options).get("items")
         except (ApiError, httpx.HTTPError, KeyError):
@@ -259,7 +259,7 @@ class Feishu:
             raise SendError(str(error)) from error
 
     def _patch(self, message: Incoming, answer: Outgoing) -> None:
-        """As a file, which keeps every character; where files may not be sent, as a block of code."""
+        """Send the patch as a file, which keeps every character; as a code block where files are not allowed."""
         try:
             key = self.client.upload("oomdoctor.patch", answer.patch.encode(errors="replace"))
             self._send(message, "file", {"file_key": key}, "patch")
@@ -269,9 +269,9 @@ class Feishu:
                 text = phrase("bot.patch_too_long").to(answer.lang)
             self._send(message, "interactive", build_card(Outgoing(text, phrase("bot.patch").to(answer.lang))), "block")
 
-    def _send(self, came: Incoming, kind: str, content: Mapping[str, Any], part: str) -> None:
-        """In the thread; where a chat has none, as a plain reply."""
-        message_id, in_thread = came.context["message"], came.context["in_thread"]
+    def _send(self, message: Incoming, kind: str, content: Mapping[str, Any], part: str) -> None:
+        """Reply in the thread, or plainly in a chat without threads."""
+        message_id, in_thread = message.context["message"], message.context["in_thread"]
         try:
             self.client.reply(message_id, kind, content, in_thread, idempotency_key(message_id, part))
         except ApiError:
@@ -281,12 +281,12 @@ class Feishu:
 
 
 def idempotency_key(*parts: str) -> str:
-    """The same for the same parts, so that a reply that is sent again arrives once."""
+    """A key derived from the parts, so that Feishu drops a repeated reply."""
     return hashlib.sha256(" ".join(parts).encode(errors="replace")).hexdigest()[:40]
 
 
 def build_card(answer: Outgoing) -> dict[str, Any]:
-    """A card with the answer; `summary` is what the list of chats shows."""
+    """A card with the answer; the list of chats shows its `summary`."""
     elements = [{"tag": "markdown", "content": answer.text}]
     elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in answer.notes]
     return {

@@ -1,4 +1,4 @@
-"""Webhooks of chat platforms: one address, behind the limits of the web page. No framework: a body in, a body out."""
+"""An HTTP server for webhooks of chat platforms: a plain ASGI application behind the limits of `serve`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 
-#: Bytes of one request: events name files, they do not hold them. Seconds for it to arrive.
+#: Bytes of one request (events refer to files, they do not contain them), and seconds for it to arrive.
 MAX_REQUEST_BYTES, ARRIVAL_SECONDS = 2 << 20, 5.0
 
 
 @record
 class Reply:
-    """What the platform is told."""
+    """The response to the platform."""
 
     status: int
     body: bytes = b""
@@ -34,7 +34,7 @@ RequestHandler = Callable[[Mapping[str, str], bytes], Reply]
 
 
 def serve_webhook(handler: RequestHandler, path: str, dispatcher: Dispatcher, host: str, port: int, lang: Lang) -> None:
-    """Hand the body of every POST to `takes` until a signal comes; what was taken is answered then. Raises UserError."""
+    """Pass every POST to `handler` until a signal arrives, then answer the queued messages. Raises UserError if the address is taken."""
     with serve_command.open_listener(host, port) as listener:
         limits = Limits(
             size=MAX_REQUEST_BYTES, total_size=64 * MAX_REQUEST_BYTES, max_requests=256, per_client=256, arrival=ARRIVAL_SECONDS
@@ -44,7 +44,7 @@ def serve_webhook(handler: RequestHandler, path: str, dispatcher: Dispatcher, ho
 
 
 def application(handler: RequestHandler, path: str, dispatcher: Dispatcher, ready: Callable[[], None] = lambda: None) -> ASGIApp:
-    """`takes` on `path`, and /healthz. A full desk is 503: platforms come again."""
+    """`handler` on `path`, and /healthz. 503 while the queue is full: platforms deliver again."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

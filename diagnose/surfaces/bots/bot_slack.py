@@ -1,6 +1,6 @@
 """`oomdoctor bot slack`: mentions, the message shortcut and shared files, through Socket Mode or signed webhooks.
 
-Read at docs.slack.dev: Events API (events are sent again after 3 s without an answer, with the same event_id), verifying requests,
+Source: docs.slack.dev: Events API (events are delivered again after 3 s without a response, with the same event_id), verifying requests,
 Socket Mode, files (url_private_download with the bot's token), formatting of message text, rate limits (429 with Retry-After).
 """
 
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
     from diagnose.surfaces.server.worker_pool import WorkerPool
 
 API = "https://slack.com/api"
-#: The hosts of files, and those of workspaces of the United States government.
+#: Hosts of files, also of workspaces of the United States government.
 FILE_HOSTS = frozenset({"files.slack.com", "files.slack-gov.com"})
 PATH = "/slack/events"
 SHORTCUT = "explain_oom"
-#: Seconds that an answer of Slack may take; seconds of Retry-After that are waited for, and how often.
+#: Seconds for one response; the longest Retry-After that is waited for, and how many retries.
 TIMEOUT, MAX_DELAY, RETRIES = 15, 60, 4
-#: What Slack says where the bot is no member.
+#: Errors of channels that the bot is not a member of.
 NOT_MEMBER_ERRORS = ("not_in_channel", "channel_not_found", "is_archived", "restricted_action")
-#: Characters of a patch that a message holds, where it cannot be a snippet: a section has 3,000.
+#: Characters of a patch in a message, where snippets are not allowed: a section has 3,000 in all.
 MAX_BLOCK = 2900
 
 
 class RetryAfterHandler(RateLimitErrorRetryHandler):
-    """Waits as long as Slack says, unless that is longer than anyone would wait for an answer."""
+    """Waits as long as Retry-After says, up to MAX_DELAY."""
 
     def _can_retry(
         self, *, state: RetryState, request: HttpRequest, response: HttpResponse | None = None, error: Exception | None = None
@@ -64,7 +64,7 @@ class RetryAfterHandler(RateLimitErrorRetryHandler):
 
 
 def run(options: BotOptions) -> int:
-    """Answer until a signal comes. Raises UserError where a token is missing or wrong, or nothing can listen."""
+    """Answer until a signal arrives. Raises UserError for a missing or wrong token or an address that is taken."""
     token = bot_command.read_secret("SLACK_BOT_TOKEN", "slack_bot_token")
     second_secret = (
         bot_command.read_secret("SLACK_SIGNING_SECRET", "slack_signing_secret")
@@ -84,12 +84,12 @@ def run(options: BotOptions) -> int:
 
 
 def client_for(token: str, base: str) -> WebClient:
-    """Asks again only what was turned away: an answer that may have arrived is not sent twice."""
+    """A client that retries only at rate limits: an answer that may have arrived is not sent twice."""
     return WebClient(token, base_url=f"{base}/", timeout=TIMEOUT, retry_handlers=[RetryAfterHandler(max_retry_count=RETRIES)])
 
 
 def connect(client: WebClient, pool: WorkerPool, options: BotOptions, signing: str = "") -> tuple[Dispatcher, App]:
-    """The desk and the Bolt app that hands messages to it. Raises UserError for a token that Slack does not take."""
+    """The dispatcher and the Bolt app that feeds it. Raises UserError for a token that Slack refuses."""
     try:
         bot_user = str(client.auth_test()["user_id"])
     except (SlackClientError, OSError, HTTPException) as error:
@@ -97,21 +97,21 @@ def connect(client: WebClient, pool: WorkerPool, options: BotOptions, signing: s
         raise UserError(phrase("bot.not_let_in", platform="Slack", why=why), "", phrase("bot.see_token", name="SLACK_BOT_TOKEN")) from error
     dispatcher = Dispatcher(Slack(client, bot_user), pool, options)
     logger = logging.getLogger("oomdoctor.slack")
-    logger.setLevel(logging.CRITICAL)  # Bolt writes requests into its log, and requests hold what people wrote
+    logger.setLevel(logging.CRITICAL)  # Bolt logs requests, which contain messages of people
     app = App(
         client=client,
         logger=logger,
         signing_secret=signing or None,
         request_verification_enabled=bool(signing),
         token_verification_enabled=False,
-        process_before_response=True,  # listeners only take messages; so none is lost between Slack's answer and the desk
+        process_before_response=True,  # listeners only queue messages, so none is lost after the response to Slack
     )
     _register_listeners(app, dispatcher, bot_user)
     return dispatcher, app
 
 
 def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None:
-    """What is answered. Listeners only take the message: Slack has its answer at once."""
+    """The events that are answered. Listeners only queue the message, so that Slack gets its response at once."""
 
     @app.event("app_mention")
     def mentioned(event: dict[str, Any]) -> None:
@@ -120,7 +120,7 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
 
     @app.event("message")
     def posted(event: dict[str, Any]) -> None:
-        """A direct message is always answered; a file in a channel where it holds a failure. A mention comes as an event of its own."""
+        """Direct messages are always answered, files in a channel only if they hold a failure. Mentions are separate events."""
         direct = event.get("channel_type") == "im"
         wanted = event.get("subtype") in (None, "file_share") and (direct or event.get("files"))
         if wanted and not event.get("bot_id") and f"<@{bot_user}>" not in str(event.get("text")):
@@ -128,7 +128,7 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
 
     @app.shortcut(SHORTCUT)
     def shortcut_used(ack: Any, shortcut: dict[str, Any]) -> None:
-        """A person wants this message explained, whoever wrote it; each time that they ask."""
+        """Explain the message that the shortcut was used on, whoever wrote it, each time."""
         ack()
         event = {**shortcut["message"], "channel": shortcut["channel"]["id"], "user": shortcut.get("user", {}).get("id")}
         key = str(shortcut.get("trigger_id") or shortcut.get("action_ts"))
@@ -142,12 +142,12 @@ def serve_http(app: App, dispatcher: Dispatcher, options: BotOptions) -> None:
 
 
 def build_handler(app: App) -> RequestHandler:
-    """What takes requests: Bolt looks at the signature and its age, and answers what was not signed with 401."""
+    """A handler of webhook requests. Bolt checks the signature and its age and answers 401 if they are wrong."""
     from diagnose.surfaces.bots.bot_http import Reply
 
     def handle(headers: Mapping[str, str], body: bytes) -> Reply:
         timestamp = headers.get("x-slack-request-timestamp", "")
-        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 15):  # Bolt takes it for a number
+        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 15):  # Bolt would fail to parse it
             return Reply(401)
         response = app.dispatch(BoltRequest(body=body.decode("utf-8", "replace"), headers=dict(headers)))
         return Reply(response.status, (response.body or "").encode(), response.first_headers().get("content-type", "text/plain"))
@@ -156,7 +156,7 @@ def build_handler(app: App) -> RequestHandler:
 
 
 class BoundedSocketHandler(SocketModeHandler):
-    """Does not acknowledge what there is no room for: Slack sends it again."""
+    """Acknowledges no events while the queue is full: Slack delivers them again."""
 
     dispatcher: Dispatcher
 
@@ -166,7 +166,7 @@ class BoundedSocketHandler(SocketModeHandler):
 
 
 def serve_socket(app: App, dispatcher: Dispatcher, options: BotOptions, token: str) -> None:
-    """Connect from here to Slack, which needs no address of ours, until a signal comes."""
+    """Connect to Slack by Socket Mode, which needs no public address, until a signal arrives."""
     handler = BoundedSocketHandler(app, token)
     handler.dispatcher = dispatcher
     stop = threading.Event()
@@ -186,14 +186,14 @@ def serve_socket(app: App, dispatcher: Dispatcher, options: BotOptions, token: s
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token goes nowhere but where it was sent."""
+    """Follows no redirect, so that the token reaches no other host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class Slack:
-    """The platform, through the official client."""
+    """The platform `slack`."""
 
     name: bot_command.Name = "slack"
 
@@ -201,7 +201,7 @@ class Slack:
         self.client, self.bot_user = client, bot_user
         self._opener = urllib.request.build_opener(NoRedirects)
         base = urllib.parse.urlsplit(client.base_url)
-        # an address that the operator chose for the API may hold its files too
+        # a host that the operator chose for the API may serve its files too
         self._own_host = (base.scheme, base.netloc) if base.netloc != urllib.parse.urlsplit(API).netloc else None
 
     def earlier_posts(self, message: Incoming) -> Sequence[Post]:
@@ -213,14 +213,14 @@ class Slack:
                 channel=context["channel"], ts=context["thread"], latest=context["ts"], inclusive=False, limit=MAX_EARLIER
             )
         except (SlackClientError, OSError, HTTPException):
-            return ()  # no scope for the history of this kind of channel: the message alone
+            return ()  # no scope to read the history of this kind of channel
         messages = response.get("messages")
         posts = [item for item in (messages if isinstance(messages, list) else ()) if isinstance(item, dict)]
         return [parse_post(item) for item in posts if item.get("ts") != context["ts"] and item.get("user") != self.bot_user]
 
     def fetch(self, file: File, max_bytes: int) -> bytes:
         address = file.reference["url"]
-        if not address and file.reference["id"]:  # shared from another workspace: the event does not tell
+        if not address and file.reference["id"]:  # shared from another workspace: the event has no URL
             try:
                 info = self.client.files_info(file=file.reference["id"]).get("file")
             except (SlackClientError, OSError, HTTPException) as error:
@@ -232,7 +232,7 @@ class Slack:
         try:
             with self._opener.open(request, timeout=TIMEOUT) as answer:
                 if answer.headers.get_content_type() == "text/html" and not file.media.startswith("text/html"):
-                    raise FetchError("not_fetched")  # the page to log in: no scope to read files
+                    raise FetchError("not_fetched")  # the login page: no scope to read files
                 data: bytes = answer.read(max_bytes + 1)
         except (OSError, HTTPException, ValueError) as error:
             raise FetchError("not_fetched") from error
@@ -241,7 +241,7 @@ class Slack:
         return data
 
     def is_trusted(self, address: str) -> bool:
-        """Whether the token may go there: a host of Slack's files, or of the API that the operator set."""
+        """Whether the token may be sent to a URL: a file host of Slack, or the host of the API that the operator set."""
         try:
             parts = urllib.parse.urlsplit(address)
             port = parts.port
@@ -271,14 +271,14 @@ class Slack:
         self.client.chat_postMessage(channel=channel, thread_ts=thread, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False)
 
     def _send_ephemeral(self, message: Incoming, answer: Outgoing, blocks: list[dict[str, Any]]) -> None:
-        """To whoever used the shortcut, alone: where it was used the bot is no member."""
+        """Answer only the user of the shortcut, in a channel that the bot is not a member of."""
         patch = [section(patch_block(answer))] if answer.patch else []
         WebhookClient(message.context["answer_at"], timeout=TIMEOUT, retry_handlers=self.client.retry_handlers).send(
             text=answer.title, blocks=[*blocks, *patch], response_type="ephemeral"
         )
 
     def _patch(self, channel: str, thread: str, answer: Outgoing) -> None:
-        """As a snippet, which keeps every character; where files may not be sent, as a block of code."""
+        """Send the patch as a snippet, which keeps every character; as a code block where files are not allowed."""
         name = "oomdoctor.patch"
         try:
             self.client.files_upload_v2(
@@ -293,6 +293,6 @@ def section(text: str) -> dict[str, Any]:
 
 
 def patch_block(answer: Outgoing) -> str:
-    """The patch as a block of code."""
+    """The patch as a code block, or a sentence if it is too long."""
     text = f"```\n{html.escape(answer.patch, quote=False).replace('```', chr(39) * 3)}\n```"
     return text if len(text) <= MAX_BLOCK else phrase("bot.patch_too_long").to(answer.lang)

@@ -1,4 +1,4 @@
-"""What a message of Slack says: its text as it was typed, what programs attached, its files."""
+"""Parses messages of Slack: text without markup, attachments of apps, files."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 from diagnose.surfaces.bots.bot_command import File, Incoming, Post
 
-#: The pieces of <...> in a message: a mention, a link with or without its words.
+#: <...> in a message: a mention, or a link with or without a label.
 ANGLE_MARKUP = re.compile(r"<([^<>\n|]{1,3000})(?:\|([^<>\n]{0,3000}))?>")
 
 
 def parse_event(event: Mapping[str, Any], key: str = "", unprompted: bool = False, answer_at: str = "") -> Incoming:
-    """An event or the message of a shortcut. The same message is the same however often and by whichever event it comes.
-    `answer_at`: where whoever used a shortcut can be answered aside."""
+    """The message of an event or a shortcut. Without `key`, channel and timestamp identify it, whichever event delivers it.
+    `answer_at`: URL for an ephemeral answer to the user of a shortcut."""
     channel, stamp = str(event.get("channel")), str(event.get("ts"))
     context = {"channel": channel, "ts": stamp, "thread": str(event.get("thread_ts") or stamp), "answer_at": answer_at}
     return Incoming(key or f"{channel} {stamp}", parse_post(event), context, str(event.get("user") or ""), unprompted)
 
 
 def parse_post(message: Mapping[str, Any]) -> Post:
-    """What a person or program wrote: the text, what programs put into attachments or blocks, and the files."""
+    """The text, including attachments and blocks of apps, and the files."""
     attached = message.get("attachments")
     parts = [message.get("text") or "\n".join(_texts(message.get("blocks")))]
     attachments = [item for item in (attached if isinstance(attached, list) else ()) if isinstance(item, dict)]
@@ -42,7 +42,7 @@ def parse_file(info: Mapping[str, Any]) -> File:
 
 
 def plain_text(text: str) -> str:
-    """Message text as it was typed: without mentions, links as their words, & < > as themselves."""
+    """Text as it was typed: no mentions, links as their labels, entities unescaped."""
 
     def as_typed(match: re.Match[str]) -> str:
         inside, words = match[1], match[2]
@@ -52,7 +52,7 @@ def plain_text(text: str) -> str:
 
 
 def _texts(blocks: Any, depth: int = 6) -> Iterator[str]:
-    """The words anywhere in blocks."""
+    """All text in nested blocks."""
     if isinstance(blocks, list) and depth:
         for block in blocks[:200]:
             yield from _texts(block, depth - 1)

@@ -1,4 +1,4 @@
-"""The places that a command prints to, each led past us: a pseudo-terminal for a terminal, else a pipe."""
+"""Copies the output of a command to a log on its way to its target: through a pseudo-terminal for a terminal, else a pipe."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-PIPE_SIZE = 1 << 20  # bytes that a pipe may hold, so that the command seldom waits for us
-CHUNK = 1 << 18  # bytes handed on at once; they stay in the processor's cache
-MORE_EXPECTED = 1 << 10  # bytes of a pseudo-terminal's read that say there may be more
+PIPE_SIZE = 1 << 20  # bytes that a pipe holds, so that the command seldom waits
+CHUNK = 1 << 18  # bytes copied at once; they stay in the processor's cache
+MORE_EXPECTED = 1 << 10  # a read of a pseudo-terminal of so many bytes suggests that there is more
 
-#: Linux; what fcntl calls F_SETPIPE_SZ.
+#: F_SETPIPE_SZ (Linux).
 _SET_PIPE_SIZE = 1031
 
-#: Where there is no room, the command need not know: plain output would have failed it.
+#: Errors of a full disk, which are kept from the command.
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Log(Protocol):
+    """Where the output is kept."""
+
     def write(self, data: memoryview) -> None:
-        """Keep what was printed. Never raises."""
+        """Append output. Never raises."""
 
 
 class OutputTee:
-    """One place that the command prints to: `numbers` of its descriptors (1, 2 or both) lead there; we read `source` and write `target`."""
+    """One target of the command's output. Its `descriptors` (1, 2 or both) are replaced by `child_end`; what arrives at `source` is
+    written to `target` and the log."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptors, self.target = [descriptor], descriptor
         self.tty = os.isatty(descriptor)
-        self.target_lost = False  # the target takes no more; what comes is only kept
+        self.target_lost = False  # the target takes no more; output only goes to the log
         self.source, self.child_end = self._terminal() if self.tty else self._pipe()
         self._buffer = memoryview(bytearray(CHUNK))
 
@@ -42,7 +45,7 @@ class OutputTee:
 
             try:
                 fcntl.fcntl(source, _SET_PIPE_SIZE, PIPE_SIZE)
-            except OSError:  # above what this user may have
+            except OSError:  # above the limit of this user
                 pass
         return source, child_end
 
@@ -51,14 +54,14 @@ class OutputTee:
 
         source, child_end = os.openpty()
         settings = termios.tcgetattr(self.target)
-        settings[1] &= ~termios.OPOST  # the real terminal does that; the log shall hold what was written
+        settings[1] &= ~termios.OPOST  # the real terminal processes output; the log holds what was written
         termios.tcsetattr(child_end, termios.TCSANOW, settings)
         self.child_end = child_end
         self.resize()
         return source, child_end
 
     def resize(self) -> None:
-        """Give the pseudo-terminal the size of the terminal."""
+        """Set the size of the pseudo-terminal to that of the terminal."""
         import termios
 
         try:
@@ -67,7 +70,7 @@ class OutputTee:
             pass
 
     def forward(self, log: Log, warn: Callable[[str, Exception], None]) -> bool:
-        """Hand on what there is to read. False where nothing will come any more, or where nobody wants it: the command shall notice."""
+        """Copy what can be read. False at the end of the output, or if the target is closed: then the command gets SIGPIPE as usual."""
         size = self._read()
         if not size:
             return False
@@ -84,24 +87,24 @@ class OutputTee:
         return True
 
     def _read(self) -> int:
-        """How much was read; 0 at the end. A pseudo-terminal gives 4 KiB at once, so more is asked for as long as there is some."""
+        """Bytes read into the buffer; 0 at the end. A pseudo-terminal returns 4 KiB at most, so it is read until it is empty."""
         try:
             size = os.readv(self.source, [self._buffer])
-        except OSError:  # so ends a pseudo-terminal
+        except OSError:  # the end of a pseudo-terminal
             return 0
         if self.tty and size >= MORE_EXPECTED:
             os.set_blocking(self.source, False)
             try:
                 while size < CHUNK - MORE_EXPECTED and (count := os.readv(self.source, [self._buffer[size:]])):
                     size += count
-            except OSError:  # nothing now, or the end: the next read tells
+            except OSError:  # empty, or the end: the next read shows which
                 pass
             os.set_blocking(self.source, True)
         return size
 
 
 def write_all(target: int, data: bytes | memoryview) -> None:
-    """All of it, also where the descriptor was made not to block by somebody who shares it."""
+    """Write all data, also to a descriptor that another process has set to non-blocking."""
     remaining = memoryview(data)
     while remaining:
         try:

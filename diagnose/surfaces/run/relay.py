@@ -1,8 +1,8 @@
-"""A command whose output passes through us, unchanged, to where it would have gone, and into a log.
+"""Runs a command, copies its output unchanged to its targets and a log, and forwards signals to it.
 
-The command stays in our process group and session and keeps our standard input, so the terminal treats it as if we were not there:
-its keys, its job control, its hang-up. Only what it prints is led past us: through a pseudo-terminal of the same size and kind where
-that goes to a terminal, else through a pipe; through one where both streams go to the same place, so that their order is kept.
+The command stays in this process group and session and inherits standard input, so that keys, job control and hang-up of the terminal
+reach it directly. Only its output passes through this process: through a pseudo-terminal of the same size and settings if the target
+is a terminal, else a pipe; through a single one if both streams have the same target, so that their order is kept.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from collections.abc import Callable, Sequence
 
 from diagnose.surfaces.run.pty_tee import Log, OutputTee, write_all
 
-SILENCE_SECONDS = 0.3  # seconds that descendants of a command that has ended may be silent before we stop to listen
-GROUP_DELAY = 0.05  # seconds in which a signal to the whole group has reached all of it
-SIGNAL_LIFETIME = 0.5  # seconds after which a signal that the listener heard belongs to no signal of ours any more
+SILENCE_SECONDS = 0.3  # seconds of silence of the descendants of a command that has ended, after which the relay ends too
+GROUP_DELAY = 0.05  # seconds in which a signal to a process group reaches all of its members
+SIGNAL_LIFETIME = 0.5  # seconds after which a signal in the listener is unrelated to one here
 
-#: Signals that are passed on: all that can be caught and mean something to a command, without those of job control and of faults.
+#: Signals that are forwarded: all that can be caught, except those of job control and of faults.
 _FORWARDED = ("HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO", "PWR")
 
-
-#: Signals that Python ignores and a command should not.
+#: Signals that Python ignores; the command gets their default actions.
 PYTHON_IGNORED = ("PIPE", "XFSZ", "XFZ")
 
 
 class Relay:
-    """One command, from its start to its end. `say(key, error)` tells of trouble that did not touch it."""
+    """One command, from start to end. `warn(key, error)` reports errors of the relay that did not affect the command."""
 
     def __init__(self, log: Log, warn: Callable[[str, Exception], None]) -> None:
         self.log, self.warn = log, warn
@@ -42,10 +41,7 @@ class Relay:
         self._previous_handlers: dict[int, object] = {}
 
     def run(self, command: Sequence[str]) -> int:
-        """Start the command, pass everything on until it has ended; its exit status as a shell tells it.
-
-        Raises OSError where it cannot be started.
-        """
+        """Run the command; its exit status in the shell's convention. Raises OSError if it cannot be started."""
         fill_standard_streams()
         self._wakeup_reader, wakeup_writer = os.pipe()
         os.set_blocking(wakeup_writer, False)
@@ -57,19 +53,20 @@ class Relay:
             self._start(command)
             try:
                 self._forward_output(self._tees_by_source())
-            except Exception as error:  # a mistake of ours; the command shall not know
+            except Exception as error:  # a bug in the relay must not affect the command
                 self.warn("run_no_answer", error)
                 self._forward_plainly()
         finally:
             self._stop_listener()
-        assert self.status is not None
+        if self.status is None:
+            raise RuntimeError("the command has not ended")
         code = os.waitstatus_to_exitcode(self.status)
         return code if code >= 0 else 128 - code
 
     # -- output
 
     def _open_tees(self) -> None:
-        """An tee for each place that standard output and standard error go to; a closed one stays closed."""
+        """Open a tee for each distinct target of standard output and error; closed streams stay closed."""
         tees: dict[tuple[int, int, int], OutputTee] = {}
         for descriptor in (1, 2):
             if not os.get_inheritable(descriptor):
@@ -104,7 +101,7 @@ class Relay:
                 return
 
     def _forward_plainly(self) -> None:
-        """The least that can be done: what is printed goes where it would have gone, to its end or the command's."""
+        """Fallback without the log: copy output to its targets until it or the command ends."""
         tees = self._tees_by_source()
         while tees or self.status is None:
             ready = select.select([*tees, self._wakeup_reader], [], [], SILENCE_SECONDS)[0]
@@ -121,7 +118,7 @@ class Relay:
                     tees.pop(source, None)
 
     def _fork_forwarder(self, tees: list[OutputTee]) -> None:
-        """What the command left running still prints: a process of its own passes that on, as long as it lasts."""
+        """Fork a process that forwards the output of descendants which outlive the command."""
         try:
             if os.fork():
                 return
@@ -155,7 +152,7 @@ class Relay:
             try:
                 child = os.posix_spawnp(words[0], words, os.environ, file_actions=actions, setsigdef=defaults)
                 break
-            except OSError as error:  # a script that does not say what runs it is the shell's
+            except OSError as error:  # a script without #! is run by the shell
                 if error.errno != errno.ENOEXEC or words[0] == "/bin/sh":
                     raise
                 words = ["/bin/sh", *words]
@@ -165,14 +162,14 @@ class Relay:
         for tee in self.tees:
             os.close(tee.child_end)
         self._reap()
-        for descriptor in self._early_signals:
-            self._send_to_child(descriptor)
+        for number in self._early_signals:
+            self._send_to_child(number)
 
     def _reap(self) -> None:
         if self.child is not None and self.status is None:
             try:
                 pid, status = os.waitpid(self.child, os.WNOHANG)
-            except ChildProcessError:  # somebody else's doing; its status is lost
+            except ChildProcessError:  # reaped elsewhere; its status is lost
                 pid, status = self.child, 0
             if pid:
                 self.status = status
@@ -180,7 +177,7 @@ class Relay:
     # -- signals
 
     def _install_handlers(self) -> None:
-        """Catch what is to be passed on. What was ignored when we came stays ignored, for the command too."""
+        """Catch the forwarded signals. Signals that were ignored at the start stay ignored, for the command too."""
         numbers = [getattr(signal, f"SIG{name}") for name in _FORWARDED if hasattr(signal, f"SIG{name}")]
         numbers += range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if hasattr(signal, "SIGRTMIN") else ()
         for number in (*numbers, signal.SIGCHLD, signal.SIGWINCH):
@@ -197,7 +194,7 @@ class Relay:
             for tee in self.tees:
                 if tee.tty:
                     tee.resize()
-            self._send_to_child(number)  # it may have looked before the size had changed
+            self._send_to_child(number)  # it may have read the size before it changed
         elif self.child is None:
             self._early_signals.append(number)
         elif not self._is_group_signal(number):
@@ -211,7 +208,7 @@ class Relay:
                 pass
 
     def _is_group_signal(self, number: int) -> bool:
-        """Whether the signal went to our whole group, and so to the command: the terminal's do, and those of many launchers."""
+        """Whether the whole process group, and so the command, got the signal: from the terminal, or from many launchers."""
         if self._signal_reader < 0:
             return False
         time.sleep(GROUP_DELAY)
@@ -224,9 +221,9 @@ class Relay:
         return time.monotonic() - self._signal_times.pop(number, -SIGNAL_LIFETIME) < SIGNAL_LIFETIME
 
     def _start_listener(self) -> None:
-        """Fork a listener, which tells us of each signal that it gets. Nobody knows of it, so what it gets went to all of the group.
+        """Fork a process that reports each signal it receives: nobody addresses it, so such a signal went to the whole group.
 
-        Should we be killed, it kills the command: whoever kills a wrapper means what it wraps.
+        If this process is killed, the listener kills the command: killing a wrapper is meant for what it wraps.
         """
         signal_reader, signal_writer = os.pipe()
         control_reader, control_writer = os.pipe()
@@ -261,7 +258,7 @@ class Relay:
             os._exit(0)
 
     def _stop_listener(self) -> None:
-        """Send the listener home and take signals as before."""
+        """End the listener and restore the signal handlers."""
         signal.set_wakeup_fd(-1)
         for number, handler in self._previous_handlers.items():
             if handler is not None:
@@ -276,11 +273,11 @@ class Relay:
 
 
 def _ignore(*_: object) -> None:
-    """A handler, so that the signal wakes and does not kill."""
+    """A handler that makes the signal write to the wakeup descriptor instead of ending the process."""
 
 
 def fill_standard_streams() -> None:
-    """Put something harmless where standard streams are closed, lest a pipe of ours takes their place; the command finds them closed."""
+    """Open /dev/null in place of closed standard streams, so that no pipe gets their numbers. It is not inherited."""
     while (free := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(free)

@@ -1,6 +1,7 @@
-"""`oomdoctor run -- CMD`: the command runs as if we were not there; where it dies of memory the answer follows on standard error.
+"""`oomdoctor run -- CMD`: runs a command transparently; if it dies of an out-of-memory failure, the answer follows on standard error.
 
-Nothing of the diagnosis is imported before the command has ended, and nothing that goes wrong with us changes what it does or returns.
+The engine is imported only after the command has failed (hence the imports in functions), and no error of oomdoctor changes the
+command's output or exit status.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ if TYPE_CHECKING:
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
 
-#: Seconds that the answer may take; then the exit status is returned without one.
+#: Seconds for the answer; then the exit status is returned without one.
 ANSWER_SECONDS = 120
 
-#: Seconds that the clock of a file system may be behind.
+#: Seconds by which the clock of a file system may lag.
 CLOCK_TOLERANCE = 2
 
-#: How the report calls the command that was run.
+#: The name of the command line as a config in the report.
 COMMAND_SOURCE = "command line"
 
-#: As shells say it: not found, found and not to be executed.
+#: Exit statuses of shells: command not found, not executable.
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
 class AnswerAborted(BaseException):
-    """The answer took too long, or somebody wants us gone."""
+    """The answer took too long or was interrupted."""
 
 
 def run(command: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Run the command and return its exit status, 128 and the signal's number where one ended it."""
+    """Run the command and return its exit status (128 plus the number of a signal that ended it)."""
     lang = language(options.get("lang"))
     rank_number = rank(os.environ)
     log = run_log.RunLog(options.get("log"), rank_number)
@@ -76,7 +77,7 @@ def answer_failure(
     options: Mapping[str, Any],
     lang: Lang,
 ) -> None:
-    """Answer where the command died of memory. Whatever goes wrong is one sentence, and takes no longer than PATIENCE."""
+    """Explain a memory failure within ANSWER_SECONDS; an error of the diagnosis is one sentence."""
 
     def abort(*_: object) -> NoReturn:
         raise AnswerAborted
@@ -107,7 +108,7 @@ def answer_failure(
 
 
 def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int | None, options: Mapping[str, Any], lang: Lang) -> None:
-    """Explain the log; say nothing where it does not speak of memory, and one sentence where another rank has answered."""
+    """Print the diagnosis of the log: nothing without a memory failure, one sentence if another rank has printed it."""
     diagnosis, display = diagnose_log(command, log, options)
     if diagnosis.verdict.status not in ("oom", "suspected"):
         return
@@ -133,7 +134,7 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
 
 
 def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Any]:
-    """The diagnosis of what was kept, and how it is shown. The command itself is a config: it says what was set."""
+    """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
     from pathlib import Path
 
@@ -160,7 +161,7 @@ def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[s
 
 
 def recent_snapshot(name: str | None, log: run_log.RunLog, lang: Lang) -> Path | None:
-    """The memory snapshot that the command was to leave; one from before the command began is of another failure."""
+    """The path of the memory snapshot, unless it is older than the command and so of another failure."""
     from pathlib import Path
 
     if name is None:
@@ -176,13 +177,13 @@ def recent_snapshot(name: str | None, log: run_log.RunLog, lang: Lang) -> Path |
 
 
 def is_unrequested(notice: Notice, configs: Sequence[str]) -> bool:
-    """Whether it complains that something is no config which nobody said was one: the command, a script that it names."""
+    """Whether it reports an unknown kind of config for a file that was not passed as one: the command line or a script in it."""
     source = notice.witness.source if notice.witness else COMMAND_SOURCE
     return notice.code == "config.unknown_kind" and source not in configs
 
 
 def print_sentence(key: str, lang: Lang, text: str = "", **values: object) -> None:
-    """One sentence on standard error, whatever state we are in."""
+    """Print one sentence on standard error, even if the modules for it cannot be imported."""
     try:
         from diagnose.phrases import phrase
         from diagnose.surfaces.term.console import warn

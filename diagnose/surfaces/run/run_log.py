@@ -1,4 +1,4 @@
-"""The log that `run` keeps: there before the command starts, in a file, else in memory. No trouble with it reaches the command."""
+"""The log of `run`: a file opened before the command starts, else a buffer in memory. Its errors never reach the command."""
 
 # pathlib takes as long to import as starting a command may
 # ruff: noqa: PTH103, PTH108, PTH118, PTH120, PTH122, PTH123
@@ -10,16 +10,16 @@ import os
 import stat
 import time
 
-HEAD, TAIL = 1 << 20, 8 << 20  # bytes kept in memory of the beginning and the end of what no file takes
+HEAD, TAIL = 1 << 20, 8 << 20  # bytes kept in memory of the beginning and the end, without a file
 
 
 class RunLog:
-    """What a command prints, kept. `path` is the file that holds it (None: none does), `trouble` why that is not what was asked."""
+    """The output of a command. `path` is its file (None: in memory only), `error` why a requested or default path was not used."""
 
     def __init__(self, requested: str | None, rank: int | None = None) -> None:
         self.path: str | None = None
         self.error: tuple[str, OSError] | None = None
-        self.write_error: OSError | None = None  # trouble that nobody was told of
+        self.write_error: OSError | None = None  # the file took no more during the run
         self._file = -1
         self._head, self._tail, self._tail_size, self._dropped = bytearray(), [b""], 0, 0
         self._last = b"\n"
@@ -34,7 +34,7 @@ class RunLog:
                 self.error = (path, error)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Keep it; in memory from the moment on that the file takes no more."""
+        """Append to the file, or to memory once the file takes no more."""
         self._last = bytes(data[-1:]) or self._last
         remaining = memoryview(data)
         while remaining and self._file >= 0:
@@ -48,11 +48,11 @@ class RunLog:
             self._buffer(bytes(remaining))
 
     def note(self, line: str) -> None:
-        """A line of ours at the end."""
+        """Append a line of oomdoctor's own."""
         self.write(("" if self._last == b"\n" else "\n").encode() + line.encode() + b"\n")
 
     def discard(self) -> None:
-        """Nothing was started: no empty file that nobody asked for stays."""
+        """Remove the empty default file of a command that did not start."""
         if self.path and not self._is_requested:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
@@ -70,17 +70,18 @@ class RunLog:
 
     @property
     def folder(self) -> str:
-        """Where the file is."""
+        """The folder of the file."""
         return os.path.dirname(self.path or "") or "."
 
     @property
     def buffered(self) -> bytes:
-        """What is in memory."""
+        """The output kept in memory."""
         return bytes(self._head) + (b"\n" if self._dropped else b"") + b"".join(self._tail)
 
 
 def open_log(path: str, requested: bool) -> int:
-    """A file to write a log to. Raises OSError for what cannot be one, or already is where the output goes."""
+    """Open a log file for appending; a `requested` one may exist and is emptied. Raises OSError unless it is a regular file that the
+    output does not go to already."""
     if requested and (folder := os.path.dirname(path)):
         os.makedirs(folder, exist_ok=True)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | (0 if requested else os.O_EXCL), 0o666)
@@ -104,8 +105,8 @@ def open_log(path: str, requested: bool) -> int:
 
 
 def truncate(file: int, path: str) -> None:
-    """Empty an open file. ext4 writes a file that was truncated to the disk when it is next closed (auto_da_alloc in ext4(5)): here,
-    while there is nothing to write, not when the command has ended and somebody waits for its status.
+    """Empty an open file. ext4 flushes a truncated file when it is next closed (auto_da_alloc in ext4(5)): close a second descriptor
+    now, while it is empty, rather than after the command has ended.
     """
     os.ftruncate(file, 0)
     with contextlib.suppress(OSError):
@@ -113,7 +114,7 @@ def truncate(file: int, path: str) -> None:
 
 
 def path_with_rank(path: str, rank: int | None) -> str:
-    """The path with the rank in it: train.rank3.log."""
+    """The path with the rank before its suffix: train.rank3.log."""
     if rank is None:
         return path
     stem, end = os.path.splitext(path)
@@ -121,13 +122,13 @@ def path_with_rank(path: str, rank: int | None) -> str:
 
 
 def default_paths(rank: int | None) -> list[str]:
-    """Where a log goes that nobody named: this folder, else the one for temporary files."""
+    """Default paths in order: in the current folder, else in that of temporary files."""
     name = path_with_rank(f"oomdoctor-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log", rank)
     return [name, os.path.join(os.environ.get("TMPDIR") or "/tmp", name)]  # noqa: S108 - created exclusively
 
 
 def oom_kill_count() -> int | None:
-    """How often the kernel has killed for memory in our control group; None where it does not say."""
+    """The counter `oom_kill` of this process's control group (v2 or v1); None if it cannot be read."""
     try:
         with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
             groups = [line.rstrip("\n").split(":", 2) for line in file]
