@@ -78,10 +78,10 @@ class Dispatcher:
             while len(self._recent_keys) > MAX_KEYS:
                 self._recent_keys.popitem(last=False)
             self._pending[message.author] += 1
-        self._threads.submit(self._work, message)
+        self._threads.submit(self._answer_message, message)
         return True
 
-    def _work(self, message: Incoming) -> None:
+    def _answer_message(self, message: Incoming) -> None:
         try:
             answer = self.build_answer(message)
             if answer is not None:
@@ -99,10 +99,10 @@ class Dispatcher:
         """Diagnose the message alone, then its thread, then only its files, until one shows a memory failure; None: stay silent."""
         lang: Lang = "zh" if HAN.search(message.post.text[:MAX_CHARACTERS]) else self.options.lang
         options = parse_options(message.post.text)
-        reading = QuestionReader(self, lang)
-        own_logs = reading.logs(message.post, "message")
+        reader = QuestionReader(self, lang)
+        own_logs = reader.logs(message.post, "message")
         earlier = [] if message.unprompted else list(self.platform.earlier_posts(message))[-MAX_EARLIER:]
-        thread_logs = [log for number, post in enumerate(reversed(earlier), 1) for log in reading.logs(post, f"message-{number}")]
+        thread_logs = [log for number, post in enumerate(reversed(earlier), 1) for log in reader.logs(post, f"message-{number}")]
         thread_logs = [*reversed(thread_logs), *own_logs]
         attempts = [own_logs, *([thread_logs] if thread_logs != own_logs else [])]
         attached_logs = [log for log in thread_logs if not log[0].startswith("message")]  # without the text of messages
@@ -111,20 +111,20 @@ class Dispatcher:
         for logs in filter(None, attempts):
             result = self.ask_worker(Question(tuple(logs), lang=lang, **options))
             if isinstance(result, str):
-                return None if message.unprompted else self.plain_answer(result, reading)
+                return None if message.unprompted else self.plain_answer(result, reader)
             relevance, answer = result
-            answer = Outgoing(answer.text, answer.title, tuple(reading.notes), answer.patch, lang)
+            answer = Outgoing(answer.text, answer.title, tuple(reader.notes), answer.patch, lang)
             if relevance == "oom":
                 return answer
             lookalike = lookalike or (answer if relevance == "other" else None)
         if message.unprompted:
             return None
-        return lookalike or self.plain_answer(phrase("bot.nothing_found").to(lang), reading)
+        return lookalike or self.plain_answer(phrase("bot.nothing_found").to(lang), reader)
 
-    def plain_answer(self, sentence: str, reading: QuestionReader) -> Outgoing:
+    def plain_answer(self, sentence: str, reader: QuestionReader) -> Outgoing:
         """A single sentence as an answer."""
         text = dialect(self.platform.name).shown(sentence)
-        return Outgoing(text, text, tuple(reading.notes), lang=reading.lang)
+        return Outgoing(text, text, tuple(reader.notes), lang=reader.lang)
 
     def ask_worker(self, question: Question) -> tuple[str, Outgoing] | str:
         """Relevance and message of the worker's answer, or a sentence why there is none."""

@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -27,10 +27,8 @@ from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
 from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge
-
-if TYPE_CHECKING:
-    from diagnose.surfaces.bots.bot_http import Reply
-    from diagnose.surfaces.server.worker_pool import WorkerPool
+from diagnose.surfaces.bots.bot_http import Reply, serve_webhook
+from diagnose.surfaces.server.worker_pool import WorkerPool
 
 API = "https://open.feishu.cn"
 PATH = "/feishu/events"
@@ -93,8 +91,6 @@ class RequestVerifier:
 
 def run(options: BotOptions) -> int:
     """Answer until a signal arrives. Raises UserError for a missing or wrong secret or an address that is taken."""
-    from diagnose.surfaces.bots.bot_http import serve_webhook
-
     app_id = bot_command.read_secret("FEISHU_APP_ID", "feishu_app_id")
     app_secret = bot_command.read_secret("FEISHU_APP_SECRET", "feishu_app_secret")
     token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
@@ -129,8 +125,6 @@ class Webhook:
         self.dispatcher, self.verifier, self.bot_id = dispatcher, verifier, bot_id
 
     def __call__(self, headers: Mapping[str, str], body: bytes) -> Reply:
-        from diagnose.surfaces.bots.bot_http import Reply
-
         try:
             event = self.verifier.verify(headers, body)
         except ForgedRequest:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.serve_limits import Gate, Limits
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 
 #: Bytes of one request (events refer to files, they do not contain them), and seconds for it to arrive.
 MAX_REQUEST_BYTES, ARRIVAL_SECONDS = 2 << 20, 5.0

@@ -30,13 +30,13 @@ from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import MAX_EARLIER, Dispatcher, build_pool
 from diagnose.surfaces.bots.bot_slack_text import parse_event, parse_post
+from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.request import SocketModeRequest
 
     from diagnose.surfaces.bots.bot_http import RequestHandler
-    from diagnose.surfaces.server.worker_pool import WorkerPool
 
 API = "https://slack.com/api"
 #: Hosts of files, also of workspaces of the United States government.
@@ -136,14 +136,14 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
 
 
 def serve_http(app: App, dispatcher: Dispatcher, options: BotOptions) -> None:
-    from diagnose.surfaces.bots.bot_http import serve_webhook
+    from diagnose.surfaces.bots.bot_http import serve_webhook  # needs uvicorn, which Socket Mode does not
 
     serve_webhook(build_handler(app), PATH, dispatcher, options.host, options.port, options.lang)
 
 
 def build_handler(app: App) -> RequestHandler:
     """A handler of webhook requests. Bolt checks the signature and its age and answers 401 if they are wrong."""
-    from diagnose.surfaces.bots.bot_http import Reply
+    from diagnose.surfaces.bots.bot_http import Reply  # see serve_http
 
     def handle(headers: Mapping[str, str], body: bytes) -> Reply:
         timestamp = headers.get("x-slack-request-timestamp", "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
+    from diagnose.surfaces.term.answer_command import Shown
 
 #: Seconds for the answer; then the exit status is returned without one.
 ANSWER_SECONDS = 120
@@ -133,7 +134,7 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
         print_sentence("run_kept", lang, path=path)
 
 
-def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Any]:
+def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Shown]:
     """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
     from pathlib import Path

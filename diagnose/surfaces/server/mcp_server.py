@@ -37,7 +37,7 @@ class McpOptions:
 def serve_mcp(options: McpOptions) -> int:
     """Serve until the client disconnects (standard input) or a signal arrives (HTTP). Raises UserError if the server cannot start."""
     try:
-        from diagnose.surfaces.server.mcp_tools import build_server
+        from diagnose.surfaces.server.mcp_tools import build_server  # optional libraries, here and below
     except ImportError as error:
         raise serve_command.missing_extra("mcp", error) from error
     pool = WorkerPool(min(os.cpu_count() or 1, 4), options.timeout, QUEUE_CAPACITY)

@@ -40,6 +40,7 @@ class ServeOptions:
 def serve(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; running requests are finished. Raises UserError if the server cannot start."""
     try:
+        # optional libraries, here and in run_server
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
 
