@@ -456,5 +456,5 @@ def test_a_patch_on_a_terminal_cannot_steer_it(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(console, "say", printed.append)
     for tty in (True, False):
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda tty=tty: tty))
-        patch_writer.write(SAMPLES["dpo_logits"](), (), Shown(patch="-"))
+        patch_writer.write(SAMPLES["dpo_logits"](), (), "-", False, "en")
     assert printed == ["+key: 1\n # �[2J\n", "+key: 1\n # \x1b[2J\n"]
