@@ -41,14 +41,14 @@ def body_of(log: str, configs: list[Path], page: bool) -> tuple[str, str, bytes]
 def one_by_one(log: str, configs: list[Path], page: bool) -> float:
     """CPU seconds of one diagnosis without a server, the best of ten."""
     from diagnose.surfaces.server.question import Question
-    from diagnose.surfaces.server.remote_answer import answered
+    from diagnose.surfaces.server.worker_answer import answer_question
 
     texts = tuple((path.name, path.read_text(encoding="utf-8")) for path in configs)
     question = Question(logs=(("", log),), configs=texts, form="body" if page else "json")
     best = 1e9
     for _ in range(10):
         start = time.process_time()
-        answered(question)
+        answer_question(question)
         best = min(best, time.process_time() - start)
     return best
 

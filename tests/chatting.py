@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from diagnose.surfaces.server.worker_pool import Crew
+from diagnose.surfaces.server.worker_pool import WorkerPool
 
 
 @dataclass
@@ -111,7 +111,7 @@ def faked() -> Iterator[Fake]:
         thread.join()
 
 
-class Kept(Crew):
+class Kept(WorkerPool):
     """Not closed by a desk: starting processes takes a while."""
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ def crew() -> Iterator[Kept]:
     """What diagnoses for the chat bots of a module, which each close their own desk."""
     from chatting import Kept
 
-    held = Kept(workers=1, seconds=30, most=64)
+    held = Kept(workers=1, seconds=30, capacity=64)
     yield held
     held.end()
 

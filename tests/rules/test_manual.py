@@ -17,7 +17,7 @@ from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code,
 from diagnose.manual.rule_index import HOME, LANGS, WORD_FIELD, PageAddress, load_index
 from diagnose.manual.rule_wording import condition
 from diagnose.plan.rules import remedy_rules as remedies
-from diagnose.surfaces.term.manual_text import printed
+from diagnose.surfaces.term.rules_command import render_blocks
 
 
 @cache
@@ -181,7 +181,7 @@ def test_a_terminal_shows_the_same_words_without_their_marks() -> None:
         Items(("*free on the card*<br>`x > 1`",)),
         Grid(("verdict", "facts", "more"), (("fires", code("a.b"), ""),)),
     ]
-    assert printed(blocks, 80).splitlines() == [
+    assert render_blocks(blocks, 80).splitlines() == [
         "Title", "=====", "", "see the rule (logits-dominate) and a.yaml", "", "- free on the card", "  x > 1", "",
         "verdict  facts | more", "fires    a.b",
     ]  # fmt: skip
@@ -193,5 +193,7 @@ def test_no_line_of_an_article_is_wider_than_the_terminal(room: str, lang: str) 
     from diagnose.render.parts.layout import cells
 
     for word in load_index().words("causes" if room == "causes" else "remedies")[::5]:
-        wide = [line for line in printed(manual_pages.article(word, "zh" if lang == "zh" else "en"), 80).splitlines() if cells(line) > 80]
+        wide = [
+            line for line in render_blocks(manual_pages.article(word, "zh" if lang == "zh" else "en"), 80).splitlines() if cells(line) > 80
+        ]
         assert not wide

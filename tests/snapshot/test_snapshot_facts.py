@@ -199,7 +199,7 @@ def test_no_surface_takes_a_snapshot_by_path() -> None:
     """What a server, an agent or a chat is sent is text: an option that names a file is refused."""
     from pydantic import ValidationError
 
-    from diagnose.surfaces.server.serve_asked import Options
+    from diagnose.surfaces.server.serve_requests import Options
 
     with pytest.raises(ValidationError):
         Options.model_validate({"snapshot": "/etc/passwd"})

@@ -15,10 +15,10 @@ from collected import for_each
 from serving import CONFIGS, LOG, SHORT
 
 from diagnose.errors import UserError
-from diagnose.surfaces.bots import bot_command, bot_desk
-from diagnose.surfaces.bots.bot_command import Asked, File, Incoming, Outgoing, Post, Unfetched, Unsent
-from diagnose.surfaces.bots.bot_desk import Desk, asked_with
-from diagnose.surfaces.server.chat_answer import configures
+from diagnose.surfaces.bots import bot_command, bot_dispatcher
+from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, parse_options
+from diagnose.surfaces.server.worker_answer import is_config_file
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped
 
 
@@ -34,25 +34,25 @@ class Listed:
         self.waits = threading.Event()
         self.waits.set()
 
-    def earlier(self, came: Incoming) -> Sequence[Post]:
+    def earlier_posts(self, came: Incoming) -> Sequence[Post]:
         self.waits.wait(20)
         return self.before
 
     def fetch(self, file: File, most: int) -> bytes:
         self.fetched.append(file.name)
         if file.name not in self.files:
-            raise Unfetched("not_fetched")
+            raise FetchError("not_fetched")
         return self.files[file.name]
 
     def reply(self, came: Incoming, said: Outgoing) -> None:
-        if came.where == "broken":
-            raise Unsent("the platform is down")
+        if came.context == "broken":
+            raise SendError("the platform is down")
         self.sent.append((came.key, said))
 
 
 @contextmanager
-def opened(platform: Listed, crew: Any, **options: Any) -> Iterator[Desk]:
-    desk = Desk(platform, crew, Asked("slack", **options))
+def opened(platform: Listed, crew: Any, **options: Any) -> Iterator[Dispatcher]:
+    desk = Dispatcher(platform, crew, BotOptions("slack", **options))
     desk.open()
     try:
         yield desk
@@ -64,7 +64,7 @@ def opened(platform: Listed, crew: Any, **options: Any) -> Iterator[Desk]:
 def told(platform: Listed, crew: Any, post: Post, **options: Any) -> Outgoing:
     """The only answer to a message."""
     with opened(platform, crew, **options) as desk:
-        assert desk.take(Incoming("1", post, None, "somebody"))
+        assert desk.submit(Incoming("1", post, None, "somebody"))
     [(_, said)] = platform.sent
     return said
 
@@ -104,7 +104,7 @@ def test_configs_alone_are_checked(crew: Kept) -> None:
 )
 def test_options_are_lines_of_their_own(text: str, found: dict[str, Any]) -> None:
     """A question of an answer can be answered in the chat; a command line in a log sets nothing."""
-    assert asked_with(text) == found
+    assert parse_options(text) == found
 
 
 def test_an_option_that_cannot_be_meant_is_said(crew: Kept) -> None:
@@ -124,7 +124,7 @@ def test_an_option_that_cannot_be_meant_is_said(crew: Kept) -> None:
 )
 def test_a_config_is_known_by_name_and_content(name: str, data: bytes, is_one: bool) -> None:
     """A snippet of Slack may be called anything."""
-    assert configures(name, data) is is_one
+    assert is_config_file(name, data) is is_one
 
 
 def test_files_share_one_allowance(crew: Kept) -> None:
@@ -138,39 +138,39 @@ def test_files_share_one_allowance(crew: Kept) -> None:
 
 def test_long_messages_are_bounded(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message that asks is read first."""
-    monkeypatch.setattr(bot_desk, "WORDS", 5000)
+    monkeypatch.setattr(bot_dispatcher, "MAX_CHARACTERS", 5000)
     said = told(Listed([Post("x" * 10_000)] * 3), crew, Post(SHORT))
     assert "2.00 GiB" in said.text
 
 
 def test_a_message_is_taken_once_and_the_queue_is_bounded(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """One person cannot keep the others waiting, and all together cannot fill the memory."""
-    monkeypatch.setattr(bot_desk, "WAITING", 5)
-    monkeypatch.setattr(bot_desk, "OF_ONE", 2)
+    monkeypatch.setattr(bot_dispatcher, "MAX_PENDING", 5)
+    monkeypatch.setattr(bot_dispatcher, "MAX_PER_PERSON", 2)
     platform = Listed()
     platform.waits.clear()
     with opened(platform, crew) as desk:
-        assert desk.take(Incoming("1", Post(SHORT), None, "a")) and not desk.take(Incoming("1", Post(SHORT), None, "a"))
-        assert desk.take(Incoming("2", Post(SHORT), None, "a")) and not desk.take(Incoming("3", Post(SHORT), None, "a"))
-        assert [desk.take(Incoming(str(number), Post(SHORT), None, f"b{number}")) for number in range(4, 8)] == [True] * 3 + [False]
-        assert desk.full
+        assert desk.submit(Incoming("1", Post(SHORT), None, "a")) and not desk.submit(Incoming("1", Post(SHORT), None, "a"))
+        assert desk.submit(Incoming("2", Post(SHORT), None, "a")) and not desk.submit(Incoming("3", Post(SHORT), None, "a"))
+        assert [desk.submit(Incoming(str(number), Post(SHORT), None, f"b{number}")) for number in range(4, 8)] == [True] * 3 + [False]
+        assert desk.is_full
         platform.waits.set()
-    assert sorted(key for key, _ in platform.sent) == ["1", "2", "4", "5", "6"] and not desk.full
+    assert sorted(key for key, _ in platform.sent) == ["1", "2", "4", "5", "6"] and not desk.is_full
 
 
 def test_keys_are_forgotten_in_time(crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bot_desk, "REMEMBERED", 2)
+    monkeypatch.setattr(bot_dispatcher, "MAX_KEYS", 2)
     platform = Listed()
     with opened(platform, crew) as desk:
-        assert [desk.take(Incoming(key, Post("hello"), None, key)) for key in "abca"] == [True, True, True, True]
+        assert [desk.submit(Incoming(key, Post("hello"), None, key)) for key in "abca"] == [True, True, True, True]
 
 
 def test_what_goes_wrong_is_ours_to_read(crew: Kept, capfd: pytest.CaptureFixture[str]) -> None:
     """One line without what was written; the next message is answered."""
     platform = Listed()
     with opened(platform, crew) as desk:
-        desk.take(Incoming("1", Post("private words"), "broken"))
-        desk.take(Incoming("2", Post(SHORT), None))
+        desk.submit(Incoming("1", Post("private words"), "broken"))
+        desk.submit(Incoming("2", Post(SHORT), None))
     assert [key for key, _ in platform.sent] == ["2"]
     err = capfd.readouterr().err
     assert "the platform is down" in err and "private" not in err and "Traceback" not in err
@@ -202,7 +202,7 @@ def test_the_address_of_a_service_is_an_address(monkeypatch: pytest.MonkeyPatch,
     """Tokens are sent there: encrypted, or not off the machine."""
     monkeypatch.setenv("SLACK_API_URL", address)
     with pytest.raises(UserError):
-        bot_command.service("SLACK_API_URL", "https://slack.com/api")
+        bot_command.read_api_url("SLACK_API_URL", "https://slack.com/api")
 
 
 def test_other_commands_do_not_load_it() -> None:

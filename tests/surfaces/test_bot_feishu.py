@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from serving import CONFIGS, LOG, SHORT, command, serving
 
 from diagnose.render.parts.strings import HARMFUL
-from diagnose.surfaces.bots.bot_command import Asked
-from diagnose.surfaces.bots.bot_feishu import Forged, Hook, Seal, incoming, made, post
-from diagnose.surfaces.bots.bot_feishu_api import Client, Refused
+from diagnose.surfaces.bots.bot_command import BotOptions
+from diagnose.surfaces.bots.bot_feishu import ForgedRequest, RequestVerifier, Webhook, connect, parse_event, parse_post
+from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client
 
 APP, KEY, TOKEN, ME = "cli_a1", "an-encrypt-key", "a-verification-token", "ou_bot"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -79,7 +79,7 @@ MENTIONED: dict[str, Any] = {"chat_type": "group", "mentions": [{"key": "@_user_
 class Talk:
     """A bot in this process, and what Feishu says to it."""
 
-    def __init__(self, hook: Hook, client: Client) -> None:
+    def __init__(self, hook: Webhook, client: Client) -> None:
         self.hook, self.client = hook, client
 
     def say(self, told: Any) -> int:
@@ -90,7 +90,7 @@ class Talk:
 @contextmanager
 def talking(feishu: Fake, crew: Any, **options: Any) -> Iterator[Talk]:
     client = Client(feishu.url, APP, "an-app-secret")
-    desk, hook = made(client, Seal(KEY, TOKEN), crew, Asked("feishu", **options))
+    desk, hook = connect(client, RequestVerifier(KEY, TOKEN), crew, BotOptions("feishu", **options))
     desk.open()
     try:
         yield Talk(hook, client)
@@ -257,7 +257,7 @@ def test_rate_limits_are_obeyed(feishu: Fake, crew: Kept, limit: Any) -> None:
 def test_nobody_waits_an_hour(feishu: Fake) -> None:
     feishu.first[GIVES] = [as_json({"code": 99991400, "msg": "slow down"}, 429, x_ogw_ratelimit_reset="3600")]
     client = Client(feishu.url, APP, "x")
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         client.token()
     client.close()
 
@@ -316,8 +316,8 @@ def test_what_feishu_did_not_sign_is_refused(feishu: Fake, crew: Kept) -> None:
     st.binary(max_size=200) | st.binary(max_size=100).map(lambda data: json.dumps({"encrypt": base64.b64encode(data).decode()}).encode())
 )
 def test_any_body_is_refused_or_read(body: bytes) -> None:
-    with pytest.raises(Forged):
-        Seal(KEY, TOKEN).opened({}, body)
+    with pytest.raises(ForgedRequest):
+        RequestVerifier(KEY, TOKEN).verify({}, body)
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda held: st.lists(held) | st.dictionaries(st.text(), held))
@@ -326,14 +326,14 @@ KINDS = st.sampled_from(["text", "post", "file", "image", "interactive", "sticke
 
 @given(KINDS, st.dictionaries(st.sampled_from(["text", "title", "content", "elements", "file_key", "file_name"]), JSON) | JSON)
 def test_any_message_can_be_read(kind: str, content: Any) -> None:
-    assert isinstance(post("om_1", kind, json.dumps(content)).text, str)
-    assert isinstance(post("om_1", kind, content).text, str)
+    assert isinstance(parse_post("om_1", kind, json.dumps(content)).text, str)
+    assert isinstance(parse_post("om_1", kind, content).text, str)
 
 
 @given(st.dictionaries(st.sampled_from(["header", "event", "type"]), JSON))
 def test_any_event_can_be_read(told: dict[str, Any]) -> None:
-    incoming(told, ME)
-    incoming({"header": {"event_type": "im.message.receive_v1"}, "event": {"sender": {"sender_type": "user"}, "message": told}}, ME)
+    parse_event(told, ME)
+    parse_event({"header": {"event_type": "im.message.receive_v1"}, "event": {"sender": {"sender_type": "user"}, "message": told}}, ME)
 
 
 def test_secrets_are_masked_and_nobody_is_called(feishu: Fake, crew: Kept) -> None:

@@ -31,10 +31,10 @@ from slack_bolt import App
 from slack_sdk.signature import SignatureVerifier
 
 from diagnose.render.parts.strings import HARMFUL
-from diagnose.surfaces.bots.bot_command import Asked
-from diagnose.surfaces.bots.bot_desk import Desk
-from diagnose.surfaces.bots.bot_slack import Slack, client_for, hook, made
-from diagnose.surfaces.bots.bot_slack_text import incoming, plain, post
+from diagnose.surfaces.bots.bot_command import BotOptions
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
+from diagnose.surfaces.bots.bot_slack import Slack, build_handler, client_for, connect
+from diagnose.surfaces.bots.bot_slack_text import parse_event, parse_post, plain_text
 
 BOT, SIGNING = "xoxb-" + "test-bot", "a-signing-secret"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -60,14 +60,14 @@ def slack() -> Iterator[Fake]:
 class Talk:
     """A bot in this process, and what Slack says to it."""
 
-    def __init__(self, app: App, desk: Desk) -> None:
+    def __init__(self, app: App, desk: Dispatcher) -> None:
         self.app, self.desk, self.events = app, desk, 0
 
     def send(self, body: str, headers: dict[str, str] | None = None, kind: str = "application/json") -> int:
         stamp = str(int(time.time()))
         signature = SignatureVerifier(SIGNING).generate_signature(timestamp=stamp, body=body) or ""
         told = {"content-type": kind, "x-slack-request-timestamp": stamp, "x-slack-signature": signature, **(headers or {})}
-        return hook(self.app)(told, body.encode()).status
+        return build_handler(self.app)(told, body.encode()).status
 
     def event(self, event: dict[str, Any], headers: dict[str, str] | None = None, name: str = "") -> int:
         self.events += 1
@@ -86,7 +86,7 @@ def mention(text: str, **more: Any) -> dict[str, Any]:
 @contextmanager
 def talking(slack: Fake, crew: Any, **options: Any) -> Iterator[Talk]:
     """At the end of the block everything is answered."""
-    desk, app = made(client_for(BOT, f"{slack.url}/api"), crew, Asked("slack", http=True, **options), SIGNING)
+    desk, app = connect(client_for(BOT, f"{slack.url}/api"), crew, BotOptions("slack", http=True, **options), SIGNING)
     desk.open()
     try:
         yield Talk(app, desk)
@@ -322,11 +322,11 @@ def test_the_token_goes_to_no_stranger(slack: Fake, crew: Kept) -> None:
             "https://[bad/x",
         ]
         slack_files = Slack(client_for(BOT, f"{slack.url}/api"), "U0BOT")
-        assert not [address for address in addresses if slack_files.is_ours(address)]
-        assert Slack(client_for(BOT, "https://slack.com/api"), "U0BOT").is_ours(
+        assert not [address for address in addresses if slack_files.is_trusted(address)]
+        assert Slack(client_for(BOT, "https://slack.com/api"), "U0BOT").is_trusted(
             "https://files.slack.com/files-pri/T0-F0/download/error.log"
         )
-        assert not Slack(client_for(BOT, "https://slack.com/api"), "U0BOT").is_ours("https://slack.com/api/x")
+        assert not Slack(client_for(BOT, "https://slack.com/api"), "U0BOT").is_trusted("https://slack.com/api/x")
         files = [shared(slack, f"{number}.log", url_private_download=address) for number, address in enumerate(addresses)]
         with talking(slack, crew) as talk:
             talk.event(mention(SHORT, files=[*files[:2], shared(slack, "moved.log")]))
@@ -392,7 +392,7 @@ def test_without_masks_if_told_so(slack: Fake, crew: Kept) -> None:
     ],
 )
 def test_text_is_read_as_it_was_typed(typed: str, read: str) -> None:
-    assert plain(typed) == read
+    assert plain_text(typed) == read
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda held: st.lists(held) | st.dictionaries(st.text(), held))
@@ -400,7 +400,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambd
 
 @given(st.dictionaries(st.sampled_from(["text", "blocks", "attachments", "files", "ts", "user", "channel"]), JSON))
 def test_any_message_can_be_read(message: dict[str, Any]) -> None:
-    assert isinstance(post(message).text, str) and incoming(message).key
+    assert isinstance(parse_post(message).text, str) and parse_event(message).key
 
 
 # -- as a process

@@ -410,7 +410,7 @@ def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "replace", refuse)
     document = SAMPLES["dpo_logits"]().documents[0]
     with pytest.raises(Exception, match="No space left"):
-        patch_writer.replace(config, document, "cutoff_len: 1536\n", "en")
+        patch_writer.replace_file(config, document, "cutoff_len: 1536\n", "en")
     assert config.read_text() == "cutoff_len: 4096\n"
     assert not [path for path in config.parent.iterdir() if path.name.startswith(".")]
 
@@ -437,5 +437,5 @@ def test_a_patch_on_a_terminal_cannot_steer_it(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(console, "say", printed.append)
     for tty in (True, False):
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda tty=tty: tty))
-        patch_writer.write(SAMPLES["dpo_logits"](), (), Shown(patch="-"))
+        patch_writer.write(SAMPLES["dpo_logits"](), (), "-", False, "en")
     assert printed == ["+key: 1\n # �[2J\n", "+key: 1\n # \x1b[2J\n"]

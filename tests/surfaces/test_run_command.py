@@ -198,11 +198,11 @@ def test_a_mistake_in_the_diagnosis_changes_nothing(tmp_path: Path) -> None:
 def test_a_mistake_in_the_relay_changes_nothing(tmp_path: Path, late: int) -> None:
     """Whatever breaks in the copying, and whenever, the output and the status arrive."""
     code = (
-        "import sys, time\nfrom diagnose.surfaces import cli, outlet\n"
+        "import sys, time\nfrom diagnose.surfaces.cli import entry\nfrom diagnose.surfaces.run import pty_tee\n"
         f"def broken(*_): time.sleep({late}); raise ZeroDivisionError\n"
-        "outlet.Outlet.pass_on = broken\n"
+        "pty_tee.OutputTee.forward = broken\n"
         "sys.argv = ['oomdoctor', 'run', '--log', 'k', '--', 'sh', '-c', 'echo one; sleep 0.3; echo two; exit 6']\n"
-        "cli.main()"
+        "entry.run()"
     )
     done = subprocess.run([*python(code)], cwd=tmp_path, env=environment(), capture_output=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (6, b"one\ntwo\n", 1)
@@ -265,9 +265,9 @@ def test_the_end_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "ftruncate", noted("truncated", os.ftruncate))
     monkeypatch.setattr(os, "close", noted("closed", os.close))
-    run_log.Kept(str(path)).write(b"x")
+    run_log.RunLog(str(path)).write(b"x")
     assert done == []
-    run_log.Kept(str(path)).write(b"y")
+    run_log.RunLog(str(path)).write(b"y")
     same = path.stat().st_ino
     assert done == [("truncated", same), ("closed", same)] and path.read_bytes() == b"y"
 

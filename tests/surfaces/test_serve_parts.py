@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from serving import LOG
 
 from diagnose.render.parts.strings import one_line
-from diagnose.surfaces.server import remote_answer, serve_limits
+from diagnose.surfaces.server import rule_lookup, serve_limits
 from diagnose.surfaces.server import worker_pool as crews
-from diagnose.surfaces.server.question import Question, label, text_of
-from diagnose.surfaces.server.remote_answer import answered
-from diagnose.surfaces.server.serve_limits import Gate, Limits, Patient, language_of
-from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped, Worker
+from diagnose.surfaces.server.question import Question, label, setting_text
+from diagnose.surfaces.server.serve_limits import Gate, Limits, TimedHttpProtocol, negotiate_language
+from diagnose.surfaces.server.worker_answer import answer_question
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, Worker, WorkerPool
 
 ASKED = Question(logs=(("", LOG),))
 
@@ -63,7 +63,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-LIMITS = Limits(size=100, held=150, most=2, of_one=1, arrival=0.2)
+LIMITS = Limits(size=100, total_size=150, max_requests=2, per_client=1, arrival=0.2)
 
 
 @for_each(
@@ -87,7 +87,7 @@ def test_the_gate(headers: dict[str, str], parts: list[bytes | float | None], st
     got, body = through(gate, headers, list(parts))
     assert got == status
     assert body == b"".join(part for part in parts if isinstance(part, bytes)) or json.loads(body)["status"] == status
-    assert (gate.waiting, gate.bytes, dict(gate.of)) == (0, 0, {})
+    assert (gate.waiting, gate.bytes, dict(gate.by_client)) == (0, 0, {})
 
 
 @for_each(
@@ -98,7 +98,7 @@ def test_the_gate_counts(held: tuple[int, int, str], length: int, status: int) -
     """All together, of one address, and the bytes that are held at once."""
     gate = Gate(echo, LIMITS)
     gate.waiting, gate.bytes = held[:2]
-    gate.of[held[2]] = 1
+    gate.by_client[held[2]] = 1
     assert through(gate, {"content-length": str(length)}, [b"x" * length])[0] == status
 
 
@@ -109,12 +109,12 @@ def test_a_failure_behind_the_gate_frees_the_place() -> None:
     gate = Gate(fails, LIMITS)
     with pytest.raises(ZeroDivisionError):
         through(gate, {"content-length": "1"}, [b"x"])
-    assert (gate.waiting, gate.bytes, dict(gate.of)) == (0, 0, {})
+    assert (gate.waiting, gate.bytes, dict(gate.by_client)) == (0, 0, {})
 
 
 @given(st.text(max_size=200))
 def test_any_accept_language_is_some_language(accepted: str) -> None:
-    assert language_of(accepted) in ("en", "zh")
+    assert negotiate_language(accepted) in ("en", "zh")
 
 
 # -- connections
@@ -123,13 +123,13 @@ def test_any_accept_language_is_some_language(accepted: str) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of a server that has half a second of patience."""
-    monkeypatch.setattr(serve_limits, "CONNECTION", 0.5)
+    monkeypatch.setattr(serve_limits, "CONNECTION_SECONDS", 0.5)
 
     async def large(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"x" * (64 << 20)})
 
-    server = uvicorn.Server(uvicorn.Config(large, http=Patient, lifespan="off", log_level="critical", ws="none"))
+    server = uvicorn.Server(uvicorn.Config(large, http=TimedHttpProtocol, lifespan="off", log_level="critical", ws="none"))
     at = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([at],))
     thread.start()
@@ -178,23 +178,23 @@ def test_an_answer_that_nobody_takes_is_cut_off(patient: int) -> None:
 
 
 @pytest.fixture
-def crew() -> Iterator[Crew]:
-    held = Crew(workers=1, seconds=20, most=2)
+def crew() -> Iterator[WorkerPool]:
+    held = WorkerPool(workers=1, seconds=20, capacity=2)
     yield held
     held.close()
 
 
-def test_a_question_is_answered(crew: Crew) -> None:
+def test_a_question_is_answered(crew: WorkerPool) -> None:
     answer = asyncio.run(crew.answer(ASKED))
-    assert json.loads(answer.data)["verdict"]["status"] == "oom" and answer.page == "" and crew.asked == 0
+    assert json.loads(answer.data)["verdict"]["status"] == "oom" and answer.page == "" and crew.pending == 0
 
 
-def test_a_mistake_of_the_asker_is_a_sentence(crew: Crew) -> None:
+def test_a_mistake_of_the_asker_is_a_sentence(crew: WorkerPool) -> None:
     answer = asyncio.run(crew.answer(Question(logs=(("", LOG),), gpu="abacus")))
     assert "abacus" in answer.wrong and answer.data == ""
 
 
-def test_a_mistake_of_ours_takes_nobody_along(crew: Crew) -> None:
+def test_a_mistake_of_ours_takes_nobody_along(crew: WorkerPool) -> None:
     """A form that does not exist fails inside the process, which goes on."""
 
     async def both() -> None:
@@ -205,35 +205,35 @@ def test_a_mistake_of_ours_takes_nobody_along(crew: Crew) -> None:
     asyncio.run(both())
 
 
-def test_a_process_that_dies_is_replaced(crew: Crew) -> None:
+def test_a_process_that_dies_is_replaced(crew: WorkerPool) -> None:
     async def all_of_it() -> None:
         await crew.start()
-        crew._all[0].process.kill()
-        crew._all[0].process.join()
+        crew._workers[0].process.kill()
+        crew._workers[0].process.join()
         with pytest.raises(Lost):
             await crew.answer(ASKED)
         assert (await crew.answer(ASKED)).data
 
     asyncio.run(all_of_it())
-    assert len(crew._all) == 1 and crew.asked == 0
+    assert len(crew._workers) == 1 and crew.pending == 0
 
 
-def test_time_is_up_and_the_next_one_is_answered(crew: Crew) -> None:
+def test_time_is_up_and_the_next_one_is_answered(crew: WorkerPool) -> None:
     slow = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
 
     async def all_of_it() -> None:
         await crew.start()
-        first = crew._all[0].process.pid
+        first = crew._workers[0].process.pid
         crew.seconds = 0.05
         with pytest.raises(Stopped):
             await crew.answer(slow)
         crew.seconds = 20
-        assert (await crew.answer(ASKED)).data and crew._all[0].process.pid != first
+        assert (await crew.answer(ASKED)).data and crew._workers[0].process.pid != first
 
     asyncio.run(all_of_it())
 
 
-def test_no_more_wait_than_may(crew: Crew) -> None:
+def test_no_more_wait_than_may(crew: WorkerPool) -> None:
     async def all_of_it() -> list[Any]:
         return await asyncio.gather(*(crew.answer(ASKED) for _ in range(3)), return_exceptions=True)
 
@@ -241,26 +241,26 @@ def test_no_more_wait_than_may(crew: Crew) -> None:
     assert [type(answer) for answer in answers].count(Overloaded) == 1
 
 
-def test_nobody_waits_for_ever(crew: Crew) -> None:
+def test_nobody_waits_for_ever(crew: WorkerPool) -> None:
     """Behind one that takes long the next is told to come again; it is not answered later in vain."""
     slow = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(100))),))
 
     async def all_of_it() -> Any:
         await crew.start()
-        crew.patience = 0.3
+        crew.queue_seconds = 0.3
         return await asyncio.gather(crew.answer(slow), crew.answer(ASKED), return_exceptions=True)
 
     first, second = asyncio.run(all_of_it())
-    assert isinstance(second, Overloaded) and json.loads(first.data)["verdict"]["status"] == "oom" and crew.asked == 0
+    assert isinstance(second, Overloaded) and json.loads(first.data)["verdict"]["status"] == "oom" and crew.pending == 0
 
 
-def test_a_process_is_replaced_after_its_life(monkeypatch: pytest.MonkeyPatch, crew: Crew) -> None:
-    monkeypatch.setattr(crews, "LIFE", 1)
+def test_a_process_is_replaced_after_its_life(monkeypatch: pytest.MonkeyPatch, crew: WorkerPool) -> None:
+    monkeypatch.setattr(crews, "QUESTIONS_PER_PROCESS", 1)
     pids = []
     for _ in range(2):
         asyncio.run(crew.answer(ASKED))
-        pids.append(crew._all[0].process.pid)
-    assert pids[0] != pids[1] and len(crew._all) == 1
+        pids.append(crew._workers[0].process.pid)
+    assert pids[0] != pids[1] and len(crew._workers) == 1
 
 
 def test_a_process_prints_nothing_on_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
@@ -284,7 +284,7 @@ def test_any_name_becomes_a_label(name: str) -> None:
 
 @for_each("value, text", [(True, "true"), (None, "unknown"), (8, "8"), (0.9, "0.9"), ("2.5.1", "2.5.1")])
 def test_values_are_written_as_on_the_command_line(value: Any, text: str) -> None:
-    assert text_of(value) == text
+    assert setting_text(value) == text
 
 
 @given(
@@ -294,13 +294,13 @@ def test_values_are_written_as_on_the_command_line(value: Any, text: str) -> Non
 )
 def test_anything_can_be_asked(log: str | bytes, config: str, form: str) -> None:
     """Also halves of surrogate pairs and bytes that are no text."""
-    answer = answered(Question(logs=(("", log),), configs=(("", config),), form=form))
+    answer = answer_question(Question(logs=(("", log),), configs=(("", config),), form=form))
     assert answer.wrong or json.loads(answer.data)["schema"] == "oomdoctor.report/1"
 
 
 def test_the_rule_base_is_read_once() -> None:
-    assert remote_answer.rules("en") is remote_answer.rules("en")
-    assert {rule["kind"] for rule in remote_answer.rules("en")} == {"cause", "remedy"}
+    assert rule_lookup.rules("en") is rule_lookup.rules("en")
+    assert {rule["kind"] for rule in rule_lookup.rules("en")} == {"cause", "remedy"}
 
 
 def test_masking_reaches_the_patch() -> None:
@@ -308,11 +308,11 @@ def test_masking_reaches_the_patch() -> None:
     secret = "hf_" + "z" * 34
     config = f"model_name_or_path: Qwen/Qwen2-7B\nstage: sft\nfinetuning_type: full\nhub_token: {secret}\ncutoff_len: 8192\nbf16: true\n"
     for form in ("markdown", "body"):
-        answer = answered(Question(logs=(("", LOG),), configs=(("a.yaml", config),), form=form))
+        answer = answer_question(Question(logs=(("", LOG),), configs=(("a.yaml", config),), form=form))
         assert "cutoff_len" in answer.page and secret not in answer.page + answer.data
 
 
-def test_large_questions_cross_the_pipe(crew: Crew) -> None:
+def test_large_questions_cross_the_pipe(crew: WorkerPool) -> None:
     log = LOG + ("x" * 100 + "\n") * 80_000
     assert json.loads(asyncio.run(crew.answer(Question(logs=(("", log),)))).data)["inputs"][0]["bytes"] == len(log.encode())
 

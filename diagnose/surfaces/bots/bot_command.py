@@ -1,7 +1,7 @@
-"""The command `bot`: what every chat bot does, whatever the platform. A message comes in, an answer goes out in its thread.
+"""The command `bot`, and the types that all chat platforms share.
 
-A platform is a module `bot_NAME.py` with a function `run(Asked) -> int` and a class that is a `Platform`; how it writes is an entry of
-rules/chats.yaml. It says what was written and attached, fetches files from its own hosts, and sends; `bot_desk.py` does the rest.
+A platform is a module `bot_NAME.py` with a function `run(BotOptions) -> int` and an implementation of `Platform`; its markup is an entry
+of rules/chats.yaml. It parses messages, fetches files from its own hosts and sends answers; `bot_dispatcher.py` does the rest.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Literal, Protocol
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import serve_command
 
 Name = Literal["slack", "feishu"]
 
 
 @record
-class Asked:
-    """The options of the command. `max_mib`: of all files of one question together; `http`: webhooks instead of a socket."""
+class BotOptions:
+    """Options of the command. `max_mib`: MiB of all files of one question; `http`: webhooks instead of a socket."""
 
     platform: Name
     http: bool = False
@@ -37,17 +37,17 @@ class Asked:
 
 @record
 class File:
-    """A file as a message names it; `where` is the platform's. Size in bytes as declared, 0 where it is not."""
+    """A file of a message. `reference` is what the platform needs to fetch it; `size` in bytes as declared, 0 if unknown."""
 
     name: str
-    where: Any
+    reference: Any
     size: int = 0
     media: str = ""
 
 
 @record
 class Post:
-    """One message: its words as they were typed, and its files."""
+    """One message: its text without markup, and its files."""
 
     text: str
     files: tuple[File, ...] = ()
@@ -55,20 +55,20 @@ class Post:
 
 @record
 class Incoming:
-    """A message to answer. `key` names it: what has the same key is the same message again. `where` is the platform's.
-    `quiet`: nobody asked; answered only where it holds a failure of memory. `who` wrote it."""
+    """A message to answer. Messages with the same `key` are deliveries of one message. `context` is what the platform needs to reply.
+    `unprompted`: the bot was not addressed, so it answers only a memory failure."""
 
     key: str
     post: Post
-    where: Any
-    who: str = ""
-    quiet: bool = False
+    context: Any
+    author: str = ""
+    unprompted: bool = False
 
 
 @record
 class Outgoing:
-    """An answer in the platform's own writing, within its limit; `title` for a notification; `notes` stand below, each a sentence;
-    `patch` is plain."""
+    """An answer in the platform's markup, within its length limit. `title` is for notifications, `notes` are sentences below the text,
+    `patch` is plain text."""
 
     text: str
     title: str = ""
@@ -77,50 +77,52 @@ class Outgoing:
     lang: Lang = "en"
 
 
-class Unfetched(Exception):
-    """A file that cannot be had; the text is the name of a sentence of rules/phrases/bot.yaml."""
+class FetchError(Exception):
+    """A file cannot be fetched; the message is a key of rules/phrases/bot.yaml."""
 
 
-class Unsent(Exception):
-    """An answer that the platform does not take; the text is for our log."""
+class SendError(Exception):
+    """The platform refused an answer; the message is for the log."""
 
 
 class Platform(Protocol):
+    """What the dispatcher needs of a chat platform."""
+
     name: Name
 
-    def earlier(self, came: Incoming) -> Sequence[Post]:
-        """What was said in the thread before, oldest first; empty where there is no thread or it cannot be read."""
+    def earlier_posts(self, message: Incoming) -> Sequence[Post]:
+        """Earlier messages of the thread, oldest first; empty without a thread or the right to read it."""
 
-    def fetch(self, file: File, most: int) -> bytes:
-        """The file, of at most so many bytes, from the platform's own hosts. Raises Unfetched."""
+    def fetch(self, file: File, max_bytes: int) -> bytes:
+        """Download a file of at most `max_bytes` from the platform's own hosts. Raises FetchError."""
 
-    def reply(self, came: Incoming, said: Outgoing) -> None:
-        """Send it into the thread. Raises Unsent."""
+    def reply(self, message: Incoming, answer: Outgoing) -> None:
+        """Send the answer into the thread of the message. Raises SendError."""
 
 
-def bot(asked: Asked) -> int:
-    """Answer until told to stop. Raises UserError where that cannot begin."""
+def bot(options: BotOptions) -> int:
+    """Answer messages until a signal to stop. Raises UserError if the bot cannot start."""
     try:
-        module = importlib.import_module(f"diagnose.surfaces.bots.bot_{asked.platform}")
-        if asked.http:
+        module = importlib.import_module(f"diagnose.surfaces.bots.bot_{options.platform}")
+        if options.http:
             importlib.import_module("diagnose.surfaces.bots.bot_http")
     except ImportError as error:
-        raise remote_answer.missing(asked.platform, error, f"bot {asked.platform}") from error
-    status: int = module.run(asked)
+        raise serve_command.missing_extra(options.platform, error, f"bot {options.platform}") from error
+    status: int = module.run(options)
     return status
 
 
-def secret(name: str, meaning: str) -> str:
-    """A token, from the environment only. Raises UserError that names the variable."""
-    held = os.environ.get(name, "").strip()
-    if not held:
+def read_secret(name: str, meaning: str) -> str:
+    """A secret from an environment variable. Raises UserError that names the variable if it is not set."""
+    value = os.environ.get(name, "").strip()
+    if not value:
         raise UserError(phrase("bot.no_token", name=name), "", phrase(f"bot.{meaning}"))
-    return held
+    return value
 
 
-def service(name: str, otherwise: str) -> str:
-    """The address of the platform's API: its own, or the one that the operator set. Never what a message says."""
-    held = os.environ.get(name, "").strip().rstrip("/") or otherwise
-    if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost|\[::1\]):\d+(/[\w./-]*)?", held):
+def read_api_url(name: str, default: str) -> str:
+    """The URL of the platform's API: the default, or the one that the operator set. Raises UserError for an invalid one."""
+    url = os.environ.get(name, "").strip().rstrip("/") or default
+    if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w./-]*)?|http://(127\.0\.0\.1|localhost|\[::1\]):\d+(/[\w./-]*)?", url):
         raise UserError(phrase("bot.bad_address", name=name), "", phrase("bot.want_address"))
-    return held
+    return url

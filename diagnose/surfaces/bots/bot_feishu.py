@@ -1,6 +1,6 @@
 """`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription.
 
-Read at open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
+Source: open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
 content of received messages, cards in JSON 2.0.
 """
 
@@ -15,7 +15,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -24,24 +24,22 @@ from cryptography.hazmat.primitives.padding import PKCS7
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.surfaces.bots import bot_command
-from diagnose.surfaces.bots.bot_command import Asked, File, Incoming, Outgoing, Post, Unfetched, Unsent
-from diagnose.surfaces.bots.bot_desk import Desk, crew_of
-from diagnose.surfaces.bots.bot_feishu_api import Client, Refused, TooLarge
-
-if TYPE_CHECKING:
-    from diagnose.surfaces.bots.bot_http import Reply
-    from diagnose.surfaces.server.worker_pool import Crew
+from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
+from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge
+from diagnose.surfaces.bots.bot_http import Reply, serve_webhook
+from diagnose.surfaces.server.worker_pool import WorkerPool
 
 API = "https://open.feishu.cn"
 PATH = "/feishu/events"
-#: Seconds after which an event is too old to answer: Feishu sends again for about seven hours.
-OLD = 24 * 3600
-#: Bytes of a patch that a card holds beside what is always there, where it cannot be a file: a card has 30 KB.
-BLOCK = 20_000
-#: What stands for a person in a text.
+#: Seconds after which an event is too old to answer: Feishu repeats deliveries for about seven hours.
+MAX_EVENT_AGE = 24 * 3600
+#: Bytes of a patch in a card, where files are not allowed: a card has 30 KB in all.
+MAX_BLOCK_BYTES = 20_000
+#: The placeholder of a mention in a text.
 MENTION = re.compile(r"@_(?:user_\d{1,4}|all)\b ?")
-#: Parts of rich text with words, and where they have them.
-WORDED = {
+#: Tags of rich text that contain text, and the key that holds it.
+TEXT_FIELDS = {
     "text": "text",
     "a": "text",
     "code_block": "text",
@@ -52,149 +50,145 @@ WORDED = {
 }
 
 
-class Forged(Exception):
-    """A request that is not Feishu's."""
+class ForgedRequest(Exception):
+    """A request that Feishu did not sign."""
 
 
-class Seal:
-    """What proves that a request is Feishu's: the signature with the Encrypt Key, the encryption with it, and the Verification Token."""
+class RequestVerifier:
+    """Authenticates requests by their signature and encryption with the Encrypt Key and by the Verification Token."""
 
     def __init__(self, key: str, token: str) -> None:
         self._key, self._token = key.encode(), token.encode()
         self._cipher = hashlib.sha256(self._key).digest()
 
-    def opened(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The event. Raises Forged. The question whether the address is ours comes without a signature."""
-        event = self._decrypted(body)
+    def verify(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        """Decrypt and verify a request; the event. Raises ForgedRequest. The url_verification challenge has no signature."""
+        event = self._decrypt(body)
         header = event.get("header")
         token = (header if isinstance(header, dict) else event).get("token")
         if not hmac.compare_digest(str(token).encode(errors="replace"), self._token):
-            raise Forged("token")
+            raise ForgedRequest("token")
         if event.get("type") != "url_verification":
-            said = headers.get("x-lark-request-timestamp", "") + headers.get("x-lark-request-nonce", "")
-            wanted = hashlib.sha256(said.encode("latin-1", "replace") + self._key + body).hexdigest()
-            if not hmac.compare_digest(headers.get("x-lark-signature", "").encode("latin-1", "replace"), wanted.encode()):
-                raise Forged("signature")
+            prefix = headers.get("x-lark-request-timestamp", "") + headers.get("x-lark-request-nonce", "")
+            expected = hashlib.sha256(prefix.encode("latin-1", "replace") + self._key + body).hexdigest()
+            if not hmac.compare_digest(headers.get("x-lark-signature", "").encode("latin-1", "replace"), expected.encode()):
+                raise ForgedRequest("signature")
         return event
 
-    def _decrypted(self, body: bytes) -> dict[str, Any]:
+    def _decrypt(self, body: bytes) -> dict[str, Any]:
         try:
-            sealed = base64.b64decode(json.loads(body)["encrypt"], validate=True)
-            reader = Cipher(algorithms.AES(self._cipher), modes.CBC(sealed[:16])).decryptor()
-            padded = reader.update(sealed[16:]) + reader.finalize()
-            pad = PKCS7(128).unpadder()
-            event = json.loads(pad.update(padded) + pad.finalize())
+            encrypted = base64.b64decode(json.loads(body)["encrypt"], validate=True)
+            decryptor = Cipher(algorithms.AES(self._cipher), modes.CBC(encrypted[:16])).decryptor()
+            padded = decryptor.update(encrypted[16:]) + decryptor.finalize()
+            unpadder = PKCS7(128).unpadder()
+            event = json.loads(unpadder.update(padded) + unpadder.finalize())
         except (ValueError, TypeError, KeyError, RecursionError, binascii.Error) as error:
-            raise Forged("encryption") from error
+            raise ForgedRequest("encryption") from error
         if not isinstance(event, dict):
-            raise Forged("event")
+            raise ForgedRequest("event")
         return event
 
 
-def run(asked: Asked) -> int:
-    """Answer until a signal comes. Raises UserError where a secret is missing or wrong, or nothing can listen."""
-    from diagnose.surfaces.bots.bot_http import listen
-
-    app_id = bot_command.secret("FEISHU_APP_ID", "feishu_app_id")
-    app_secret = bot_command.secret("FEISHU_APP_SECRET", "feishu_app_secret")
-    token = bot_command.secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
-    seal = Seal(bot_command.secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
-    client = Client(bot_command.service("FEISHU_API_URL", API), app_id, app_secret)
-    desk, hook = made(client, seal, crew_of(asked), asked)
+def run(options: BotOptions) -> int:
+    """Answer until a signal arrives. Raises UserError for a missing or wrong secret or an address that is taken."""
+    app_id = bot_command.read_secret("FEISHU_APP_ID", "feishu_app_id")
+    app_secret = bot_command.read_secret("FEISHU_APP_SECRET", "feishu_app_secret")
+    token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
+    verifier = RequestVerifier(bot_command.read_secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
+    client = Client(bot_command.read_api_url("FEISHU_API_URL", API), app_id, app_secret)
+    dispatcher, webhook = connect(client, verifier, build_pool(options), options)
     try:
-        listen(hook, PATH, desk, asked.host, asked.port, asked.lang)
+        serve_webhook(webhook, PATH, dispatcher, options.host, options.port, options.lang)
     finally:
-        desk.close()
+        dispatcher.close()
         client.close()
     return 0
 
 
-def made(client: Client, seal: Seal, crew: Crew, asked: Asked) -> tuple[Desk, Hook]:
-    """The desk, and what takes requests. Raises UserError for secrets that Feishu does not take."""
+def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, Webhook]:
+    """The dispatcher and the webhook that feeds it. Raises UserError for secrets that Feishu refuses."""
     try:
-        told = client.call("GET", "bot/v3/info").get("bot")
-        me = str(told.get("open_id")) if isinstance(told, dict) else ""
-    except (Refused, httpx.HTTPError, KeyError) as error:
-        why = str(error) if isinstance(error, Refused) else type(error).__name__
+        info = client.call("GET", "bot/v3/info").get("bot")
+        bot_id = str(info.get("open_id")) if isinstance(info, dict) else ""
+    except (ApiError, httpx.HTTPError, KeyError) as error:
+        why = str(error) if isinstance(error, ApiError) else type(error).__name__
         name = "FEISHU_APP_ID, FEISHU_APP_SECRET"
         raise UserError(phrase("bot.not_let_in", platform="Feishu", why=why), "", phrase("bot.see_token", name=name)) from error
-    desk = Desk(Feishu(client), crew, asked)
-    return desk, Hook(desk, seal, me)
+    dispatcher = Dispatcher(Feishu(client), pool, options)
+    return dispatcher, Webhook(dispatcher, verifier, bot_id)
 
 
-class Hook:
-    """Takes a request and answers at once."""
+class Webhook:
+    """Verifies a request, queues its message and responds at once."""
 
-    def __init__(self, desk: Desk, seal: Seal, me: str) -> None:
-        self.desk, self.seal, self.me = desk, seal, me
+    def __init__(self, dispatcher: Dispatcher, verifier: RequestVerifier, bot_id: str) -> None:
+        self.dispatcher, self.verifier, self.bot_id = dispatcher, verifier, bot_id
 
     def __call__(self, headers: Mapping[str, str], body: bytes) -> Reply:
-        from diagnose.surfaces.bots.bot_http import Reply
-
         try:
-            event = self.seal.opened(headers, body)
-        except Forged:
+            event = self.verifier.verify(headers, body)
+        except ForgedRequest:
             return Reply(401, b'{"error": "not signed as agreed"}')
         if event.get("type") == "url_verification":
             return Reply(200, json.dumps({"challenge": str(event.get("challenge"))}).encode())
-        came = incoming(event, self.me)
-        if came is not None:
-            self.desk.take(came)
+        message = parse_event(event, self.bot_id)
+        if message is not None:
+            self.dispatcher.submit(message)
         return Reply(200, b"{}")
 
 
 # -- messages
 
 
-def incoming(event: Mapping[str, Any], me: str) -> Incoming | None:
-    """The message of an event; None where it is not for us.
+def parse_event(event: Mapping[str, Any], bot_id: str) -> Incoming | None:
+    """The message of an event; None if it is not for the bot.
 
-    A direct message and a mention are always answered, a file in a group where it holds a failure.
+    Direct messages and mentions are always answered, a file in a group only if it holds a failure.
     """
-    header, told = _dict(event.get("header")), _dict(event.get("event"))
-    message, sender = _dict(told.get("message")), _dict(told.get("sender"))
+    header, body = _dict(event.get("header")), _dict(event.get("event"))
+    message, sender = _dict(body.get("message")), _dict(body.get("sender"))
     if header.get("event_type") != "im.message.receive_v1" or sender.get("sender_type") != "user" or _is_old(header):
         return None
-    mentioned = any(_dict(_dict(each).get("id")).get("open_id") == me for each in _list(message.get("mentions")))
+    mentioned = any(_dict(_dict(mention).get("id")).get("open_id") == bot_id for mention in _list(message.get("mentions")))
     direct = message.get("chat_type") == "p2p"
     kind = str(message.get("message_type"))
     if not (direct or mentioned or kind == "file"):
         return None
-    name = str(message.get("message_id"))
-    there = {key: str(message.get(key) or "") for key in ("root_id", "parent_id", "thread_id")}
-    where = {**there, "message": name, "in_thread": not direct or bool(there["thread_id"])}
-    who = str(_dict(sender.get("sender_id")).get("open_id") or "")
-    return Incoming(name, post(name, kind, message.get("content")), where, who, quiet=not (direct or mentioned))
+    message_id = str(message.get("message_id"))
+    thread = {key: str(message.get(key) or "") for key in ("root_id", "parent_id", "thread_id")}
+    context = {**thread, "message": message_id, "in_thread": not direct or bool(thread["thread_id"])}
+    author = str(_dict(sender.get("sender_id")).get("open_id") or "")
+    return Incoming(message_id, parse_post(message_id, kind, message.get("content")), context, author, unprompted=not (direct or mentioned))
 
 
 def _is_old(header: Mapping[str, Any]) -> bool:
-    """An old event is a copy that somebody sends again."""
-    made = str(header.get("create_time"))  # milliseconds
-    return made.isascii() and made.isdigit() and time.time() - int(made[:16]) / 1000 > OLD
+    """Whether the event may be a replayed copy."""
+    created = str(header.get("create_time"))  # milliseconds
+    return created.isascii() and created.isdigit() and time.time() - int(created[:16]) / 1000 > MAX_EVENT_AGE
 
 
-def post(message: str, kind: str, content: Any) -> Post:
-    """A message's words and file."""
+def parse_post(message_id: str, kind: str, content: Any) -> Post:
+    """The text and the file of a message."""
     try:
-        told = _dict(json.loads(content))
+        body = _dict(json.loads(content))
     except (ValueError, TypeError, RecursionError):
         return Post("")
     if kind in ("file", "image"):
         key, media = ("file_key", "") if kind == "file" else ("image_key", "image/")
-        return Post("", (File(str(told.get("file_name") or kind), (message, str(told.get(key))), media=media),))
+        return Post("", (File(str(body.get("file_name") or kind), (message_id, str(body.get(key))), media=media),))
     if kind == "text":
-        return Post(MENTION.sub("", str(told.get("text"))))
-    return Post("\n".join(_lines(told)))
+        return Post(MENTION.sub("", str(body.get("text"))))
+    return Post("\n".join(_rich_text_lines(body)))
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of rich text, and of what can be read of a card."""
-    title = told.get("title")
+def _rich_text_lines(body: Mapping[str, Any]) -> Iterator[str]:
+    """Lines of rich text, or of the readable parts of a card."""
+    title = body.get("title")
     if isinstance(title, str) and title:
         yield title
-    for line in _list(told.get("content") or told.get("elements"))[:2000]:
+    for line in _list(body.get("content") or body.get("elements"))[:2000]:
         parts = line if isinstance(line, list) else [line]
-        words = (_dict(part).get(WORDED.get(str(_dict(part).get("tag")), "")) for part in parts[:500])
+        words = (_dict(part).get(TEXT_FIELDS.get(str(_dict(part).get("tag")), "")) for part in parts[:500])
         yield "".join(MENTION.sub("", word) for word in words if isinstance(word, str))
 
 
@@ -207,85 +201,90 @@ def _list(value: Any) -> list[Any]:
 
 
 class Feishu:
-    """The platform, through our client."""
+    """The platform `feishu`."""
 
     name: bot_command.Name = "feishu"
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    def earlier(self, came: Incoming) -> Sequence[Post]:
-        """What the message replies to, and its thread."""
-        where = came.where
-        held: dict[str, Mapping[str, Any]] = {}
-        for name in filter(None, dict.fromkeys((where["root_id"], where["parent_id"]))):
-            held |= self._items(f"im/v1/messages/{name}")
-        if where["thread_id"]:
-            newest = {"container_id_type": "thread", "container_id": where["thread_id"], "sort_type": "ByCreateTimeDesc", "page_size": "50"}
-            held |= self._items("im/v1/messages", params=newest)
-        held.pop(where["message"], None)
-        theirs = [each for each in held.values() if not each.get("deleted") and _dict(each.get("sender")).get("id") != self.client.app_id]
-        theirs.sort(key=lambda each: str(each.get("create_time")).zfill(20))
-        return [post(str(each["message_id"]), str(each.get("msg_type")), _dict(each.get("body")).get("content")) for each in theirs]
+    def earlier_posts(self, message: Incoming) -> Sequence[Post]:
+        """The messages that this one replies to, and its thread."""
+        context = message.context
+        items: dict[str, Mapping[str, Any]] = {}
+        for message_id in filter(None, dict.fromkeys((context["root_id"], context["parent_id"]))):
+            items |= self._items(f"im/v1/messages/{message_id}")
+        if context["thread_id"]:
+            query = {
+                "container_id_type": "thread",
+                "container_id": context["thread_id"],
+                "sort_type": "ByCreateTimeDesc",
+                "page_size": "50",
+            }
+            items |= self._items("im/v1/messages", params=query)
+        items.pop(context["message"], None)
+        others = [item for item in items.values() if not item.get("deleted") and _dict(item.get("sender")).get("id") != self.client.app_id]
+        others.sort(key=lambda item: str(item.get("create_time")).zfill(20))
+        return [parse_post(str(item["message_id"]), str(item.get("msg_type")), _dict(item.get("body")).get("content")) for item in others]
 
     def _items(self, path: str, **options: Any) -> dict[str, Mapping[str, Any]]:
-        """Messages by their names; none where they cannot be read."""
+        """Messages by id; empty if they cannot be read."""
         try:
-            found = self.client.call("GET", path, **options).get("items")
-        except (Refused, httpx.HTTPError, KeyError):
+            items = self.client.call("GET", path, **options).get("items")
+        except (ApiError, httpx.HTTPError, KeyError):
             return {}
-        return {str(each["message_id"]): each for each in _list(found) if isinstance(each, dict) and "message_id" in each}
+        return {str(item["message_id"]): item for item in _list(items) if isinstance(item, dict) and "message_id" in item}
 
-    def fetch(self, file: File, most: int) -> bytes:
-        message, key = file.where
+    def fetch(self, file: File, max_bytes: int) -> bytes:
+        message_id, key = file.reference
         try:
-            return self.client.download(message, key, most)
-        except TooLarge as error:
-            raise Unfetched("too_large") from error
-        except (Refused, httpx.HTTPError, KeyError) as error:
-            raise Unfetched("not_fetched") from error
+            return self.client.download(message_id, key, max_bytes)
+        except FileTooLarge as error:
+            raise FetchError("too_large") from error
+        except (ApiError, httpx.HTTPError, KeyError) as error:
+            raise FetchError("not_fetched") from error
 
-    def reply(self, came: Incoming, said: Outgoing) -> None:
+    def reply(self, message: Incoming, answer: Outgoing) -> None:
         try:
-            self._send(came, "interactive", card(said), "answer")
-            if said.patch:
-                self._patch(came, said)
-        except (Refused, httpx.HTTPError, KeyError) as error:
-            raise Unsent(str(error)) from error
+            self._send(message, "interactive", build_card(answer), "answer")
+            if answer.patch:
+                self._patch(message, answer)
+        except (ApiError, httpx.HTTPError, KeyError) as error:
+            raise SendError(str(error)) from error
 
-    def _patch(self, came: Incoming, said: Outgoing) -> None:
-        """As a file, which keeps every character; where files may not be sent, as a block of code."""
+    def _patch(self, message: Incoming, answer: Outgoing) -> None:
+        """Send the patch as a file, which keeps every character; as a code block where files are not allowed."""
         try:
-            key = self.client.upload("oomdoctor.patch", said.patch.encode(errors="replace"))
-            self._send(came, "file", {"file_key": key}, "patch")
-        except (Refused, httpx.HTTPError, KeyError):
-            text = f"```diff\n{said.patch.replace('```', chr(39) * 3)}\n```"
-            if len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) > BLOCK:
-                text = phrase("bot.patch_too_long").to(said.lang)
-            self._send(came, "interactive", card(Outgoing(text, phrase("bot.patch").to(said.lang))), "block")
+            key = self.client.upload("oomdoctor.patch", answer.patch.encode(errors="replace"))
+            self._send(message, "file", {"file_key": key}, "patch")
+        except (ApiError, httpx.HTTPError, KeyError):
+            text = f"```diff\n{answer.patch.replace('```', chr(39) * 3)}\n```"
+            if len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) > MAX_BLOCK_BYTES:
+                text = phrase("bot.patch_too_long").to(answer.lang)
+            self._send(message, "interactive", build_card(Outgoing(text, phrase("bot.patch").to(answer.lang))), "block")
 
-    def _send(self, came: Incoming, kind: str, content: Mapping[str, Any], part: str) -> None:
-        """In the thread; where a chat has none, as a plain reply."""
-        message, in_thread = came.where["message"], came.where["in_thread"]
+    def _send(self, message: Incoming, kind: str, content: Mapping[str, Any], part: str) -> None:
+        """Reply in the thread, or plainly in a chat without threads."""
+        message_id, in_thread = message.context["message"], message.context["in_thread"]
         try:
-            self.client.reply(message, kind, content, in_thread, once(message, part))
-        except Refused:
+            self.client.reply(message_id, kind, content, in_thread, idempotency_key(message_id, part))
+        except ApiError:
             if not in_thread:
                 raise
-            self.client.reply(message, kind, content, False, once(message, part, "flat"))
+            self.client.reply(message_id, kind, content, False, idempotency_key(message_id, part, "flat"))
 
 
-def once(*parts: str) -> str:
-    """The same for the same parts, so that a reply that is sent again arrives once."""
+def idempotency_key(*parts: str) -> str:
+    """A key derived from the parts, so that Feishu drops a repeated reply."""
     return hashlib.sha256(" ".join(parts).encode(errors="replace")).hexdigest()[:40]
 
 
-def card(said: Outgoing) -> dict[str, Any]:
-    """A card with the answer; `summary` is what the list of chats shows."""
-    elements = [{"tag": "markdown", "content": said.text}]
-    elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in said.notes]
+def build_card(answer: Outgoing) -> dict[str, Any]:
+    """A card with the answer; the list of chats shows its `summary`."""
+    elements = [{"tag": "markdown", "content": answer.text}]
+    elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in answer.notes]
     return {
         "schema": "2.0",
-        "config": {"update_multi": True, "width_mode": "fill", "summary": {"content": html.unescape(said.title)[:100]}},
+        "config": {"update_multi": True, "width_mode": "fill", "summary": {"content": html.unescape(answer.title)[:100]}},
         "body": {"elements": elements},
     }

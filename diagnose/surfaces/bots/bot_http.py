@@ -1,4 +1,4 @@
-"""Webhooks of chat platforms: one address, behind the limits of the web page. No framework: a body in, a body out."""
+"""An HTTP server for webhooks of chat platforms: a plain ASGI application behind the limits of `serve`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
+from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.serve_limits import Gate, Limits
 from diagnose.surfaces.term import console
@@ -15,38 +16,38 @@ from diagnose.surfaces.term import console
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from diagnose.surfaces.bots.bot_desk import Desk
-
-#: Bytes of one request: events name files, they do not hold them. Seconds for it to arrive.
-LARGEST, ARRIVAL = 2 << 20, 5.0
+#: Bytes of one request (events refer to files, they do not contain them), and seconds for it to arrive.
+MAX_REQUEST_BYTES, ARRIVAL_SECONDS = 2 << 20, 5.0
 
 
 @record
 class Reply:
-    """What the platform is told."""
+    """The response to the platform."""
 
     status: int
     body: bytes = b""
     kind: str = "application/json"
 
 
-Takes = Callable[[Mapping[str, str], bytes], Reply]
+RequestHandler = Callable[[Mapping[str, str], bytes], Reply]
 
 
-def listen(takes: Takes, path: str, desk: Desk, host: str, port: int, lang: Lang) -> None:
-    """Hand the body of every POST to `takes` until a signal comes; what was taken is answered then. Raises UserError."""
-    with serve_command.listening(host, port) as at:
-        limits = Limits(size=LARGEST, held=64 * LARGEST, most=256, of_one=256, arrival=ARRIVAL)
-        said = phrase("remote.listening", address=serve_command.address(at, path)).to(lang)
-        serve_command.run(Gate(application(takes, path, desk, lambda: console.say(said)), limits), at)
+def serve_webhook(handler: RequestHandler, path: str, dispatcher: Dispatcher, host: str, port: int, lang: Lang) -> None:
+    """Pass every POST to `handler` until a signal arrives, then answer the queued messages. Raises UserError if the address is taken."""
+    with serve_command.open_listener(host, port) as listener:
+        limits = Limits(
+            size=MAX_REQUEST_BYTES, total_size=64 * MAX_REQUEST_BYTES, max_requests=256, per_client=256, arrival=ARRIVAL_SECONDS
+        )
+        sentence = phrase("remote.listening", address=serve_command.listener_url(listener, path)).to(lang)
+        serve_command.run_server(Gate(application(handler, path, dispatcher, lambda: console.say(sentence)), limits), listener)
 
 
-def application(takes: Takes, path: str, desk: Desk, ready: Callable[[], None] = lambda: None) -> ASGIApp:
-    """`takes` on `path`, and /healthz. A full desk is 503: platforms come again."""
+def application(handler: RequestHandler, path: str, dispatcher: Dispatcher, ready: Callable[[], None] = lambda: None) -> ASGIApp:
+    """`handler` on `path`, and /healthz. 503 while the queue is full: platforms deliver again."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send, desk, ready)
+            await _lifespan(receive, send, dispatcher, ready)
             return
         if scope["path"] == "/healthz" and scope["method"] in ("GET", "HEAD"):
             reply = Reply(200, b'{"status": "ok"}')
@@ -54,25 +55,25 @@ def application(takes: Takes, path: str, desk: Desk, ready: Callable[[], None] =
             reply = Reply(404)
         elif scope["method"] != "POST":
             reply = Reply(405)
-        elif desk.full:
+        elif dispatcher.is_full:
             reply = Reply(503)
         else:
             body = (await receive()).get("body", b"")
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-            reply = await asyncio.to_thread(takes, headers, body)
+            reply = await asyncio.to_thread(handler, headers, body)
         length = str(len(reply.body)).encode()
-        headers_out = [(b"content-type", reply.kind.encode()), (b"content-length", length)]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers_out})
+        reply_headers = [(b"content-type", reply.kind.encode()), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply_headers})
         await send({"type": "http.response.body", "body": reply.body})
 
     return app
 
 
-async def _live(receive: Receive, send: Send, desk: Desk, ready: Callable[[], None]) -> None:
+async def _lifespan(receive: Receive, send: Send, dispatcher: Dispatcher, ready: Callable[[], None]) -> None:
     await receive()
-    await asyncio.to_thread(desk.open)
+    await asyncio.to_thread(dispatcher.open)
     await send({"type": "lifespan.startup.complete"})
     ready()
     await receive()
-    await asyncio.to_thread(desk.close)
+    await asyncio.to_thread(dispatcher.close)
     await send({"type": "lifespan.shutdown.complete"})

@@ -1,4 +1,4 @@
-"""What a message of Slack says: its text as it was typed, what programs attached, its files."""
+"""Parses messages of Slack: text without markup, attachments of apps, files."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from typing import Any
 
 from diagnose.surfaces.bots.bot_command import File, Incoming, Post
 
-#: The pieces of <...> in a message: a mention, a link with or without its words.
-ANGLED = re.compile(r"<([^<>\n|]{1,3000})(?:\|([^<>\n]{0,3000}))?>")
+#: <...> in a message: a mention, or a link with or without a label.
+ANGLE_MARKUP = re.compile(r"<([^<>\n|]{1,3000})(?:\|([^<>\n]{0,3000}))?>")
 
 
-def incoming(event: Mapping[str, Any], key: str = "", quiet: bool = False, answer_at: str = "") -> Incoming:
-    """An event or the message of a shortcut. The same message is the same however often and by whichever event it comes.
-    `answer_at`: where whoever used a shortcut can be answered aside."""
+def parse_event(event: Mapping[str, Any], key: str = "", unprompted: bool = False, answer_at: str = "") -> Incoming:
+    """The message of an event or a shortcut. Without `key`, channel and timestamp identify it, whichever event delivers it.
+    `answer_at`: URL for an ephemeral answer to the user of a shortcut."""
     channel, stamp = str(event.get("channel")), str(event.get("ts"))
-    where = {"channel": channel, "ts": stamp, "thread": str(event.get("thread_ts") or stamp), "answer_at": answer_at}
-    return Incoming(key or f"{channel} {stamp}", post(event), where, str(event.get("user") or ""), quiet)
+    context = {"channel": channel, "ts": stamp, "thread": str(event.get("thread_ts") or stamp), "answer_at": answer_at}
+    return Incoming(key or f"{channel} {stamp}", parse_post(event), context, str(event.get("user") or ""), unprompted)
 
 
-def post(message: Mapping[str, Any]) -> Post:
-    """What a person or program wrote: the text, what programs put into attachments or blocks, and the files."""
+def parse_post(message: Mapping[str, Any]) -> Post:
+    """The text, including attachments and blocks of apps, and the files."""
     attached = message.get("attachments")
     parts = [message.get("text") or "\n".join(_texts(message.get("blocks")))]
-    programs = [each for each in (attached if isinstance(attached, list) else ()) if isinstance(each, dict)]
-    parts += [each.get("text") or each.get("fallback") for each in programs]
+    attachments = [item for item in (attached if isinstance(attached, list) else ()) if isinstance(item, dict)]
+    parts += [item.get("text") or item.get("fallback") for item in attachments]
     files = message.get("files")
-    kept = [each for each in (files if isinstance(files, list) else ()) if isinstance(each, dict) and each.get("mode") != "tombstone"]
-    return Post(plain("\n".join(part for part in parts if isinstance(part, str))), tuple(map(file, kept)))
+    usable = [item for item in (files if isinstance(files, list) else ()) if isinstance(item, dict) and item.get("mode") != "tombstone"]
+    return Post(plain_text("\n".join(part for part in parts if isinstance(part, str))), tuple(map(parse_file, usable)))
 
 
-def file(told: Mapping[str, Any]) -> File:
-    size = told.get("size")
-    address = told.get("url_private_download") or told.get("url_private")
-    where = {"id": str(told.get("id") or ""), "url": address if isinstance(address, str) else ""}
+def parse_file(info: Mapping[str, Any]) -> File:
+    size = info.get("size")
+    address = info.get("url_private_download") or info.get("url_private")
+    reference = {"id": str(info.get("id") or ""), "url": address if isinstance(address, str) else ""}
     return File(
-        str(told.get("name") or told.get("title") or ""), where, size if isinstance(size, int) else 0, str(told.get("mimetype") or "")
+        str(info.get("name") or info.get("title") or ""), reference, size if isinstance(size, int) else 0, str(info.get("mimetype") or "")
     )
 
 
-def plain(text: str) -> str:
-    """Message text as it was typed: without mentions, links as their words, & < > as themselves."""
+def plain_text(text: str) -> str:
+    """Text as it was typed: no mentions, links as their labels, entities unescaped."""
 
-    def typed(found: re.Match[str]) -> str:
-        inside, words = found[1], found[2]
+    def as_typed(match: re.Match[str]) -> str:
+        inside, words = match[1], match[2]
         return "" if inside[0] in "@!" else words or inside
 
-    return html.unescape(ANGLED.sub(typed, text))
+    return html.unescape(ANGLE_MARKUP.sub(as_typed, text))
 
 
 def _texts(blocks: Any, depth: int = 6) -> Iterator[str]:
-    """The words anywhere in blocks."""
+    """All text in nested blocks."""
     if isinstance(blocks, list) and depth:
-        for each in blocks[:200]:
-            yield from _texts(each, depth - 1)
+        for block in blocks[:200]:
+            yield from _texts(block, depth - 1)
     elif isinstance(blocks, dict) and depth:
         for name in ("text", "fields", "elements"):
-            held = blocks.get(name)
-            if isinstance(held, str):
-                yield held
-            elif held is not None:
-                yield from _texts(held, depth)
+            value = blocks.get(name)
+            if isinstance(value, str):
+                yield value
+            elif value is not None:
+                yield from _texts(value, depth)

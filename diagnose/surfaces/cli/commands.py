@@ -181,9 +181,9 @@ def triage(
     if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
         workers.warm(PRELOADED)  # while the modules are loaded that find them
     from diagnose.surfaces.term import answer_command
-    from diagnose.surfaces.term.triage_command import How, triage
+    from diagnose.surfaces.term.triage_command import TriageOptions, triage
 
-    how = How(**{each.name: options[each.name] for each in fields(How) if options[each.name] is not None})
+    how = TriageOptions(**{each.name: options[each.name] for each in fields(TriageOptions) if options[each.name] is not None})
     _end(lang, lambda: triage(path, *answer_command.parted(options), how))
 
 
@@ -193,9 +193,9 @@ def serve(
     queue: Queue = 128, per_client: PerClient = 64, redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
-    from diagnose.surfaces.server.serve_command import Served, serve
+    from diagnose.surfaces.server.serve_command import ServeOptions, serve
 
-    _end(lang, lambda: serve(Served(**options)))
+    _end(lang, lambda: serve(ServeOptions(**options)))
 
 
 @app.command(help=help_text("mcp"))
@@ -203,9 +203,9 @@ def mcp(
     http: Http = False, host: Host = "127.0.0.1", port: Port = 8081, timeout: Seconds = 60.0, redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
-    from diagnose.surfaces.server.mcp_server import Spoken, speak_mcp
+    from diagnose.surfaces.server.mcp_server import McpOptions, serve_mcp
 
-    _end(lang, lambda: speak_mcp(Spoken(**options)))
+    _end(lang, lambda: serve_mcp(McpOptions(**options)))
 
 
 @bot_app.command("slack", help=help_text("bot_slack"))
@@ -214,9 +214,9 @@ def bot_slack(
     max_mib: Attached = 16, redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
-    from diagnose.surfaces.bots.bot_command import Asked, bot
+    from diagnose.surfaces.bots.bot_command import BotOptions, bot
 
-    _end(lang, lambda: bot(Asked("slack", **options)))
+    _end(lang, lambda: bot(BotOptions("slack", **options)))
 
 
 @bot_app.command("feishu", help=help_text("bot_feishu"))
@@ -225,9 +225,9 @@ def bot_feishu(
     redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
-    from diagnose.surfaces.bots.bot_command import Asked, bot
+    from diagnose.surfaces.bots.bot_command import BotOptions, bot
 
-    _end(lang, lambda: bot(Asked("feishu", http=True, **options)))
+    _end(lang, lambda: bot(BotOptions("feishu", http=True, **options)))
 
 
 @app.command(help=help_text("schema"))

@@ -1,4 +1,4 @@
-"""The places that a command prints to, each led past us: a pseudo-terminal for a terminal, else a pipe."""
+"""Copies the output of a command to a log on its way to its target: through a pseudo-terminal for a terminal, else a pipe."""
 
 from __future__ import annotations
 
@@ -9,104 +9,107 @@ import sys
 from collections.abc import Callable
 from typing import Protocol
 
-PIPE = 1 << 20  # bytes that a pipe may hold, so that the command seldom waits for us
-CHUNK = 1 << 18  # bytes handed on at once; they stay in the processor's cache
-SLICE = 1 << 10  # bytes of a pseudo-terminal's read that say there may be more
+PIPE_SIZE = 1 << 20  # bytes that a pipe holds, so that the command seldom waits
+CHUNK = 1 << 18  # bytes copied at once; they stay in the processor's cache
+MORE_EXPECTED = 1 << 10  # a read of a pseudo-terminal of so many bytes suggests that there is more
 
-#: Linux; what fcntl calls F_SETPIPE_SZ.
+#: F_SETPIPE_SZ (Linux).
 _SET_PIPE_SIZE = 1031
 
-#: Where there is no room, the command need not know: plain output would have failed it.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Errors of a full disk, which are kept from the command.
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Log(Protocol):
+    """Where the output is kept."""
+
     def write(self, data: memoryview) -> None:
-        """Keep what was printed. Never raises."""
+        """Append output. Never raises."""
 
 
-class Outlet:
-    """One place that the command prints to: `numbers` of its descriptors (1, 2 or both) lead there; we read `source` and write `target`."""
+class OutputTee:
+    """One target of the command's output. Its `descriptors` (1, 2 or both) are replaced by `child_end`; what arrives at `source` is
+    written to `target` and the log."""
 
-    def __init__(self, number: int) -> None:
-        self.numbers, self.target = [number], number
-        self.tty = os.isatty(number)
-        self.deaf = False  # the target takes no more; what comes is only kept
-        self.source, self.inlet = self._terminal() if self.tty else self._pipe()
+    def __init__(self, descriptor: int) -> None:
+        self.descriptors, self.target = [descriptor], descriptor
+        self.tty = os.isatty(descriptor)
+        self.target_lost = False  # the target takes no more; output only goes to the log
+        self.source, self.child_end = self._terminal() if self.tty else self._pipe()
         self._buffer = memoryview(bytearray(CHUNK))
 
     def _pipe(self) -> tuple[int, int]:
-        source, inlet = os.pipe()
+        source, child_end = os.pipe()
         if sys.platform == "linux":
             import fcntl
 
             try:
-                fcntl.fcntl(source, _SET_PIPE_SIZE, PIPE)
-            except OSError:  # above what this user may have
+                fcntl.fcntl(source, _SET_PIPE_SIZE, PIPE_SIZE)
+            except OSError:  # above the limit of this user
                 pass
-        return source, inlet
+        return source, child_end
 
     def _terminal(self) -> tuple[int, int]:
         import termios
 
-        source, inlet = os.openpty()
+        source, child_end = os.openpty()
         settings = termios.tcgetattr(self.target)
-        settings[1] &= ~termios.OPOST  # the real terminal does that; the log shall hold what was written
-        termios.tcsetattr(inlet, termios.TCSANOW, settings)
-        self.inlet = inlet
+        settings[1] &= ~termios.OPOST  # the real terminal processes output; the log holds what was written
+        termios.tcsetattr(child_end, termios.TCSANOW, settings)
+        self.child_end = child_end
         self.resize()
-        return source, inlet
+        return source, child_end
 
     def resize(self) -> None:
-        """Give the pseudo-terminal the size of the terminal."""
+        """Set the size of the pseudo-terminal to that of the terminal."""
         import termios
 
         try:
-            termios.tcsetwinsize(self.source if hasattr(self, "source") else self.inlet, termios.tcgetwinsize(self.target))
+            termios.tcsetwinsize(self.source if hasattr(self, "source") else self.child_end, termios.tcgetwinsize(self.target))
         except (OSError, termios.error):
             pass
 
-    def pass_on(self, log: Log, say: Callable[[str, Exception], None]) -> bool:
-        """Hand on what there is to read. False where nothing will come any more, or where nobody wants it: the command shall notice."""
-        size = self._filled()
+    def forward(self, log: Log, warn: Callable[[str, Exception], None]) -> bool:
+        """Copy what can be read. False at the end of the output, or if the target is closed: then the command gets SIGPIPE as usual."""
+        size = self._read()
         if not size:
             return False
         data = self._buffer[:size]
         log.write(data)
-        if not self.deaf:
+        if not self.target_lost:
             try:
                 write_all(self.target, data)
             except OSError as error:
-                if error.errno not in _FULL:
+                if error.errno not in _DISK_FULL:
                     return False
-                self.deaf = True
-                say("run_output_lost", error)
+                self.target_lost = True
+                warn("run_output_lost", error)
         return True
 
-    def _filled(self) -> int:
-        """How much was read; 0 at the end. A pseudo-terminal gives 4 KiB at once, so more is asked for as long as there is some."""
+    def _read(self) -> int:
+        """Bytes read into the buffer; 0 at the end. A pseudo-terminal returns 4 KiB at most, so it is read until it is empty."""
         try:
             size = os.readv(self.source, [self._buffer])
-        except OSError:  # so ends a pseudo-terminal
+        except OSError:  # the end of a pseudo-terminal
             return 0
-        if self.tty and size >= SLICE:
+        if self.tty and size >= MORE_EXPECTED:
             os.set_blocking(self.source, False)
             try:
-                while size < CHUNK - SLICE and (more := os.readv(self.source, [self._buffer[size:]])):
-                    size += more
-            except OSError:  # nothing now, or the end: the next read tells
+                while size < CHUNK - MORE_EXPECTED and (count := os.readv(self.source, [self._buffer[size:]])):
+                    size += count
+            except OSError:  # empty, or the end: the next read shows which
                 pass
             os.set_blocking(self.source, True)
         return size
 
 
 def write_all(target: int, data: bytes | memoryview) -> None:
-    """All of it, also where the descriptor was made not to block by somebody who shares it."""
-    rest = memoryview(data)
-    while rest:
+    """Write all data, also to a descriptor that another process has set to non-blocking."""
+    remaining = memoryview(data)
+    while remaining:
         try:
-            rest = rest[os.write(target, rest) :]
+            remaining = remaining[os.write(target, remaining) :]
         except BlockingIOError:
-            waiting = select.poll()
-            waiting.register(target, select.POLLOUT)
-            waiting.poll()
+            poller = select.poll()
+            poller.register(target, select.POLLOUT)
+            poller.poll()

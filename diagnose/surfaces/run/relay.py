@@ -1,8 +1,8 @@
-"""A command whose output passes through us, unchanged, to where it would have gone, and into a log.
+"""Runs a command, copies its output unchanged to its targets and a log, and forwards signals to it.
 
-The command stays in our process group and session and keeps our standard input, so the terminal treats it as if we were not there:
-its keys, its job control, its hang-up. Only what it prints is led past us: through a pseudo-terminal of the same size and kind where
-that goes to a terminal, else through a pipe; through one where both streams go to the same place, so that their order is kept.
+The command stays in this process group and session and inherits standard input, so that keys, job control and hang-up of the terminal
+reach it directly. Only its output passes through this process: through a pseudo-terminal of the same size and settings if the target
+is a terminal, else a pipe; through a single one if both streams have the same target, so that their order is kept.
 """
 
 from __future__ import annotations
@@ -14,114 +14,111 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 
-from diagnose.surfaces.run.pty_tee import Log, Outlet, write_all
+from diagnose.surfaces.run.pty_tee import Log, OutputTee, write_all
 
-GRACE = 0.3  # seconds that descendants of a command that has ended may be silent before we stop to listen
-ECHO = 0.05  # seconds in which a signal to the whole group has reached all of it
-FRESH = 0.5  # seconds after which a signal that the listener heard belongs to no signal of ours any more
+SILENCE_SECONDS = 0.3  # seconds of silence of the descendants of a command that has ended, after which the relay ends too
+GROUP_DELAY = 0.05  # seconds in which a signal to a process group reaches all of its members
+SIGNAL_LIFETIME = 0.5  # seconds after which a signal in the listener is unrelated to one here
 
-#: Signals that are passed on: all that can be caught and mean something to a command, without those of job control and of faults.
-_NAMES = ("HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO", "PWR")
+#: Signals that are forwarded: all that can be caught, except those of job control and of faults.
+_FORWARDED = ("HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "TERM", "XCPU", "VTALRM", "PROF", "IO", "PWR")
 
-
-#: Signals that Python ignores and a command should not.
-PYTHONS = ("PIPE", "XFSZ", "XFZ")
+#: Signals that Python ignores; the command gets their default actions.
+PYTHON_IGNORED = ("PIPE", "XFSZ", "XFZ")
 
 
 class Relay:
-    """One command, from its start to its end. `say(key, error)` tells of trouble that did not touch it."""
+    """One command, from start to end. `warn(key, error)` reports errors of the relay that did not affect the command."""
 
-    def __init__(self, log: Log, say: Callable[[str, Exception], None]) -> None:
-        self.log, self.say = log, say
+    def __init__(self, log: Log, warn: Callable[[str, Exception], None]) -> None:
+        self.log, self.warn = log, warn
         self.child: int | None = None
         self.status: int | None = None
-        self.outlets: list[Outlet] = []
-        self._early: list[int] = []
-        self._heard: dict[int, float] = {}
-        self._ears, self._leash, self._listener = -1, -1, 0
-        self._before: dict[int, object] = {}
+        self.tees: list[OutputTee] = []
+        self._early_signals: list[int] = []
+        self._signal_times: dict[int, float] = {}
+        self._signal_reader, self._control_writer, self._listener = -1, -1, 0
+        self._previous_handlers: dict[int, object] = {}
 
     def run(self, command: Sequence[str]) -> int:
-        """Start the command, pass everything on until it has ended; its exit status as a shell tells it.
-
-        Raises OSError where it cannot be started.
-        """
-        occupy()
-        self._wake, waker = os.pipe()
-        os.set_blocking(waker, False)
-        self._install()
-        self._listen()
-        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        """Run the command; its exit status in the shell's convention. Raises OSError if it cannot be started."""
+        fill_standard_streams()
+        self._wakeup_reader, wakeup_writer = os.pipe()
+        os.set_blocking(wakeup_writer, False)
+        self._install_handlers()
+        self._start_listener()
+        signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
         try:
-            self._lead()
+            self._open_tees()
             self._start(command)
             try:
-                self._pass_everything(self._ways())
-            except Exception as error:  # a mistake of ours; the command shall not know
-                self.say("run_no_answer", error)
-                self._pass_plainly()
+                self._forward_output(self._tees_by_source())
+            except Exception as error:  # a bug in the relay must not affect the command
+                self.warn("run_no_answer", error)
+                self._forward_plainly()
         finally:
-            self._dismiss()
-        assert self.status is not None
+            self._stop_listener()
+        if self.status is None:
+            raise RuntimeError("the command has not ended")
         code = os.waitstatus_to_exitcode(self.status)
         return code if code >= 0 else 128 - code
 
     # -- output
 
-    def _lead(self) -> None:
-        """An outlet for each place that standard output and standard error go to; a closed one stays closed."""
-        known: dict[tuple[int, int, int], Outlet] = {}
-        for number in (1, 2):
-            if not os.get_inheritable(number):
+    def _open_tees(self) -> None:
+        """Open a tee for each distinct target of standard output and error; closed streams stay closed."""
+        tees: dict[tuple[int, int, int], OutputTee] = {}
+        for descriptor in (1, 2):
+            if not os.get_inheritable(descriptor):
                 continue
-            place = os.fstat(number)
-            key = (place.st_dev, place.st_ino, place.st_rdev)
-            if key in known:
-                known[key].numbers.append(number)
+            status = os.fstat(descriptor)
+            key = (status.st_dev, status.st_ino, status.st_rdev)
+            if key in tees:
+                tees[key].descriptors.append(descriptor)
             else:
-                known[key] = Outlet(number)
-        self.outlets = list(known.values())
+                tees[key] = OutputTee(descriptor)
+        self.tees = list(tees.values())
 
-    def _ways(self) -> dict[int, Outlet]:
-        return {outlet.source: outlet for outlet in self.outlets}
+    def _tees_by_source(self) -> dict[int, OutputTee]:
+        return {tee.source: tee for tee in self.tees}
 
-    def _pass_everything(self, ways: dict[int, Outlet]) -> None:
-        watched = select.poll()
-        watched.register(self._wake, select.POLLIN)
-        for source in ways:
-            watched.register(source, select.POLLIN)
-        while ways or self.status is None:
-            ready = watched.poll(None if self.status is None else 1000 * GRACE)
+    def _forward_output(self, tees: dict[int, OutputTee]) -> None:
+        poller = select.poll()
+        poller.register(self._wakeup_reader, select.POLLIN)
+        for source in tees:
+            poller.register(source, select.POLLIN)
+        while tees or self.status is None:
+            ready = poller.poll(None if self.status is None else 1000 * SILENCE_SECONDS)
             for source, _ in ready:
-                if source == self._wake:
+                if source == self._wakeup_reader:
                     os.read(source, 4096)
-                elif not ways[source].pass_on(self.log, self.say):
-                    watched.unregister(source)
+                elif not tees[source].forward(self.log, self.warn):
+                    poller.unregister(source)
                     os.close(source)
-                    del ways[source]
+                    del tees[source]
             if not ready and self.status is not None:
-                self._leave_behind(list(ways.values()))
+                self._fork_forwarder(list(tees.values()))
                 return
 
-    def _pass_plainly(self) -> None:
-        """The least that can be done: what is printed goes where it would have gone, to its end or the command's."""
-        ways = self._ways()
-        while ways or self.status is None:
-            ready = select.select([*ways, self._wake], [], [], GRACE)[0]
+    def _forward_plainly(self) -> None:
+        """Fallback without the log: copy output to its targets until it or the command ends."""
+        tees = self._tees_by_source()
+        while tees or self.status is None:
+            ready = select.select([*tees, self._wakeup_reader], [], [], SILENCE_SECONDS)[0]
             if not ready and self.status is not None:
                 return
             for source in ready:
                 try:
                     data = os.read(source, 65536)
-                    if source in ways and data:
-                        write_all(ways[source].target, data)
-                    elif source in ways:
-                        del ways[source]
+                    if source in tees and data:
+                        write_all(tees[source].target, data)
+                    elif source in tees:
+                        del tees[source]
                 except OSError:
-                    ways.pop(source, None)
+                    tees.pop(source, None)
 
-    def _leave_behind(self, outlets: list[Outlet]) -> None:
-        """What the command left running still prints: a process of its own passes that on, as long as it lasts."""
+    def _fork_forwarder(self, tees: list[OutputTee]) -> None:
+        """Fork a process that forwards the output of descendants which outlive the command."""
         try:
             if os.fork():
                 return
@@ -129,158 +126,158 @@ class Relay:
             return
         try:
             signal.set_wakeup_fd(-1)
-            for number in self._before:
+            for number in self._previous_handlers:
                 signal.signal(number, signal.SIG_DFL)
-            os.close(self._leash)
-            ways = {outlet.source: outlet for outlet in outlets}
-            watched = select.poll()
-            for source in ways:
-                watched.register(source, select.POLLIN)
-            while ways:
-                for source, _ in watched.poll():
-                    if not ways[source].pass_on(self.log, self.say):
-                        watched.unregister(source)
+            os.close(self._control_writer)
+            tees_by_source = {tee.source: tee for tee in tees}
+            poller = select.poll()
+            for source in tees_by_source:
+                poller.register(source, select.POLLIN)
+            while tees_by_source:
+                for source, _ in poller.poll():
+                    if not tees_by_source[source].forward(self.log, self.warn):
+                        poller.unregister(source)
                         os.close(source)
-                        del ways[source]
+                        del tees_by_source[source]
         finally:
             os._exit(0)
 
     # -- the command
 
     def _start(self, command: Sequence[str]) -> None:
-        actions = [(os.POSIX_SPAWN_DUP2, outlet.inlet, number) for outlet in self.outlets for number in outlet.numbers]
-        restored = [getattr(signal, f"SIG{name}") for name in PYTHONS if hasattr(signal, f"SIG{name}")]
+        actions = [(os.POSIX_SPAWN_DUP2, tee.child_end, descriptor) for tee in self.tees for descriptor in tee.descriptors]
+        defaults = [getattr(signal, f"SIG{name}") for name in PYTHON_IGNORED if hasattr(signal, f"SIG{name}")]
         words = list(command)
         for _ in range(2):
             try:
-                child = os.posix_spawnp(words[0], words, os.environ, file_actions=actions, setsigdef=restored)
+                child = os.posix_spawnp(words[0], words, os.environ, file_actions=actions, setsigdef=defaults)
                 break
-            except OSError as error:  # a script that does not say what runs it is the shell's
+            except OSError as error:  # a script without #! is run by the shell
                 if error.errno != errno.ENOEXEC or words[0] == "/bin/sh":
                     raise
                 words = ["/bin/sh", *words]
         self.child = child
-        if self._leash >= 0:
-            os.write(self._leash, b"%d\n" % child)
-        for outlet in self.outlets:
-            os.close(outlet.inlet)
+        if self._control_writer >= 0:
+            os.write(self._control_writer, b"%d\n" % child)
+        for tee in self.tees:
+            os.close(tee.child_end)
         self._reap()
-        for number in self._early:
-            self._send(number)
+        for number in self._early_signals:
+            self._send_to_child(number)
 
     def _reap(self) -> None:
         if self.child is not None and self.status is None:
             try:
                 pid, status = os.waitpid(self.child, os.WNOHANG)
-            except ChildProcessError:  # somebody else's doing; its status is lost
+            except ChildProcessError:  # reaped elsewhere; its status is lost
                 pid, status = self.child, 0
             if pid:
                 self.status = status
 
     # -- signals
 
-    def _install(self) -> None:
-        """Catch what is to be passed on. What was ignored when we came stays ignored, for the command too."""
-        numbers = [getattr(signal, f"SIG{name}") for name in _NAMES if hasattr(signal, f"SIG{name}")]
+    def _install_handlers(self) -> None:
+        """Catch the forwarded signals. Signals that were ignored at the start stay ignored, for the command too."""
+        numbers = [getattr(signal, f"SIG{name}") for name in _FORWARDED if hasattr(signal, f"SIG{name}")]
         numbers += range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if hasattr(signal, "SIGRTMIN") else ()
         for number in (*numbers, signal.SIGCHLD, signal.SIGWINCH):
             if number == signal.SIGCHLD or signal.getsignal(number) is not signal.SIG_IGN:
                 try:
-                    self._before[number] = signal.signal(number, self._signalled)
+                    self._previous_handlers[number] = signal.signal(number, self._on_signal)
                 except (OSError, ValueError):
                     pass
 
-    def _signalled(self, number: int, _: object) -> None:
+    def _on_signal(self, number: int, _: object) -> None:
         if number == signal.SIGCHLD:
             self._reap()
         elif number == signal.SIGWINCH:
-            for outlet in self.outlets:
-                if outlet.tty:
-                    outlet.resize()
-            self._send(number)  # it may have looked before the size had changed
+            for tee in self.tees:
+                if tee.tty:
+                    tee.resize()
+            self._send_to_child(number)  # it may have read the size before it changed
         elif self.child is None:
-            self._early.append(number)
-        elif not self._went_to_all(number):
-            self._send(number)
+            self._early_signals.append(number)
+        elif not self._is_group_signal(number):
+            self._send_to_child(number)
 
-    def _send(self, number: int) -> None:
+    def _send_to_child(self, number: int) -> None:
         if self.child is not None and self.status is None:
             try:
                 os.kill(self.child, number)
             except OSError:
                 pass
 
-    def _went_to_all(self, number: int) -> bool:
-        """Whether the signal went to our whole group, and so to the command: the terminal's do, and those of many launchers."""
-        if self._ears < 0:
+    def _is_group_signal(self, number: int) -> bool:
+        """Whether the whole process group, and so the command, got the signal: from the terminal, or from many launchers."""
+        if self._signal_reader < 0:
             return False
-        time.sleep(ECHO)
+        time.sleep(GROUP_DELAY)
         try:
-            while heard := os.read(self._ears, 4096):
+            while numbers := os.read(self._signal_reader, 4096):
                 now = time.monotonic()
-                self._heard.update((each, now) for each in heard)
+                self._signal_times.update((received, now) for received in numbers)
         except BlockingIOError:
             pass
-        return time.monotonic() - self._heard.pop(number, -FRESH) < FRESH
+        return time.monotonic() - self._signal_times.pop(number, -SIGNAL_LIFETIME) < SIGNAL_LIFETIME
 
-    def _listen(self) -> None:
-        """Fork a listener, which tells us of each signal that it gets. Nobody knows of it, so what it gets went to all of the group.
+    def _start_listener(self) -> None:
+        """Fork a process that reports each signal it receives: nobody addresses it, so such a signal went to the whole group.
 
-        Should we be killed, it kills the command: whoever kills a wrapper means what it wraps.
+        If this process is killed, the listener kills the command: killing a wrapper is meant for what it wraps.
         """
-        ears, mouth = os.pipe()
-        collar, leash = os.pipe()
-        for end in (ears, mouth):
+        signal_reader, signal_writer = os.pipe()
+        control_reader, control_writer = os.pipe()
+        for end in (signal_reader, signal_writer):
             os.set_blocking(end, False)
         try:
             self._listener = os.fork()
         except OSError:
             return
         if self._listener:
-            os.close(mouth)
-            os.close(collar)
-            self._ears, self._leash = ears, leash
+            os.close(signal_writer)
+            os.close(control_reader)
+            self._signal_reader, self._control_writer = signal_reader, control_writer
             return
-        said = b""
+        message = b""
         try:
-            signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)
-            for number in self._before:
-                signal.signal(number, _nothing)
-            nowhere = os.open(os.devnull, os.O_RDWR)
+            signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
+            for number in self._previous_handlers:
+                signal.signal(number, _ignore)
+            null = os.open(os.devnull, os.O_RDWR)
             for number in range(3):
-                os.dup2(nowhere, number)
-            low, high = sorted((mouth, collar))
+                os.dup2(null, number)
+            low, high = sorted((signal_writer, control_reader))
             for first, last in ((3, low), (low + 1, high), (high + 1, os.sysconf("SC_OPEN_MAX"))):
                 os.closerange(first, last)
-            while part := os.read(collar, 64):
-                said += part
-            pid, _, farewell = said.partition(b"\n")
-            if pid and not farewell:
+            while part := os.read(control_reader, 64):
+                message += part
+            pid, _, goodbye = message.partition(b"\n")
+            if pid and not goodbye:
                 os.kill(int(pid), signal.SIGKILL)
         finally:
             os._exit(0)
 
-    def _dismiss(self) -> None:
-        """Send the listener home and take signals as before."""
+    def _stop_listener(self) -> None:
+        """End the listener and restore the signal handlers."""
         signal.set_wakeup_fd(-1)
-        for number, before in self._before.items():
-            if before is not None:
-                signal.signal(number, before)  # type: ignore[arg-type]
+        for number, handler in self._previous_handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)  # type: ignore[arg-type]
         if self._listener:
             try:
-                os.write(self._leash, b"\nbye" if self.child is None else b"bye")
-                os.close(self._leash)
+                os.write(self._control_writer, b"\nbye" if self.child is None else b"bye")
+                os.close(self._control_writer)
                 os.waitpid(self._listener, 0)
             except OSError:
                 pass
 
 
-def _nothing(*_: object) -> None:
-    """A handler, so that the signal wakes and does not kill."""
+def _ignore(*_: object) -> None:
+    """A handler that makes the signal write to the wakeup descriptor instead of ending the process."""
 
 
-def occupy() -> None:
-    """Put something harmless where standard streams are closed, lest a pipe of ours takes their place; the command finds them closed."""
+def fill_standard_streams() -> None:
+    """Open /dev/null in place of closed standard streams, so that no pipe gets their numbers. It is not inherited."""
     while (free := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(free)

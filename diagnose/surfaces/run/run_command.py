@@ -1,6 +1,7 @@
-"""`oomdoctor run -- CMD`: the command runs as if we were not there; where it dies of memory the answer follows on standard error.
+"""`oomdoctor run -- CMD`: runs a command transparently; if it dies of an out-of-memory failure, the answer follows on standard error.
 
-Nothing of the diagnosis is imported before the command has ended, and nothing that goes wrong with us changes what it does or returns.
+The engine is imported only after the command has failed (hence the imports in functions), and no error of oomdoctor changes the
+command's output or exit status.
 """
 
 from __future__ import annotations
@@ -23,90 +24,93 @@ if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
+    from diagnose.surfaces.term.answer_command import Shown
 
-#: Seconds that the answer may take; then the exit status is returned without one.
-PATIENCE = 120
+#: Seconds for the answer; then the exit status is returned without one.
+ANSWER_SECONDS = 120
 
-#: Seconds that the clock of a file system may be behind.
-SLACK = 2
+#: Seconds by which the clock of a file system may lag.
+CLOCK_TOLERANCE = 2
 
-#: How the report calls the command that was run.
-COMMAND = "command line"
+#: The name of the command line as a config in the report.
+COMMAND_SOURCE = "command line"
 
-#: As shells say it: not found, found and not to be executed.
+#: Exit statuses of shells: command not found, not executable.
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
-class Enough(BaseException):
-    """The answer took too long, or somebody wants us gone."""
+class AnswerAborted(BaseException):
+    """The answer took too long or was interrupted."""
 
 
 def run(command: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Run the command and return its exit status, 128 and the signal's number where one ended it."""
+    """Run the command and return its exit status (128 plus the number of a signal that ended it)."""
     lang = language(options.get("lang"))
-    number = rank(os.environ)
-    log = run_log.Kept(options.get("log"), number)
-    before = run_log.killed_by_kernel()
+    rank_number = rank(os.environ)
+    log = run_log.RunLog(options.get("log"), rank_number)
+    kills_before = run_log.oom_kill_count()
 
-    def say(key: str, error: Exception) -> None:
+    def warn_of(key: str, error: Exception) -> None:
         why = getattr(error, "strerror", None) or str(error)
-        tell(key, lang, why=why, error=f"{type(error).__name__}: {why}"[:300])
+        print_sentence(key, lang, why=why, error=f"{type(error).__name__}: {why}"[:300])
 
-    if log.trouble and log.path is None:
-        tell("run_no_log", lang, path=log.trouble[0], why=log.trouble[1].strerror or str(log.trouble[1]))
+    if log.error and log.path is None:
+        print_sentence("run_no_log", lang, path=log.error[0], why=log.error[1].strerror or str(log.error[1]))
     try:
-        status = Relay(log, say).run(command)
+        status = Relay(log, warn_of).run(command)
     except OSError as error:
-        log.forget()
-        tell("run_not_started", lang, command=command[0], why=error.strerror or str(error))
+        log.discard()
+        print_sentence("run_not_started", lang, command=command[0], why=error.strerror or str(error))
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-    if log.fresh:
-        tell("run_log_ended", lang, path=str(log.path), why=log.fresh.strerror or str(log.fresh))
+    if log.write_error:
+        print_sentence("run_log_ended", lang, path=str(log.path), why=log.write_error.strerror or str(log.write_error))
     if status:
-        after_death(command, status, log, number, before, options, lang)
+        answer_failure(command, status, log, rank_number, kills_before, options, lang)
     return status
 
 
-def after_death(
+def answer_failure(
     command: Sequence[str],
     status: int,
-    log: run_log.Kept,
-    number: int | None,
-    before: int | None,
+    log: run_log.RunLog,
+    rank_number: int | None,
+    kills_before: int | None,
     options: Mapping[str, Any],
     lang: Lang,
 ) -> None:
-    """Answer where the command died of memory. Whatever goes wrong is one sentence, and takes no longer than PATIENCE."""
+    """Explain a memory failure within ANSWER_SECONDS; an error of the diagnosis is one sentence."""
 
-    def enough(*_: object) -> NoReturn:
-        raise Enough
+    def abort(*_: object) -> NoReturn:
+        raise AnswerAborted
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
         if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:
-            signal.signal(getattr(signal, name), enough)
-    signal.alarm(PATIENCE)
+            signal.signal(getattr(signal, name), abort)
+    signal.alarm(ANSWER_SECONDS)
     try:
         if status == 128 + signal.SIGKILL:
             log.note(f"oomdoctor: the command was killed: exitcode: -{int(signal.SIGKILL)}")
-        now = run_log.killed_by_kernel()
-        if now is not None and before is not None and now > before:
-            log.note(f"oomdoctor: a process of this control group has been killed by the OOM killer (oom_kill {before} -> {now})")
-        answer(command, log, number, options, lang)
-    except Enough:
+        kills_now = run_log.oom_kill_count()
+        if kills_now is not None and kills_before is not None and kills_now > kills_before:
+            log.note(
+                f"oomdoctor: a process of this control group has been killed by the OOM killer (oom_kill {kills_before} -> {kills_now})"
+            )
+        print_answer(command, log, rank_number, options, lang)
+    except AnswerAborted:
         pass
     except Exception as error:
         if os.environ.get("OOMDOCTOR_DEBUG"):
             import traceback
 
             traceback.print_exc()
-        tell("run_no_answer", lang, error=f"{type(error).__name__}: {error}"[:300])
+        print_sentence("run_no_answer", lang, error=f"{type(error).__name__}: {error}"[:300])
     finally:
         signal.alarm(0)
 
 
-def answer(command: Sequence[str], log: run_log.Kept, number: int | None, options: Mapping[str, Any], lang: Lang) -> None:
-    """Explain the log; say nothing where it does not speak of memory, and one sentence where another rank has answered."""
-    diagnosis, shown = diagnosed(command, log, options)
+def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int | None, options: Mapping[str, Any], lang: Lang) -> None:
+    """Print the diagnosis of the log: nothing without a memory failure, one sentence if another rank has printed it."""
+    diagnosis, display = diagnose_log(command, log, options)
     if diagnosis.verdict.status not in ("oom", "suspected"):
         return
     path = log.path or ""
@@ -114,24 +118,24 @@ def answer(command: Sequence[str], log: run_log.Kept, number: int | None, option
     from diagnose.render.parts import words
     from diagnose.render.text import stream
 
-    if number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
-        first, _, _ = diagnosis.verdict.headline.to(lang).partition(words.stop(lang))
-        tell("run_rank_too", lang, rank=number, headline=first.rstrip(".。"), path=path)
+    if rank_number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
+        headline, _, _ = diagnosis.verdict.headline.to(lang).partition(words.stop(lang))
+        print_sentence("run_rank_too", lang, rank=rank_number, headline=headline.rstrip(".。"), path=path)
         return
 
-    error = sys.stderr
-    view = stream.view(error, shown.top, shown.verbose, shown.budget, shown.every_rule)
-    text = RENDERERS[shown.format](shown.masked(diagnosis), lang, view)
-    write_all(2, f"\n{text.rstrip()}\n".encode(error.encoding or "utf-8", "replace"))
+    stderr = sys.stderr
+    view = stream.view(stderr, display.top, display.verbose, display.budget, display.every_rule)
+    text = RENDERERS[display.format](display.masked(diagnosis), lang, view)
+    write_all(2, f"\n{text.rstrip()}\n".encode(stderr.encoding or "utf-8", "replace"))
     for notice in diagnosis.notices:
         if notice.level == "error":
-            tell("", lang, text=notice.message.to(lang))
+            print_sentence("", lang, text=notice.message.to(lang))
     if path:
-        tell("run_kept", lang, path=path)
+        print_sentence("run_kept", lang, path=path)
 
 
-def diagnosed(command: Sequence[str], log: run_log.Kept, options: Mapping[str, Any]) -> tuple[Diagnosis, Any]:
-    """The diagnosis of what was kept, and how it is shown. The command itself is a config: it says what was set."""
+def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Shown]:
+    """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
     from pathlib import Path
 
@@ -141,41 +145,46 @@ def diagnosed(command: Sequence[str], log: run_log.Kept, options: Mapping[str, A
     from diagnose.scan.source import Source
     from diagnose.surfaces.term.answer_command import parted
 
-    asked, shown = parted({name: value for name, value in options.items() if name != "log"})
-    given = asked.options()
-    said = ConfigSource(COMMAND, f"{shlex.join(command)}\n".encode(errors="surrogateescape"), None, Path.cwd())
-    configs = [*given.pop("configs"), said]
+    request, display = parted({name: value for name, value in options.items() if name != "log"})
+    arguments = request.options()
+    command_config = ConfigSource(COMMAND_SOURCE, f"{shlex.join(command)}\n".encode(errors="surrogateescape"), None, Path.cwd())
+    configs = [*arguments.pop("configs"), command_config]
     logs: list[Path | Source] = [Path(log.path)] if log.path else []
-    if held := log.remembered:
-        logs.append(Source.text(held, name="output"))
-    found = explain(logs or [Source.text(b"", name="output")], configs=configs, snapshot=taken(asked.snapshot, log, shown.lang), **given)
-    return replace(found, notices=tuple(each for each in found.notices if not unasked(each, asked.configs))), shown
+    if data := log.buffered:
+        logs.append(Source.text(data, name="output"))
+    diagnosis = explain(
+        logs or [Source.text(b"", name="output")],
+        configs=configs,
+        snapshot=recent_snapshot(request.snapshot, log, display.lang),
+        **arguments,
+    )
+    return replace(diagnosis, notices=tuple(notice for notice in diagnosis.notices if not is_unrequested(notice, request.configs))), display
 
 
-def taken(name: str | None, log: run_log.Kept, lang: Lang) -> Path | None:
-    """The memory snapshot that the command was to leave; one from before the command began is of another failure."""
+def recent_snapshot(name: str | None, log: run_log.RunLog, lang: Lang) -> Path | None:
+    """The path of the memory snapshot, unless it is older than the command and so of another failure."""
     from pathlib import Path
 
     if name is None:
         return None
     path = Path(name)
     try:
-        if path.stat().st_mtime >= log.started - SLACK:
+        if path.stat().st_mtime >= log.started - CLOCK_TOLERANCE:
             return path
     except (OSError, ValueError):
         pass
-    tell("run_no_snapshot", lang, path=name)
+    print_sentence("run_no_snapshot", lang, path=name)
     return None
 
 
-def unasked(notice: Notice, configs: Sequence[str]) -> bool:
-    """Whether it complains that something is no config which nobody said was one: the command, a script that it names."""
-    source = notice.witness.source if notice.witness else COMMAND
+def is_unrequested(notice: Notice, configs: Sequence[str]) -> bool:
+    """Whether it reports an unknown kind of config for a file that was not passed as one: the command line or a script in it."""
+    source = notice.witness.source if notice.witness else COMMAND_SOURCE
     return notice.code == "config.unknown_kind" and source not in configs
 
 
-def tell(key: str, lang: Lang, text: str = "", **values: object) -> None:
-    """One sentence on standard error, whatever state we are in."""
+def print_sentence(key: str, lang: Lang, text: str = "", **values: object) -> None:
+    """Print one sentence on standard error, even if the modules for it cannot be imported."""
     try:
         from diagnose.phrases import phrase
         from diagnose.surfaces.term.console import warn

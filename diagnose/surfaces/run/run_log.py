@@ -1,4 +1,4 @@
-"""The log that `run` keeps: there before the command starts, in a file, else in memory. No trouble with it reaches the command."""
+"""The log of `run`: a file opened before the command starts, else a buffer in memory. Its errors never reach the command."""
 
 # pathlib takes as long to import as starting a command may
 # ruff: noqa: PTH103, PTH108, PTH118, PTH120, PTH122, PTH123
@@ -10,124 +10,125 @@ import os
 import stat
 import time
 
-HEAD, TAIL = 1 << 20, 8 << 20  # bytes kept in memory of the beginning and the end of what no file takes
+HEAD, TAIL = 1 << 20, 8 << 20  # bytes kept in memory of the beginning and the end, without a file
 
 
-class Kept:
-    """What a command prints, kept. `path` is the file that holds it (None: none does), `trouble` why that is not what was asked."""
+class RunLog:
+    """The output of a command. `path` is its file (None: in memory only), `error` why a requested or default path was not used."""
 
-    def __init__(self, asked: str | None, number: int | None = None) -> None:
+    def __init__(self, requested: str | None, rank: int | None = None) -> None:
         self.path: str | None = None
-        self.trouble: tuple[str, OSError] | None = None
-        self.fresh: OSError | None = None  # trouble that nobody was told of
+        self.error: tuple[str, OSError] | None = None
+        self.write_error: OSError | None = None  # the file took no more during the run
         self._file = -1
-        self._head, self._tail, self._held, self._lost = bytearray(), [b""], 0, 0
+        self._head, self._tail, self._tail_size, self._dropped = bytearray(), [b""], 0, 0
         self._last = b"\n"
         self.started = time.time()
-        self._named = asked is not None
-        for path in [numbered(asked, number)] if asked else default_places(number):
+        self._is_requested = requested is not None
+        for path in [path_with_rank(requested, rank)] if requested else default_paths(rank):
             try:
-                self._file, self.path = opened(path, bool(asked)), path
-                self.trouble = None
+                self._file, self.path = open_log(path, bool(requested)), path
+                self.error = None
                 break
             except OSError as error:
-                self.trouble = (path, error)
+                self.error = (path, error)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Keep it; in memory from the moment on that the file takes no more."""
+        """Append to the file, or to memory once the file takes no more."""
         self._last = bytes(data[-1:]) or self._last
-        rest = memoryview(data)
-        while rest and self._file >= 0:
+        remaining = memoryview(data)
+        while remaining and self._file >= 0:
             try:
-                rest = rest[os.write(self._file, rest) :]
+                remaining = remaining[os.write(self._file, remaining) :]
             except OSError as error:
-                self.fresh = error
-                self.trouble = (str(self.path), error)
+                self.write_error = error
+                self.error = (str(self.path), error)
                 self._file = -1
-        if rest:
-            self._hold(bytes(rest))
+        if remaining:
+            self._buffer(bytes(remaining))
 
     def note(self, line: str) -> None:
-        """A line of ours at the end."""
+        """Append a line of oomdoctor's own."""
         self.write(("" if self._last == b"\n" else "\n").encode() + line.encode() + b"\n")
 
-    def forget(self) -> None:
-        """Nothing was started: no empty file that nobody asked for stays."""
-        if self.path and not self._named:
+    def discard(self) -> None:
+        """Remove the empty default file of a command that did not start."""
+        if self.path and not self._is_requested:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
 
-    def _hold(self, data: bytes) -> None:
+    def _buffer(self, data: bytes) -> None:
         room = HEAD - len(self._head)
         self._head += data[:room]
         if data := data[max(room, 0) :]:
             self._tail.append(data)
-            self._held += len(data)
-            if self._held > 2 * TAIL:
-                joined = b"".join(self._tail)
-                self._lost += len(joined) - TAIL
-                self._tail, self._held = [joined[-TAIL:]], TAIL
+            self._tail_size += len(data)
+            if self._tail_size > 2 * TAIL:
+                tail = b"".join(self._tail)
+                self._dropped += len(tail) - TAIL
+                self._tail, self._tail_size = [tail[-TAIL:]], TAIL
 
     @property
     def folder(self) -> str:
-        """Where the file is."""
+        """The folder of the file."""
         return os.path.dirname(self.path or "") or "."
 
     @property
-    def remembered(self) -> bytes:
-        """What is in memory."""
-        return bytes(self._head) + (b"\n" if self._lost else b"") + b"".join(self._tail)
+    def buffered(self) -> bytes:
+        """The output kept in memory."""
+        return bytes(self._head) + (b"\n" if self._dropped else b"") + b"".join(self._tail)
 
 
-def opened(path: str, asked: bool) -> int:
-    """A file to write a log to. Raises OSError for what cannot be one, or already is where the output goes."""
-    if asked and (folder := os.path.dirname(path)):
+def open_log(path: str, requested: bool) -> int:
+    """Open a log file for appending; a `requested` one may exist and is emptied. Raises OSError unless it is a regular file that the
+    output does not go to already."""
+    if requested and (folder := os.path.dirname(path)):
         os.makedirs(folder, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | (0 if asked else os.O_EXCL), 0o666)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | (0 if requested else os.O_EXCL), 0o666)
     try:
-        place = os.fstat(file)
-        if not stat.S_ISREG(place.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(22, "not a regular file")
-        for number in (1, 2):
+        for descriptor in (1, 2):
             try:
-                if os.path.samestat(os.fstat(number), place):
+                if os.path.samestat(os.fstat(descriptor), status):
                     raise FileExistsError(17, "the output goes there already")
             except OSError as error:
                 if isinstance(error, FileExistsError):
                     raise
-        if place.st_size:
-            empty(file, path)
+        if status.st_size:
+            truncate(file, path)
     except OSError:
         os.close(file)
         raise
     return file
 
 
-def empty(file: int, path: str) -> None:
-    """Empty an open file. ext4 writes a file that was truncated to the disk when it is next closed (auto_da_alloc in ext4(5)): here,
-    while there is nothing to write, not when the command has ended and somebody waits for its status.
+def truncate(file: int, path: str) -> None:
+    """Empty an open file. ext4 flushes a truncated file when it is next closed (auto_da_alloc in ext4(5)): close a second descriptor
+    now, while it is empty, rather than after the command has ended.
     """
     os.ftruncate(file, 0)
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
 
-def numbered(path: str, number: int | None) -> str:
-    """The path with the rank in it: train.rank3.log."""
-    if number is None:
+def path_with_rank(path: str, rank: int | None) -> str:
+    """The path with the rank before its suffix: train.rank3.log."""
+    if rank is None:
         return path
     stem, end = os.path.splitext(path)
-    return f"{stem}.rank{number}{end}"
+    return f"{stem}.rank{rank}{end}"
 
 
-def default_places(number: int | None) -> list[str]:
-    """Where a log goes that nobody named: this folder, else the one for temporary files."""
-    name = numbered(f"oomdoctor-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log", number)
+def default_paths(rank: int | None) -> list[str]:
+    """Default paths in order: in the current folder, else in that of temporary files."""
+    name = path_with_rank(f"oomdoctor-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log", rank)
     return [name, os.path.join(os.environ.get("TMPDIR") or "/tmp", name)]  # noqa: S108 - created exclusively
 
 
-def killed_by_kernel() -> int | None:
-    """How often the kernel has killed for memory in our control group; None where it does not say."""
+def oom_kill_count() -> int | None:
+    """The counter `oom_kill` of this process's control group (v2 or v1); None if it cannot be read."""
     try:
         with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
             groups = [line.rstrip("\n").split(":", 2) for line in file]
@@ -135,16 +136,16 @@ def killed_by_kernel() -> int | None:
         return None
     for number, controllers, path in groups:
         if number == "0" and not controllers:
-            places = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]
+            paths = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]
         elif controllers == "memory":
-            places = [f"/sys/fs/cgroup/memory{path}/memory.oom_control", "/sys/fs/cgroup/memory/memory.oom_control"]
+            paths = [f"/sys/fs/cgroup/memory{path}/memory.oom_control", "/sys/fs/cgroup/memory/memory.oom_control"]
         else:
             continue
-        for place in places:
+        for counter_path in paths:
             try:
-                with open(place, encoding="ascii") as file:
-                    told = dict(line.split(None, 1) for line in file if " " in line)
-                return int(told["oom_kill"])
+                with open(counter_path, encoding="ascii") as file:
+                    counters = dict(line.split(None, 1) for line in file if " " in line)
+                return int(counters["oom_kill"])
             except (OSError, KeyError, ValueError):
                 continue
     return None

@@ -1,4 +1,4 @@
-"""The tools and resources that an agent sees: what each takes, in words written for a model, and what it returns."""
+"""The tools and resources of the MCP server, with descriptions written for language models."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
 from diagnose.render.data.typed_report import Report, model
-from diagnose.surfaces.server import remote_answer
-from diagnose.surfaces.server.question import Answer, Question, text_of
+from diagnose.surfaces.server import rule_lookup
+from diagnose.surfaces.server.question import Answer, Question, setting_text
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
-from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 from diagnose.version import __version__
 
-#: Characters of one text: as much as the web page takes.
-LONGEST = 16 << 20
-CONFIGS = 32
+#: Characters of one text, as on the web page; number of configs.
+MAX_TEXT = 16 << 20
+MAX_CONFIGS = 32
 
 INSTRUCTIONS = (
     "Explains why a training job ran out of GPU memory, from its log and its configs, and says what to change, with figures. "
@@ -43,12 +43,12 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     name: str = Field(default="", max_length=4096, description="A label such as train.yaml; nothing is opened.")
-    text: str = Field(max_length=LONGEST, description="The contents of the file.")
+    text: str = Field(max_length=MAX_TEXT, description="The contents of the file.")
 
 
 Value = str | int | float | bool | None
-Log = Annotated[str, Field(max_length=LONGEST, description="The log or traceback, as text; the whole of it is best.")]
-Configs = Annotated[list[Config], Field(max_length=CONFIGS, description="Configs and launch scripts of the job, as text.")]
+Log = Annotated[str, Field(max_length=MAX_TEXT, description="The log or traceback, as text; the whole of it is best.")]
+Configs = Annotated[list[Config], Field(max_length=MAX_CONFIGS, description="Configs and launch scripts of the job, as text.")]
 Model = Annotated[str, Field(max_length=1 << 20, description="A model id such as Qwen/Qwen2-7B, or the text of its config.json.")]
 Gpu = Annotated[str, Field(max_length=1000, description="The card, such as A100-80GB.")]
 Gpus = Annotated[int | None, Field(ge=1, le=10**6, description="Number of training processes.")]
@@ -61,136 +61,136 @@ Changes = Annotated[
         description='What to change, by the names of oomdoctor://knobs: {"train.micro_batch_size": 1, "train.precision": "bf16"}.',
     ),
 ]
-Text = Annotated[str, Field(max_length=LONGEST, description="The log, if there is one.")]
-Tongue = Annotated[Literal["en", "zh"], Field(description="Language of the answer.")]
+OptionalLog = Annotated[str, Field(max_length=MAX_TEXT, description="The log, if there is one.")]
+Language = Annotated[Literal["en", "zh"], Field(description="Language of the answer.")]
 Name = Annotated[str, Field(max_length=200, description="A rule, or a word for a cause or remedy, as reports name them.")]
 
-#: pydantic copies a default before anyone could change it.
+#: Mutable defaults: pydantic copies them for every call.
 NO_CONFIGS: list[Config] = []
-NOTHING_SET: dict[str, Value] = {}
+NO_SETTINGS: dict[str, Value] = {}
 
 
-def server(crew: Crew, redact: bool = True, lang: Lang = "en") -> MCPServer:
-    """The server with its tools and resources; `crew` answers, and is the caller's to close."""
-    made = MCPServer("oomdoctor", title="oomdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
-    _add_tools(made, partial(asked_of, crew), redact)
-    _add_rules(made, lang)
-    return made
+def build_server(pool: WorkerPool, redact: bool = True, lang: Lang = "en") -> MCPServer:
+    """The server with its tools and resources. `pool` answers; the caller closes it."""
+    mcp = MCPServer("oomdoctor", title="oomdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
+    _add_tools(mcp, partial(ask_worker, pool), redact)
+    _add_resources(mcp, lang)
+    return mcp
 
 
-async def asked_of(crew: Crew, question: Question) -> Answer:
-    """The answer of a worker. Raises ToolError with a sentence for the model where there is none."""
+async def ask_worker(pool: WorkerPool, question: Question) -> Answer:
+    """The answer of a worker. Raises ToolError with a sentence for the model."""
     try:
-        reply = await crew.answer(question)
-    except Overloaded as full:
-        raise ToolError("too many questions are waiting; try again in a few seconds") from full
-    except Stopped as late:
-        raise ToolError(f"the diagnosis took longer than {crew.seconds:g} seconds; pass the part of the log around the failure") from late
-    except Lost as lost:
-        print(f"oomdoctor: {lost}", file=sys.stderr)
-        raise ToolError("the diagnosis failed; this is a mistake of oomdoctor") from lost
+        reply = await pool.answer(question)
+    except Overloaded as error:
+        raise ToolError("too many questions are waiting; try again in a few seconds") from error
+    except Stopped as error:
+        raise ToolError(f"the diagnosis took longer than {pool.seconds:g} seconds; pass the part of the log around the failure") from error
+    except Lost as error:
+        print(f"oomdoctor: {error}", file=sys.stderr)
+        raise ToolError("the diagnosis failed; this is a mistake of oomdoctor") from error
     if reply.wrong:
         raise ToolError(reply.wrong)
     return reply
 
 
-def _question(
-    configs: list[Config], model: str, gpu: str, gpus: int | None, set: dict[str, Value], lang: Lang, redact: bool, **more: Any
+def _build_question(
+    configs: list[Config], model: str, gpu: str, gpus: int | None, set: dict[str, Value], lang: Lang, redact: bool, **others: Any
 ) -> Question:
     return Question(
         configs=tuple((config.name, config.text) for config in configs),
         model=model or None,
         gpu=gpu or None,
         gpus=gpus,
-        set={name: text_of(value) for name, value in set.items()},
+        set={name: setting_text(value) for name, value in set.items()},
         lang=lang,
         redact=redact,
-        **more,
+        **others,
     )
 
 
 def _result(page: str, data: Any) -> CallToolResult:
-    """Words for the model, data for programs."""
+    """Text for the model, structured data for programs."""
     return CallToolResult(content=[TextContent(type="text", text=page)], structured_content=data)
 
 
-def _add_tools(made: MCPServer, ask: Callable[[Question], Awaitable[Answer]], redact: bool) -> None:
-    @made.tool(title="Explain an out-of-memory failure", annotations=HINTS)
+def _add_tools(mcp: MCPServer, ask: Callable[[Question], Awaitable[Answer]], redact: bool) -> None:
+    @mcp.tool(title="Explain an out-of-memory failure", annotations=HINTS)
     async def explain_oom(
         text: Log,
         configs: Configs = NO_CONFIGS,
         model: Model = "",
         gpu: Gpu = "",
         gpus: Gpus = None,
-        set: Set = NOTHING_SET,
-        lang: Tongue = "en",
+        set: Set = NO_SETTINGS,
+        lang: Language = "en",
     ) -> Annotated[CallToolResult, Report]:
         """Why a training job ran out of GPU memory: what filled it, the cause, and what to change, with a patch of the configs."""
-        question = _question(configs, model, gpu, gpus, set, lang, redact, logs=(("", text),), form="markdown")
-        found = await ask(question)
-        return _result(found.page, json.loads(found.data))
+        question = _build_question(configs, model, gpu, gpus, set, lang, redact, logs=(("", text),), form="markdown")
+        answer = await ask(question)
+        return _result(answer.page, json.loads(answer.data))
 
-    @made.tool(title="Check whether a job will fit", annotations=HINTS)
+    @mcp.tool(title="Check whether a job will fit", annotations=HINTS)
     async def check_config(
-        configs: Configs, model: Model = "", gpu: Gpu = "", gpus: Gpus = None, set: Set = NOTHING_SET, lang: Tongue = "en"
+        configs: Configs, model: Model = "", gpu: Gpu = "", gpus: Gpus = None, set: Set = NO_SETTINGS, lang: Language = "en"
     ) -> Annotated[CallToolResult, Report]:
         """Before a run: whether it fits on its card, with which margin, and how far batch and length can go."""
-        found = await ask(_question(configs, model, gpu, gpus, set, lang, redact, form="markdown"))
-        return _result(found.page, json.loads(found.data))
+        answer = await ask(_build_question(configs, model, gpu, gpus, set, lang, redact, form="markdown"))
+        return _result(answer.page, json.loads(answer.data))
 
-    @made.tool(title="What if some settings were different", annotations=HINTS)
+    @mcp.tool(title="What if some settings were different", annotations=HINTS)
     async def what_if(
-        changes: Changes, configs: Configs = NO_CONFIGS, text: Text = "",
-        model: Model = "", gpu: Gpu = "", gpus: Gpus = None, set: Set = NOTHING_SET, lang: Tongue = "en",
+        changes: Changes, configs: Configs = NO_CONFIGS, text: OptionalLog = "",
+        model: Model = "", gpu: Gpu = "", gpus: Gpus = None, set: Set = NO_SETTINGS, lang: Language = "en",
     ) -> Annotated[CallToolResult, model(WhatIf)]:  # fmt: skip
         """What a change of knobs would do to the memory of a job: every role before and after, the terms that differ, whether it fits."""
-        new = {name: text_of(value) for name, value in changes.items()}
+        new_values = {name: setting_text(value) for name, value in changes.items()}
         logs = (("", text),) if text.strip() else ()
-        found = await ask(_question(configs, model, gpu, gpus, set, lang, redact, logs=logs, changes=new, form="change"))
-        return _result(found.page, json.loads(found.data))
+        answer = await ask(_build_question(configs, model, gpu, gpus, set, lang, redact, logs=logs, changes=new_values, form="change"))
+        return _result(answer.page, json.loads(answer.data))
 
-    @made.tool(title="Show a rule", annotations=HINTS)
-    def show_rule(name: Name, lang: Tongue = "en") -> Annotated[CallToolResult, model(Article)]:
+    @mcp.tool(title="Show a rule", annotations=HINTS)
+    def show_rule(name: Name, lang: Language = "en") -> Annotated[CallToolResult, model(Article)]:
         """What the manual says of a rule, or of every rule that speaks for a cause or remedy: when it holds, its examples, its sources."""
         try:
-            found = remote_answer.article(name, lang)
-        except UserError as trouble:
-            raise ToolError(trouble.to(lang)) from trouble
-        return _result(found["text"], found)
+            article = rule_lookup.article(name, lang)
+        except UserError as error:
+            raise ToolError(error.to(lang)) from error
+        return _result(article["text"], article)
 
 
-def _add_rules(made: MCPServer, lang: Lang) -> None:
-    """Every rule as a resource, and the list of them; the template also takes the words of causes and remedies."""
+def _add_resources(mcp: MCPServer, lang: Lang) -> None:
+    """Every rule, the lists of rules and knobs; the URI template also takes names of causes and remedies."""
 
     def read(name: str) -> str:
         try:
-            return str(remote_answer.article(name, lang)["text"])
-        except UserError as trouble:
-            raise ResourceNotFoundError(trouble.to(lang)) from trouble
+            return str(rule_lookup.article(name, lang)["text"])
+        except UserError as error:
+            raise ResourceNotFoundError(error.to(lang)) from error
 
-    @made.resource("oomdoctor://rules", name="rules", title="All rules", mime_type="application/json")
+    @mcp.resource("oomdoctor://rules", name="rules", title="All rules", mime_type="application/json")
     def rules() -> str:
         """Every rule: id, kind, word and title."""
-        return json.dumps(remote_answer.rules(lang), ensure_ascii=False)
+        return json.dumps(rule_lookup.rules(lang), ensure_ascii=False)
 
-    @made.resource("oomdoctor://knobs", name="knobs", title="All knobs", mime_type="application/json")
+    @mcp.resource("oomdoctor://knobs", name="knobs", title="All knobs", mime_type="application/json")
     def knobs() -> str:
         """Every knob that `what_if` and `set` take: name, kind, meaning, and its words where it has a fixed choice."""
-        return json.dumps(remote_answer.knobs(lang), ensure_ascii=False)
+        return json.dumps(rule_lookup.knobs(lang), ensure_ascii=False)
 
-    @made.resource("oomdoctor://rules/{name}", name="rule", title="A rule, a cause or a remedy", mime_type="text/plain")
+    @mcp.resource("oomdoctor://rules/{name}", name="rule", title="A rule, a cause or a remedy", mime_type="text/plain")
     def rule(name: str) -> str:
         """What the manual says of it."""
         return read(name)
 
-    for each in remote_answer.rules(lang):
-        made.add_resource(
+    for entry in rule_lookup.rules(lang):
+        mcp.add_resource(
             FunctionResource(
-                uri=f"oomdoctor://rules/{each['id']}",
-                name=each["id"],
-                title=each["title"],
-                description=f"{each['kind']}: {each['word']}",
+                uri=f"oomdoctor://rules/{entry['id']}",
+                name=entry["id"],
+                title=entry["title"],
+                description=f"{entry['kind']}: {entry['word']}",
                 mime_type="text/plain",
-                fn=partial(read, each["id"]),
+                fn=partial(read, entry["id"]),
             )
         )

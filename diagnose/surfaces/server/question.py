@@ -1,28 +1,26 @@
-"""A question from elsewhere (web page, chat, agent) and its answer: texts with labels, so that they can travel to a worker process."""
+"""A question of a web page, a chat or an agent, and its answer: plain values, so that they can travel to a worker process and back.
+
+Everything is text with labels: nothing that a client names is opened or kept.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.phrases import Lang
 from diagnose.record import field, record
-
-if TYPE_CHECKING:
-    from diagnose.diagnosis import Diagnosis
+from diagnose.render.parts.strings import one_line
 
 #: Characters of a label that are kept.
-LABEL = 128
+MAX_LABEL = 128
 
 
 @record
 class Question:
-    """What is asked. No `logs`: before a run, of the configs alone. A log of bytes is an uploaded file and may be compressed.
+    """One job. Without `logs` its configs are checked before a run. A log of bytes is an uploaded file and may be compressed.
 
-    `changes` are the knobs of a what-if. `form`: a name of RENDERERS, "body" for that of a web page, "change" for the difference that
-    the changes make, "chat.PLATFORM" for a message.
+    `changes` are the knobs of a what-if. `form` selects the rendering: a name of RENDERERS, "body" for a web page, "change" for the
+    what-if, "chat.PLATFORM" for a message.
     """
 
     logs: tuple[tuple[str, str | bytes], ...] = ()  # of one job, each with its label
@@ -39,68 +37,21 @@ class Question:
 
 @record
 class Answer:
-    """The rendered answer: a report in JSON (`data`) and, for people, `page` in the form asked for; or what is wrong with the question."""
+    """The report as JSON (`data`) and, for people, `page` in the requested form; or `wrong`: the user's error as a sentence."""
 
     data: str = ""
     page: str = ""
     wrong: str = ""
 
 
-def label(name: str, otherwise: str) -> str:
-    """A stranger's file name as a label: its last part, harmless, of bounded length."""
-    from diagnose.render.parts.strings import one_line
-
+def label(name: str, fallback: str) -> str:
+    """The last part of a client's file name on one line of bounded length, or `fallback` if nothing is left of it."""
     base = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return one_line(base[: 4 * LABEL])[:LABEL].strip() or otherwise
+    return one_line(base[: 4 * MAX_LABEL])[:MAX_LABEL].strip() or fallback
 
 
-def text_of(value: str | float | bool | None) -> str:
-    """A value of JSON as `--set` would write it."""
+def setting_text(value: str | float | bool | None) -> str:
+    """A JSON value as `--set` would write it."""
     if value is None:
         return "unknown"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def diagnosed(asked: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
-    """The diagnosis, masked unless told otherwise. Raises UserError for an option that cannot be meant."""
-    from diagnose.pipeline import check, explain
-    from diagnose.scan.source import Source
-
-    values = {**asked.set, **(changes or {})}
-    options: dict[str, Any] = {"model": asked.model, "gpu": asked.gpu, "gpus": asked.gpus, "set": values}
-    configs = [
-        ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
-        for number, (name, data) in enumerate(asked.configs, 1)
-    ]
-    if not asked.logs:
-        found = check(configs, **options, frontier=frontier)
-    else:
-        logs = [Source.text(_sound(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(asked.logs, 1)]
-        found = explain(logs, configs=configs, **options)
-    if not asked.redact:
-        return found
-    from diagnose.render.parts import redaction as redact
-
-    return redact.diagnosis(found)
-
-
-def _sound(text: str | bytes) -> str | bytes:
-    """A text without halves of surrogate pairs, which no encoding knows."""
-    return text.encode(errors="replace").decode() if isinstance(text, str) else text
-
-
-def as_json(found: Diagnosis, lang: Lang) -> str:
-    """The report of the contract on one line."""
-    return json.dumps(found.to_dict(lang), ensure_ascii=False)
-
-
-def page(found: Diagnosis, asked: Question) -> str:
-    """The answer as people read it: in a form of RENDERERS, or as the body of a web page."""
-    if asked.form == "body":
-        from diagnose.render.markup import html
-
-        return html.body(found, asked.lang)
-    from diagnose.render.formats import RENDERERS
-    from diagnose.render.parts.view import View
-
-    return RENDERERS[asked.form](found, asked.lang, View())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,21 +18,27 @@ from starlette.responses import JSONResponse, Response
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.render.data.typed_report import Report, model
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server import rule_lookup
 from diagnose.surfaces.server.question import Answer, Question
-from diagnose.surfaces.server.serve_asked import ToCheck, ToExplain, understood
-from diagnose.surfaces.server.serve_limits import PROBLEM, RETRY, Gate, Limits, Problem, Refused, language_of, problem, retry
-from diagnose.surfaces.server.serve_page import add_page, empty
+from diagnose.surfaces.server.serve_limits import (
+    PROBLEM_TYPE,
+    RETRY_SECONDS,
+    Gate,
+    Limits,
+    Problem,
+    RequestError,
+    problem,
+    retry_header,
+)
+from diagnose.surfaces.server.serve_page import add_page, empty_form, request_language
+from diagnose.surfaces.server.serve_requests import ToCheck, ToExplain, parse_request
 from diagnose.surfaces.server.typed_answers import Article, Rule
-from diagnose.surfaces.server.worker_pool import Crew, Lost, Overloaded, Stopped
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 from diagnose.version import __version__
-
-if TYPE_CHECKING:
-    from diagnose.phrases import Lang
 
 REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
 
-#: What the statuses of a question mean, for the description.
+#: Meanings of the statuses of a POST, for the OpenAPI description.
 STATUSES = {
     400: "The request ended before its body did.",
     408: "The body did not arrive in time.",
@@ -64,48 +70,44 @@ class Fault(BaseModel):
     detail: str
 
 
-SHAPES: tuple[type[BaseModel], ...] = (ToExplain, ToCheck, Report, model(Rule), model(Article), Health, Fault)
+SCHEMAS: tuple[type[BaseModel], ...] = (ToExplain, ToCheck, Report, model(Rule), model(Article), Health, Fault)
 
-Asks = Callable[[Question], Awaitable[Answer]]
-Tongue = Annotated[str, Query(alias="lang", description="en or zh; else Accept-Language decides.", max_length=20)]
+AskWorker = Callable[[Question], Awaitable[Answer]]
+LanguageParameter = Annotated[str, Query(alias="lang", description="en or zh; else Accept-Language decides.", max_length=20)]
 
 
-def application(crew: Crew, limits: Limits, redact: bool = True, ready: Callable[[], None] = lambda: None) -> Gate:
-    """The whole application. `ready` is called when its processes are."""
+def application(pool: WorkerPool, limits: Limits, redact: bool = True, ready: Callable[[], None] = lambda: None) -> Gate:
+    """The whole application. `ready` is called once the worker processes have started."""
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        await crew.start()
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await pool.start()
         ready()
         try:
             yield
         finally:
-            crew.close()
+            pool.close()
 
     pages: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None, "redirect_slashes": False}  # no others than declared
-    app = FastAPI(title="oomdoctor", version=__version__, lifespan=life, **pages)
+    app = FastAPI(title="oomdoctor", version=__version__, lifespan=lifespan, **pages)
 
     async def ask(question: Question) -> Answer:
-        """The answer of a worker. Raises Refused for whatever keeps it from being one."""
+        """The answer of a worker. Raises RequestError if the pool is full, too slow or broken."""
         try:
-            reply = await crew.answer(question)
-        except Overloaded as full:
-            raise Refused(503, "too_busy", seconds=RETRY) from full
-        except Stopped as late:
-            raise Refused(422, "took_too_long", seconds=f"{crew.seconds:g}") from late
-        except Lost as lost:
-            print(f"oomdoctor: {lost}", file=sys.stderr)
-            raise Refused(500, "internal") from lost
+            reply = await pool.answer(question)
+        except Overloaded as error:
+            raise RequestError(503, "too_busy", seconds=RETRY_SECONDS) from error
+        except Stopped as error:
+            raise RequestError(422, "took_too_long", seconds=f"{pool.seconds:g}") from error
+        except Lost as error:
+            print(f"oomdoctor: {error}", file=sys.stderr)
+            raise RequestError(500, "internal") from error
         return reply
 
-    _add_api(app, ask, crew, redact)
+    _add_api(app, ask, pool, redact)
     add_page(app, ask, redact, limits)
     _add_problems(app)
-    return Gate(app, limits, empty)
-
-
-def language(request: Request) -> Lang:
-    return language_of(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
+    return Gate(app, limits, empty_form)
 
 
 def is_json(request: Request) -> bool:
@@ -113,51 +115,51 @@ def is_json(request: Request) -> bool:
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def _add_api(app: FastAPI, ask: Asks, crew: Crew, redact: bool) -> None:
+def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> None:
     async def reported(request: Request, shape: type[ToCheck]) -> Response:
         if not is_json(request):
-            raise Refused(415, "wrong_type", wanted="application/json")
-        answer = await ask(understood(shape, await request.body()).question(language(request), redact))
+            raise RequestError(415, "wrong_type", wanted="application/json")
+        answer = await ask(parse_request(shape, await request.body()).question(request_language(request), redact))
         if answer.wrong:
-            return fault(422, answer.wrong)
+            return problem_response(422, answer.wrong)
         return Response(answer.data, media_type="application/json")
 
-    @app.post("/api/explain", **_described("explain", "ToExplain", "Diagnose one failed job."))
+    @app.post("/api/explain", **_operation("explain", "ToExplain", "Diagnose one failed job."))
     async def explain(request: Request) -> Response:
         return await reported(request, ToExplain)
 
-    @app.post("/api/check", **_described("check", "ToCheck", "Before a run: will it fit?"))
+    @app.post("/api/check", **_operation("check", "ToCheck", "Before a run: will it fit?"))
     async def check(request: Request) -> Response:
         return await reported(request, ToCheck)
 
     @app.get("/api/rules", response_model=list[Rule], operation_id="rules", summary="Every rule.")
-    def rules(request: Request, _lang: Tongue = "") -> Any:
-        return remote_answer.rules(language(request))
+    def rules(request: Request, _lang: LanguageParameter = "") -> Any:
+        return rule_lookup.rules(request_language(request))
 
     @app.get(
         "/api/rules/{id}",
         response_model=Article,
         operation_id="rule",
         summary="What the manual says of a rule, or of every rule of a cause or remedy.",
-        responses={404: _problem("No rule, cause or remedy is called that.")},
+        responses={404: _problem_schema("No rule, cause or remedy is called that.")},
     )
-    def rule(request: Request, id: str, _lang: Tongue = "") -> Any:
+    def rule(request: Request, id: str, _lang: LanguageParameter = "") -> Any:
         try:
-            return remote_answer.article(id, language(request))
-        except UserError as trouble:
-            return fault(404, trouble.to(language(request)))
+            return rule_lookup.article(id, request_language(request))
+        except UserError as error:
+            return problem_response(404, error.to(request_language(request)))
 
     @app.get("/healthz", response_model=Health, operation_id="health", summary="Whether the server is up.")
     def health() -> Any:
-        return {"status": "ok", "version": __version__, "asked": crew.asked}
+        return {"status": "ok", "version": __version__, "asked": pool.pending}
 
     @app.get("/openapi.json", include_in_schema=False)
     def openapi() -> Any:
-        return description(app)
+        return openapi_document(app)
 
 
-def _described(name: str, shape: str, summary: str) -> dict[str, Any]:
-    """How a POST describes itself. The body is read by pydantic, not by the framework."""
+def _operation(name: str, shape: str, summary: str) -> dict[str, Any]:
+    """OpenAPI keywords of a POST. pydantic reads the body, not FastAPI, so it is declared here."""
     body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}}
     return {
         "operation_id": name,
@@ -166,55 +168,55 @@ def _described(name: str, shape: str, summary: str) -> dict[str, Any]:
         "response_class": Response,
         "responses": {
             200: {"description": "The report; `oomdoctor schema` prints its schema.", "content": REPORT},
-            **{status: _problem(why) for status, why in STATUSES.items()},
+            **{status: _problem_schema(why) for status, why in STATUSES.items()},
         },
     }
 
 
-def _problem(why: str) -> dict[str, Any]:
-    return {"description": why, "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Fault"}}}}
+def _problem_schema(why: str) -> dict[str, Any]:
+    return {"description": why, "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Fault"}}}}
 
 
-def description(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI description."""
+def openapi_document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description, built once."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        _, held = models_json_schema([(shape, "validation") for shape in SHAPES], ref_template="#/components/schemas/{model}")
-        made.setdefault("components", {}).setdefault("schemas", {}).update(held["$defs"])
-        for path in made["paths"].values():
+        document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        _, definitions = models_json_schema([(shape, "validation") for shape in SCHEMAS], ref_template="#/components/schemas/{model}")
+        document.setdefault("components", {}).setdefault("schemas", {}).update(definitions["$defs"])
+        for path in document["paths"].values():
             for operation in path.values():
-                if "422" in operation["responses"] and PROBLEM not in operation["responses"]["422"]["content"]:
-                    operation["responses"]["422"] = _problem("A parameter is not understood.")
+                if "422" in operation["responses"] and PROBLEM_TYPE not in operation["responses"]["422"]["content"]:
+                    operation["responses"]["422"] = _problem_schema("A parameter is not understood.")
         for unused in ("HTTPValidationError", "ValidationError"):
-            made["components"]["schemas"].pop(unused, None)
-        app.openapi_schema = made
+            document["components"]["schemas"].pop(unused, None)
+        app.openapi_schema = document
     return app.openapi_schema
 
 
 # -- problems
 
 
-def fault(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    what: Problem = problem(status, detail)
-    return JSONResponse(what, status, {**retry(status), **(headers or {})}, media_type=PROBLEM)
+def problem_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    body: Problem = problem(status, detail)
+    return JSONResponse(body, status, {**retry_header(status), **(headers or {})}, media_type=PROBLEM_TYPE)
 
 
 def _add_problems(app: FastAPI) -> None:
-    @app.exception_handler(Refused)
-    async def refused(request: Request, refusal: Refused) -> Response:
-        return fault(refusal.status, refusal.detail(language(request)))
+    @app.exception_handler(RequestError)
+    async def refused(request: Request, refusal: RequestError) -> Response:
+        return problem_response(refusal.status, refusal.detail(request_language(request)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        why = "; ".join(str(each["msg"])[:200] for each in error.errors()[:5])
-        return fault(422, phrase("remote.not_understood", why=why).to(language(request)))
+        why = "; ".join(str(detail["msg"])[:200] for detail in error.errors()[:5])
+        return problem_response(422, phrase("remote.not_understood", why=why).to(request_language(request)))
 
     @app.exception_handler(HTTPException)
-    async def other(request: Request, error: HTTPException) -> Response:
-        known = {404: "no_such_page", 405: "no_such_method"}.get(error.status_code)
-        detail = phrase(f"remote.{known}", method=request.method[:20]).to(language(request)) if known else str(error.detail)
-        return fault(error.status_code, detail, dict(error.headers or {}))
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        key = {404: "no_such_page", 405: "no_such_method"}.get(error.status_code)
+        detail = phrase(f"remote.{key}", method=request.method[:20]).to(request_language(request)) if key else str(error.detail)
+        return problem_response(error.status_code, detail, dict(error.headers or {}))
 
     @app.exception_handler(Exception)
-    async def ours(request: Request, error: Exception) -> Response:  # noqa: ARG001 - uvicorn prints it
-        return fault(500, phrase("remote.internal").to(language(request)))
+    async def internal_error(request: Request, error: Exception) -> Response:  # noqa: ARG001 - uvicorn prints it
+        return problem_response(500, phrase("remote.internal").to(request_language(request)))

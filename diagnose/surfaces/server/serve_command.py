@@ -1,30 +1,30 @@
-"""The command `serve`: a paste page and a JSON API on one address, until it is told to stop."""
+"""The command `serve`: a paste page and a JSON API on one address; and what all commands that listen share."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
-from diagnose.surfaces.server import remote_answer
+from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-#: Seconds that requests have to finish when the server is told to stop.
-GRACE = 25
-#: Open connections; more are turned away.
-CONNECTIONS = 1000
+#: Seconds that requests have to finish after a signal to stop.
+SHUTDOWN_SECONDS = 25
+#: Open connections; further ones are refused.
+MAX_CONNECTIONS = 1000
 
 
 @record
-class Served:
-    """Where, and how much at once. Sizes in MiB, times in seconds; `queue`: requests of all, `per_client` of one address."""
+class ServeOptions:
+    """Options of the command. Sizes in MiB, times in seconds; `queue`: requests at once in all, `per_client`: of one address."""
 
     host: str = "127.0.0.1"
     port: int = 8080
@@ -37,70 +37,78 @@ class Served:
     lang: Lang = "en"
 
 
-def serve(asked: Served) -> int:
-    """Serve until SIGTERM or SIGINT; requests that are being answered are finished. Raises UserError where that cannot begin."""
+def serve(options: ServeOptions) -> int:
+    """Serve until SIGTERM or SIGINT; running requests are finished. Raises UserError if the server cannot start."""
     try:
+        # optional libraries, here and in run_server
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
 
         from diagnose.surfaces.server.serve_app import application
         from diagnose.surfaces.server.serve_limits import Limits
     except ImportError as error:
-        raise remote_answer.missing("serve", error) from error
-    from diagnose.surfaces.server.worker_pool import Crew
+        raise missing_extra("serve", error) from error
 
-    size = asked.max_mib << 20
-    limits = Limits(size=size, held=max(16 * size, 256 << 20), most=asked.queue, of_one=asked.per_client, seconds=asked.timeout)
-    crew = Crew(asked.workers or min(os.cpu_count() or 1, 8), asked.timeout, asked.queue)
-    with listening(asked.host, asked.port) as at:
-        said = phrase("remote.listening", address=address(at)).to(asked.lang)
-        run(application(crew, limits, asked.redact, ready=lambda: console.say(said)), at)
+    size = options.max_mib << 20
+    limits = Limits(
+        size=size, total_size=max(16 * size, 256 << 20), max_requests=options.queue, per_client=options.per_client, seconds=options.timeout
+    )
+    pool = WorkerPool(options.workers or min(os.cpu_count() or 1, 8), options.timeout, options.queue)
+    with open_listener(options.host, options.port) as listener:
+        sentence = phrase("remote.listening", address=listener_url(listener)).to(options.lang)
+        run_server(application(pool, limits, options.redact, ready=lambda: console.say(sentence)), listener)
     return 0
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections. Raises UserError where it cannot be had."""
+def open_listener(host: str, port: int) -> socket.socket:
+    """A listening TCP socket. Raises UserError if the address cannot be bound."""
     try:
-        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        made = socket.socket(family, kind, protocol)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, kind, protocol)
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(where)
-            made.listen(512)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(512)
         except OSError:
-            made.close()
+            listener.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UserError(phrase("remote.cannot_listen", host=host, port=port, why=why), "", phrase("remote.other_port")) from error
-    return made
+    return listener
 
 
-def address(at: socket.socket, path: str = "/") -> str:
-    """Where the socket is found, as a browser writes it."""
-    host, port = at.getsockname()[:2]
+def listener_url(listener: socket.socket, path: str = "/") -> str:
+    """The URL of a path on the socket."""
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
-def run(app: ASGIApp, at: socket.socket) -> None:
-    """Answer requests on the socket until a signal says stop, then finish what was begun."""
+def run_server(app: ASGIApp, listener: socket.socket) -> None:
+    """Answer requests on the socket until SIGTERM or SIGINT, then finish the running ones."""
     import uvicorn
 
-    from diagnose.surfaces.server.serve_limits import Patient
+    from diagnose.surfaces.server.serve_limits import TimedHttpProtocol
 
     config = uvicorn.Config(
         app,
-        http=Patient,
+        http=TimedHttpProtocol,
         ws="none",
         loop="asyncio",
         lifespan="on",
         access_log=False,
         log_level="error",
         server_header=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    # uvicorn raises the signal again when it is done; to have stopped when told to is no failure
-    for told in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(told, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[at])
+    # uvicorn raises the signal again at the end; a requested stop is not a failure
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
+    """The error that tells how to install the optional libraries of a command; `command` if it is not called like the extra."""
+    sentence = phrase("remote.extra", command=command or extra, module=error.name or "?")
+    return UserError(sentence, "", phrase("remote.install", extra=extra))

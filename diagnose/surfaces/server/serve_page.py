@@ -15,26 +15,26 @@ from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.html import SHEET
 from diagnose.surfaces.server.question import Answer, Question
-from diagnose.surfaces.server.serve_asked import CONFIGS, WORD
-from diagnose.surfaces.server.serve_limits import POLICY, Limits, Refused, language_of, retry
+from diagnose.surfaces.server.serve_limits import CONTENT_POLICY, Limits, RequestError, negotiate_language, retry_header
+from diagnose.surfaces.server.serve_requests import MAX_CONFIGS, MAX_WORD
 
-FIELDS = 32
-#: Characters of a field that are shown again beside a mistake.
-SENT_BACK = 1 << 20
+MAX_FIELDS = 32
+#: Characters of a field that are shown again beside an error.
+MAX_ECHO = 1 << 20
 
 
-class InMemory(MultiPartParser):
-    """Files of a form stay in memory: nothing that is pasted touches a disk."""
+class InMemoryParser(MultiPartParser):
+    """Keeps uploaded files in memory: nothing that is pasted touches a disk."""
 
     spool_max_size = 1 << 30
 
 
 def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits: Limits) -> None:
-    """GET gives the form, POST the answer, or the form with what is wrong."""
+    """GET returns the form; POST returns the answer, or the form with an error."""
 
     @app.get("/", include_in_schema=False)
     async def form(request: Request) -> Response:
-        return page("paste", tongue(request))
+        return html_response("paste", request_language(request))
 
     @app.get("/style.css", include_in_schema=False)
     async def sheet_of_the_form() -> Response:
@@ -42,77 +42,79 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
 
     @app.post("/", include_in_schema=False)
     async def answer(request: Request) -> Response:
-        lang, given = tongue(request), FormData()
+        lang, form_data = request_language(request), FormData()
         try:
-            given = await read(request, limits)
-            lang = language_of(request.headers.get("accept-language", ""), text(given, "lang") or request.query_params.get("lang", ""))
-            found: Answer = await ask(question(given, lang, redact, await files(given)))
-        except Refused as refusal:
-            return wrong(refusal.status, refusal.detail(lang), lang, given)
-        return wrong(422, found.wrong, lang, given) if found.wrong else shown(found, lang)
+            form_data = await read_form(request, limits)
+            lang = negotiate_language(
+                request.headers.get("accept-language", ""), field_text(form_data, "lang") or request.query_params.get("lang", "")
+            )
+            reply: Answer = await ask(build_question(form_data, lang, redact, await read_files(form_data)))
+        except RequestError as refusal:
+            return form_with_error(refusal.status, refusal.detail(lang), lang, form_data)
+        return form_with_error(422, reply.wrong, lang, form_data) if reply.wrong else answer_response(reply, lang)
 
 
-def tongue(request: Request) -> Lang:
-    return language_of(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
+def request_language(request: Request) -> Lang:
+    return negotiate_language(request.headers.get("accept-language", ""), request.query_params.get("lang", ""))
 
 
-# -- the form, read
+# -- reading the form
 
 
-async def read(request: Request, limits: Limits) -> FormData:
-    """The fields of the form. Raises Refused where it is none."""
+async def read_form(request: Request, limits: Limits) -> FormData:
+    """The fields of the form. Raises RequestError for a body that is not one."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise Refused(415, "wrong_type", wanted="multipart/form-data")
-    parser = InMemory(request.headers, request.stream(), max_files=CONFIGS, max_fields=FIELDS, max_part_size=limits.size)
+        raise RequestError(415, "wrong_type", wanted="multipart/form-data")
+    parser = InMemoryParser(request.headers, request.stream(), max_files=MAX_CONFIGS, max_fields=MAX_FIELDS, max_part_size=limits.size)
     try:
         return await parser.parse()
     except MultiPartException as error:
-        raise Refused(422, "not_a_form", why=error.message[:200]) from error
-    except (KeyError, ValueError, UnicodeError, AssertionError) as error:  # a boundary that is missing or none
-        raise Refused(422, "not_a_form", why=type(error).__name__) from error
+        raise RequestError(422, "not_a_form", why=error.message[:200]) from error
+    except (KeyError, ValueError, UnicodeError, AssertionError) as error:  # a missing or malformed boundary
+        raise RequestError(422, "not_a_form", why=type(error).__name__) from error
 
 
-def text(given: FormData, name: str) -> str:
+def field_text(form: FormData, name: str) -> str:
     """A field as text; empty where it is missing or a file."""
-    value = given.get(name)
+    value = form.get(name)
     return value.strip() if isinstance(value, str) else ""
 
 
-async def files(given: FormData) -> dict[str, list[tuple[str, bytes]]]:
-    """The files that were chosen, by field; those that are empty were not."""
-    found: dict[str, list[tuple[str, bytes]]] = {}
-    for name, value in given.multi_items():
+async def read_files(form: FormData) -> dict[str, list[tuple[str, bytes]]]:
+    """The uploaded files by field, without empty ones (browsers send those for a field without a file)."""
+    uploads: dict[str, list[tuple[str, bytes]]] = {}
+    for name, value in form.multi_items():
         if isinstance(value, UploadFile):
             data = await value.read()
             await value.close()
             if data:
-                found.setdefault(name, []).append((value.filename or "", data))
-    return found
+                uploads.setdefault(name, []).append((value.filename or "", data))
+    return uploads
 
 
-def pasted(given: FormData, uploaded: dict[str, list[tuple[str, bytes]]], what: str) -> tuple[tuple[str, str | bytes], ...]:
-    """The logs or the configs: what stands in the text field, then the files."""
-    written = given.get(what)
-    texts = [("", written)] if isinstance(written, str) and written.strip() else []
-    return (*texts, *uploaded.get(what, []), *uploaded.get(f"{what}_file", []))
+def texts_of_field(form: FormData, uploaded: dict[str, list[tuple[str, bytes]]], field: str) -> tuple[tuple[str, str | bytes], ...]:
+    """The logs or configs of a field: its text, then its files."""
+    typed = form.get(field)
+    texts = [("", typed)] if isinstance(typed, str) and typed.strip() else []
+    return (*texts, *uploaded.get(field, []), *uploaded.get(f"{field}_file", []))
 
 
-def question(given: FormData, lang: Lang, redact: bool, uploaded: dict[str, list[tuple[str, bytes]]]) -> Question:
-    """What the form asks. What was pasted comes before what was chosen. Raises Refused where nothing was given."""
-    logs, configs = pasted(given, uploaded, "log"), pasted(given, uploaded, "config")
+def build_question(form: FormData, lang: Lang, redact: bool, uploaded: dict[str, list[tuple[str, bytes]]]) -> Question:
+    """The question of a form; pasted text comes before files. Raises RequestError for an empty form or a wrong number."""
+    logs, configs = texts_of_field(form, uploaded, "log"), texts_of_field(form, uploaded, "config")
     if not logs and not configs:
-        raise Refused(422, "nothing_given")
-    number = text(given, "gpus")
+        raise RequestError(422, "nothing_given")
+    number = field_text(form, "gpus")
     if number and not (number.isascii() and number.isdigit() and 0 < int(number[:9]) <= 10**6):
-        raise Refused(422, "not_understood", why="gpus")
+        raise RequestError(422, "not_understood", why="gpus")
     return Question(
         logs=logs,
         configs=configs,
         lang=lang,
-        model=text(given, "model") or None,
-        gpu=text(given, "gpu")[:WORD] or None,
+        model=field_text(form, "model") or None,
+        gpu=field_text(form, "gpu")[:MAX_WORD] or None,
         gpus=int(number) if number else None,
-        redact=redact and not text(given, "unmasked"),
+        redact=redact and not field_text(form, "unmasked"),
         form="body",
     )
 
@@ -120,35 +122,35 @@ def question(given: FormData, lang: Lang, redact: bool, uploaded: dict[str, list
 # -- pages
 
 
-def page(name: str, lang: Lang, status: int = 200, **values: object) -> Response:
-    """One of our own pages, as an answer."""
-    return HTMLResponse(written(name, lang, **values), status, retry(status))
+def html_response(name: str, lang: Lang, status: int = 200, **values: object) -> Response:
+    """A page of the server as a response."""
+    return HTMLResponse(render_template(name, lang, **values), status, retry_header(status))
 
 
-def written(name: str, lang: Lang, **values: object) -> str:
-    """One of our own pages."""
+def render_template(name: str, lang: Lang, **values: object) -> str:
+    """A page of the server from its template."""
 
     def say(key: str, **figures: object) -> str:
         return phrase(f"remote.{key}", **figures).to(lang)
 
-    filled = {"title": "oomdoctor", "wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
-    return "".join(page_templates.page(name, lang, say=say, **filled))
+    variables = {"title": "oomdoctor", "wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
+    return "".join(page_templates.page(name, lang, say=say, **variables))
 
 
-def empty(detail: str, lang: Lang) -> str:
-    """The form without what was typed, which was not read, and why not."""
-    return written("paste", lang, wrong=detail)
+def empty_form(detail: str, lang: Lang) -> str:
+    """The form with an error, for a request whose body was not read."""
+    return render_template("paste", lang, wrong=detail)
 
 
-def wrong(status: int, detail: str, lang: Lang, given: FormData) -> Response:
-    """The form again, with what is wrong above it and what was typed in it, as far as that is not large."""
-    typed = {name: value for name, value in given.items() if isinstance(value, str) and len(value) <= SENT_BACK}
-    return page("paste", lang, status, wrong=detail, typed=typed)
+def form_with_error(status: int, detail: str, lang: Lang, form: FormData) -> Response:
+    """The form with an error above it and the typed values in it, except large ones."""
+    typed = {name: value for name, value in form.items() if isinstance(value, str) and len(value) <= MAX_ECHO}
+    return html_response("paste", lang, status, wrong=detail, typed=typed)
 
 
-def shown(found: Answer, lang: Lang) -> Response:
-    """The answer in a page with a style of its own, so that it can be kept as one file."""
+def answer_response(answer: Answer, lang: Lang) -> Response:
+    """The answer as a page with its styles inline, so that it can be saved as one file."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
-    made = page("pasted", lang, answer=found.page, sheet=sheet)
-    made.headers["content-security-policy"] = POLICY.format(styles=f" {page_templates.digest(sheet)}")
-    return made
+    response = html_response("pasted", lang, answer=answer.page, sheet=sheet)
+    response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.digest(sheet)}")
+    return response

@@ -1,92 +1,79 @@
-"""What would change if some knobs had other values: the same job twice, and the difference between the ledgers."""
+"""Compares the ledgers of a job with those of the same job after a change of knobs."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.pricing import fit
-from diagnose.render.data.part import mapping
 from diagnose.render.parts import words
-from diagnose.surfaces.server.question import Answer, Question, diagnosed
+from diagnose.surfaces.server.question import Question
 from diagnose.surfaces.server.typed_answers import Figures, MomentChange, RoleChange, TermChange, WhatIf
-from diagnose.units import show
-
-if TYPE_CHECKING:
-    from diagnose.budget.model.ledger import Ledger, Moment
-    from diagnose.diagnosis import Diagnosis
-    from diagnose.units import Size
+from diagnose.units import Size, show
 
 
-def compared(asked: Question) -> Answer:
-    """The ledgers before and after, role by role. Raises UserError for a name or value that cannot be."""
-    before = diagnosed(asked, frontier=False)
-    after = diagnosed(asked, asked.changes, frontier=False)
-    answer = difference(before, after, asked)
-    return Answer(data=json.dumps(mapping(answer, WhatIf, asked.lang), ensure_ascii=False), page=told(answer, asked.lang))
-
-
-def difference(before: Diagnosis, after: Diagnosis, asked: Question) -> WhatIf:
-    """Both diagnoses role by role. A role that one of the two does not have is missing there."""
-    first = {ledger.role: ledger for ledger in before.ledgers}
-    then = {ledger.role: ledger for ledger in after.ledgers}
+def compare_diagnoses(before: Diagnosis, after: Diagnosis, question: Question) -> WhatIf:
+    """Both diagnoses role by role; a side is None for a role that it lacks."""
+    old = {ledger.role: ledger for ledger in before.ledgers}
+    new = {ledger.role: ledger for ledger in after.ledgers}
     return WhatIf(
-        changes=dict(asked.changes),
+        changes=dict(question.changes),
         fits_before=before.fits,
         fits_after=after.fits,
-        roles=[role(name, first.get(name), then.get(name), asked.lang) for name in dict.fromkeys((*first, *then))],
-        notices=list(dict.fromkeys(notice.message.to(asked.lang) for notice in after.notices if notice.level != "info")),
+        roles=[compare_roles(name, old.get(name), new.get(name), question.lang) for name in dict.fromkeys((*old, *new))],
+        notices=list(dict.fromkeys(notice.message.to(question.lang) for notice in after.notices if notice.level != "info")),
     )
 
 
-def role(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> RoleChange:
-    """One role's largest moment before and after; `moments`: these two, each as it was and as it is."""
-    first, then = before.peak if before else None, after.peak if after else None
-    latest = after or before
-    names = dict.fromkeys(peak.name for peak in (first, then) if peak is not None)
+def compare_roles(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> RoleChange:
+    """One role: its peaks before and after, and the full comparison of these one or two moments."""
+    old_peak, new_peak = before.peak if before else None, after.peak if after else None
+    current = after or before
+    names = dict.fromkeys(peak.name for peak in (old_peak, new_peak) if peak is not None)
     return RoleChange(
         role=name,
-        peak_moment_before=first.name if first else None,
-        peak_moment_after=then.name if then else None,
-        before=figures(first.total if first else None),
-        after=figures(then.total if then else None),
-        difference=then.total.bytes - first.total.bytes if first and then else None,
-        usable=figures(latest.usable if latest else None),
+        peak_moment_before=old_peak.name if old_peak else None,
+        peak_moment_after=new_peak.name if new_peak else None,
+        before=figures(old_peak.total if old_peak else None),
+        after=figures(new_peak.total if new_peak else None),
+        difference=new_peak.total.bytes - old_peak.total.bytes if old_peak and new_peak else None,
+        usable=figures(current.usable if current else None),
         fits_before=fit.sits(before),
         fits_after=fit.sits(after),
-        moments=[moment(each, before, after, lang) for each in names],
+        moments=[compare_moments(peak_name, before, after, lang) for peak_name in names],
         unknown=list(after.unknown if after else ()),
     )
 
 
-def moment(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> MomentChange:
-    """One moment of both ledgers, and its terms that differ, largest change first. Two moments are never compared with each other:
-    what is in hand at one of them alone would look as if the change had made or saved it."""
-    first, then = (ledger.moment(name) if ledger is not None else None for ledger in (before, after))
+def compare_moments(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> MomentChange:
+    """One moment in both ledgers, with the terms that differ, largest change first.
+
+    Different moments are never compared: a term of only one of them would look as if the change had added or removed it.
+    """
+    old, new = (ledger.moment(name) if ledger is not None else None for ledger in (before, after))
     return MomentChange(
         name=name,
-        before=figures(first.total if first else None),
-        after=figures(then.total if then else None),
-        terms=terms(first, then, lang),
+        before=figures(old.total if old else None),
+        after=figures(new.total if new else None),
+        terms=compare_terms(old, new, lang),
     )
 
 
-def terms(first: Moment | None, then: Moment | None, lang: Lang) -> list[TermChange]:
+def compare_terms(old_moment: Moment | None, new_moment: Moment | None, lang: Lang) -> list[TermChange]:
     sizes: dict[str, list[int]] = {}
-    for place, side in enumerate((first, then)):
+    for index, side in enumerate((old_moment, new_moment)):
         for term in side.terms if side else ():
-            sizes.setdefault(term.name.to(lang), [0, 0])[place] += term.size.bytes
-    moved = [TermChange(name=name, before=old, after=new, difference=new - old) for name, (old, new) in sizes.items() if old != new]
-    return sorted(moved, key=lambda term: -abs(term.difference))
+            sizes.setdefault(term.name.to(lang), [0, 0])[index] += term.size.bytes
+    changes = [TermChange(name=name, before=old, after=new, difference=new - old) for name, (old, new) in sizes.items() if old != new]
+    return sorted(changes, key=lambda term: -abs(term.difference))
 
 
 def figures(size: Size | None) -> Figures | None:
     return None if size is None else Figures(bytes=size.bytes, low=size.low, high=size.high)
 
 
-def told(answer: WhatIf, lang: Lang) -> str:
-    """The same in a few lines."""
+def summary_text(answer: WhatIf, lang: Lang) -> str:
+    """The comparison in a few lines of text."""
 
     def say(key: str, **values: object) -> str:
         return phrase(f"remote.{key}", **values).to(lang)
@@ -96,29 +83,31 @@ def told(answer: WhatIf, lang: Lang) -> str:
         if change.before is None or change.after is None:
             lines.append(say("role_unknown", role=change.role))
             continue
-        moved = change.after.bytes - change.before.bytes
+        difference = change.after.bytes - change.before.bytes
         lines.append(
             say(
                 "role_changes",
                 role=change.role,
                 before=show(change.before.bytes),
                 after=show(change.after.bytes),
-                difference=("+" if moved > 0 else "") + show(moved),
+                difference=("+" if difference > 0 else "") + show(difference),
                 fits_before=phrase(f"remote.fits_{change.fits_before}"),
                 fits_after=phrase(f"remote.fits_{change.fits_after}"),
             )
         )
-        for each in change.moments:
-            lines.append(say(f"moment_{place_of(each, change)}", moment=words.moment(each.name, lang), **sums(each)))
-            lines += [f"  - {term.name}: {show(term.before)} → {show(term.after)}" for term in each.terms]
+        for moment_change in change.moments:
+            lines.append(
+                say(f"moment_{peak_side(moment_change, change)}", moment=words.moment(moment_change.name, lang), **totals(moment_change))
+            )
+            lines += [f"  - {term.name}: {show(term.before)} → {show(term.after)}" for term in moment_change.terms]
     return "\n".join([*(lines or [say("nothing_counted")]), *(f"! {text}" for text in answer.notices)])
 
 
-def place_of(each: MomentChange, change: RoleChange) -> str:
-    """Whether a moment is the peak on both sides, or was it, or has become it."""
-    was, now = each.name == change.peak_moment_before, each.name == change.peak_moment_after
-    return "both" if was and now else "before" if was else "after"
+def peak_side(moment_change: MomentChange, change: RoleChange) -> str:
+    """`both`, `before` or `after`: on which side the moment is the peak; the ending of a phrase key."""
+    was_peak, is_peak = moment_change.name == change.peak_moment_before, moment_change.name == change.peak_moment_after
+    return "both" if was_peak and is_peak else "before" if was_peak else "after"
 
 
-def sums(each: MomentChange) -> dict[str, str]:
-    return {side: show(size.bytes) if size else "–" for side, size in (("before", each.before), ("after", each.after))}
+def totals(moment_change: MomentChange) -> dict[str, str]:
+    return {side: show(size.bytes) if size else "–" for side, size in (("before", moment_change.before), ("after", moment_change.after))}

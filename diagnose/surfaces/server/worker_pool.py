@@ -1,4 +1,4 @@
-"""A few worker processes that answer questions: a bounded queue, a time limit for each question, and a new process after a bad one."""
+"""A pool of worker processes: a bounded queue, a time limit for each question, and a new process after a crash or timeout."""
 
 from __future__ import annotations
 
@@ -15,142 +15,141 @@ from diagnose.workers import START_TIMEOUT
 from diagnose.workers import Lost as Lost
 from diagnose.workers import Stopped as Stopped
 
-#: Questions after which a process is replaced, so that nothing that a stranger wrote is held for long.
-LIFE = 1000
-#: Bytes of address space of one process (POSIX): more is no diagnosis.
-MEMORY = 4 << 30
-#: Seconds that a question waits for its turn at most.
-PATIENCE = 60.0
+#: Questions after which a process is replaced, so that no input stays in memory for long.
+QUESTIONS_PER_PROCESS = 1000
+#: Limit of the address space of one process (POSIX), in bytes.
+MEMORY_LIMIT = 4 << 30
+#: Seconds that a question may wait for a free process.
+QUEUE_SECONDS = 60.0
 
-#: What every process needs, loaded once where processes are forked from one that has it.
-PRELOADED = [
+#: Modules that the fork server imports once for all processes.
+PRELOAD = [
     __name__,
-    "diagnose.pipeline",
+    "diagnose.surfaces.server.worker_answer",
     "diagnose.plan.outlook.frontier",
     "diagnose.render.data",
-    "diagnose.render.markup.html",
     "diagnose.render.markup.markdown",
-    "diagnose.render.parts.redaction",
 ]
 
 Reply: TypeAlias = "Answer | str"
 
 
 class Overloaded(Exception):
-    """As many questions wait as may."""
+    """The queue is full."""
 
 
 class Worker(workers.Worker):
-    """A process that answers a number of questions."""
+    """A process that answers up to QUESTIONS_PER_PROCESS questions."""
 
     def __init__(self) -> None:
-        super().__init__(work, preload=PRELOADED)
-        self.left = LIFE
+        super().__init__(serve_questions, preload=PRELOAD)
+        self.questions_left = QUESTIONS_PER_PROCESS
 
-    def ask(self, asked: object, seconds: float) -> Reply:
-        """The answer. Raises Stopped when time is up and EOFError or OSError where the process died; then it is to be ended."""
-        self.left -= 1
-        reply: Reply = super().ask(asked, seconds)
+    def ask(self, question: object, seconds: float) -> Reply:
+        """The answer. Raises Stopped on a timeout and EOFError or OSError if the process died; the caller then ends it."""
+        self.questions_left -= 1
+        reply: Reply = super().ask(question, seconds)
         return reply
 
 
-def work(pipe: Connection) -> None:
-    """The life of a process: questions in, answers out, until the other end is gone."""
-    workers.confine(MEMORY)
-    from diagnose.surfaces.server.remote_answer import answered
+def serve_questions(pipe: Connection) -> None:
+    """Main loop of a process: receive questions and send answers until the pipe is closed."""
+    workers.confine(MEMORY_LIMIT)
+    # the parent process only passes questions on and never loads the engine
+    from diagnose.surfaces.server.worker_answer import answer_question
 
-    answered(Question(logs=(("", workers.WARMUP_LOG),), form="body"))
+    answer_question(Question(logs=(("", workers.WARMUP_LOG),), form="body"))
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         pipe.send("ready")
         while True:
-            asked = pipe.recv()
+            question = pipe.recv()
             try:
-                reply: Reply = answered(asked)
-            except Exception as error:  # a mistake of ours, or no memory left
+                reply: Reply = answer_question(question)
+            except Exception as error:  # a bug, or out of memory
                 reply = f"{type(error).__name__}: {error}"[:300]
             pipe.send(reply)
 
 
-class Crew:
-    """`workers` processes behind a queue of at most `most` questions, each answered within `seconds` or not at all."""
+class WorkerPool:
+    """`workers` processes behind a queue of `capacity` questions; a question that takes longer than `seconds` is stopped."""
 
-    def __init__(self, workers: int = 2, seconds: float = 20.0, most: int = 128) -> None:
-        self.seconds, self.most, self.asked, self.patience = seconds, most, 0, PATIENCE
+    def __init__(self, workers: int = 2, seconds: float = 20.0, capacity: int = 128) -> None:
+        self.seconds, self.capacity, self.pending, self.queue_seconds = seconds, capacity, 0, QUEUE_SECONDS
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="oomdoctor")
-        self._size = workers
-        self._mine = threading.local()  # a thread has a process
+        self._count = workers
+        self._local = threading.local()  # each thread owns one process
         self._lock = threading.Lock()
-        self._all: list[Worker] = []
+        self._workers: list[Worker] = []
         self._closed = False
 
     async def start(self) -> None:
-        """Have every process ready before the first question."""
+        """Start all processes and wait until they are ready."""
         loop = asyncio.get_running_loop()
-        gate = threading.Barrier(self._size)
-        await asyncio.gather(*(loop.run_in_executor(self._threads, self._ready, gate) for _ in range(self._size)))
+        gate = threading.Barrier(self._count)
+        await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
 
-    async def answer(self, asked: Question) -> Answer:
-        """Raises Overloaded, Stopped or Lost."""
-        if self.asked >= self.most:
+    async def answer(self, question: Question) -> Answer:
+        """The answer of the next free process. Raises Overloaded, Stopped or Lost."""
+        if self.pending >= self.capacity:
             raise Overloaded
-        self.asked += 1
-        future = self._threads.submit(self._answer, asked)
+        self.pending += 1
+        future = self._threads.submit(self._answer, question)
         try:
             waiting = asyncio.wrap_future(future)
-            await asyncio.wait({waiting}, timeout=self.patience)
-            if not waiting.done() and future.cancel():  # only what was not begun can be
+            await asyncio.wait({waiting}, timeout=self.queue_seconds)
+            if not waiting.done() and future.cancel():  # only a question that has not started can be cancelled
                 raise Overloaded
             reply = await waiting
         finally:
             future.cancel()
-            self.asked -= 1
+            self.pending -= 1
         if isinstance(reply, str):
             raise Lost(reply)
         return reply
 
     def close(self) -> None:
-        """End every process; questions that wait are not answered."""
+        """End every process; waiting questions are dropped."""
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            for worker in self._all:
+            for worker in self._workers:
                 worker.process.kill()
         self._threads.shutdown(wait=True)
         with self._lock:
-            for worker in self._all:
+            for worker in self._workers:
                 worker.end()
-            self._all.clear()
+            self._workers.clear()
 
     # -- in the threads
 
-    def _ready(self, gate: threading.Barrier) -> None:
-        gate.wait(START_TIMEOUT)  # a thread waits here, so that every other one gets its turn
-        self._worker()
+    def _start_worker(self, gate: threading.Barrier) -> None:
+        gate.wait(START_TIMEOUT)  # threads wait for each other, so that each of them starts one process
+        self._own_worker()
 
-    def _worker(self) -> Worker:
-        held: Worker | None = getattr(self._mine, "worker", None)
-        if held is None or held.left <= 0:
-            if held is not None:
-                self._drop(held)
-            held = Worker()
+    def _own_worker(self) -> Worker:
+        worker: Worker | None = getattr(self._local, "worker", None)
+        if worker is None or worker.questions_left <= 0:
+            if worker is not None:
+                self._drop(worker)
+            worker = Worker()
             with self._lock:
-                self._all.append(held)
-            self._mine.worker = held
-        return held
+                self._workers.append(worker)
+            self._local.worker = worker
+        return worker
 
     def _drop(self, worker: Worker) -> None:
-        self._mine.worker = None
+        self._local.worker = None
         with self._lock:
-            if worker in self._all:
-                self._all.remove(worker)
+            if worker in self._workers:
+                self._workers.remove(worker)
         worker.end()
 
-    def _answer(self, asked: Question) -> Reply:
+    def _answer(self, question: Question) -> Reply:
         if self._closed:
             raise Lost("closing")
-        worker = self._worker()
+        worker = self._own_worker()
         try:
-            return worker.ask(asked, self.seconds)
+            return worker.ask(question, self.seconds)
         except Stopped:
             self._drop(worker)
             raise

@@ -145,7 +145,7 @@ def finish(diagnosis: Diagnosis, asked: Asked, shown: Shown) -> int:
     if shown.patch is not None or shown.apply:
         from diagnose.surfaces.term import patch_writer
 
-        patch_writer.write(diagnosis, asked.configs, shown)
+        patch_writer.write(diagnosis, asked.configs, shown.patch, shown.apply, shown.lang)
     refused = complain(diagnosis, shown.lang)
     return 2 if refused and shown.strict else diagnosis.exit_status
 

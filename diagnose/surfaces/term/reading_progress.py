@@ -7,74 +7,66 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event, Thread
 
+from diagnose.phrases import Lang, phrase
 from diagnose.scan.source import Source
+from diagnose.units import show
 
-if TYPE_CHECKING:
-    from threading import Event
-
-    from diagnose.phrases import Lang
-
-AFTER, EVERY = 1.0, 0.25  # seconds until the line appears, and between two of them
+DELAY, INTERVAL = 1.0, 0.25  # seconds until the line appears, and between two of them
 ERASE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
 def reading(logs: Sequence[object], lang: Lang) -> Iterator[None]:
-    """Tells of what is done inside, from its second second on, and leaves no trace of it."""
+    """Shows a progress line while the block runs longer than DELAY, and erases it at the end."""
     if not logs or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
-    from threading import Event, Thread
-
     done = Event()
-    begun = None if any(isinstance(log, Source) for log in logs) else taken()  # what comes over a network is not counted
-    line = Thread(target=tell, args=(done, begun, whole(logs), lang), daemon=True)
-    line.start()
+    start = None if any(isinstance(log, Source) for log in logs) else bytes_read()  # what comes over a network is not counted
+    thread = Thread(target=show_progress, args=(done, start, total_size(logs), lang), daemon=True)
+    thread.start()
     try:
         yield
     finally:
         done.set()
-        line.join()
+        thread.join()
 
 
-def tell(done: Event, begun: int | None, size: int | None, lang: Lang) -> None:
-    """One line, written anew until it is `done`: how far the count of bytes is from where it `begun`, of `size` in all."""
-    from diagnose.phrases import phrase
-    from diagnose.units import show
-
-    seconds = AFTER
-    if done.wait(AFTER):
+def show_progress(done: Event, start: int | None, size: int | None, lang: Lang) -> None:
+    """Rewrite the line until `done`: bytes read since the counter stood at `start`, of `size` (None: unknown)."""
+    seconds = DELAY
+    if done.wait(DELAY):
         return
     while True:
-        now = None if begun is None else taken()
-        read = None if begun is None or now is None else min(now - begun, size or now)
+        position = None if start is None else bytes_read()
+        read = None if start is None or position is None else min(position - start, size or position)
         key = "reading" if read is None else "reading_some" if size is None else "reading_of"
         figures = {"read": show(read or 0), "size": show(size or 0), "seconds": int(seconds)}
-        put(f"{ERASE}oomdoctor: {phrase(f'cli.{key}', **figures).to(lang)}")
-        if done.wait(EVERY):
+        write_status(f"{ERASE}oomdoctor: {phrase(f'cli.{key}', **figures).to(lang)}")
+        if done.wait(INTERVAL):
             break
-        seconds += EVERY
-    put(ERASE)
+        seconds += INTERVAL
+    write_status(ERASE)
 
 
-def put(text: str) -> None:
-    with contextlib.suppress(OSError, UnicodeEncodeError):  # nobody reads it, or not in this language
+def write_status(text: str) -> None:
+    with contextlib.suppress(OSError, UnicodeEncodeError):  # the terminal is gone, or its encoding lacks a character
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
-def taken() -> int | None:
-    """The bytes that this process has read so far, where the system counts them."""
+def bytes_read() -> int | None:
+    """Bytes that this process has read so far; None where the system has no /proc/self/io."""
     try:
         return int(Path("/proc/self/io").read_bytes().split(b"rchar:", 1)[1].split(maxsplit=1)[0])
     except (OSError, IndexError, ValueError):
         return None
 
 
-def whole(logs: Sequence[object]) -> int | None:
-    """How many bytes the logs have together; None where one of them is no file."""
+def total_size(logs: Sequence[object]) -> int | None:
+    """Bytes of all logs together; None if one of them is not a regular file."""
     try:
         return sum(log.stat().st_size for log in logs if isinstance(log, Path)) if all(map(is_file, logs)) else None
     except (OSError, ValueError):

@@ -1,21 +1,26 @@
-"""The commands about the rule base: list, show, check, docs."""
+"""The commands about the rule base (list, show, check, docs), and the manual as lines of a terminal."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from diagnose.manual import manual_pages, rule_index
+from diagnose.manual.blocks import Block, Grid, Heading, Items, plain
 from diagnose.phrases import Lang, phrase
+from diagnose.render.parts.layout import Page, cells, pad
+from diagnose.render.parts.words import bracketed
 from diagnose.surfaces.term import console
+
+#: The first column of a table takes at most one part in so many of the line.
+FIRST_COLUMN_SHARE = 3
+#: What underlines a heading, by its level.
+UNDERLINES = " =-"
 
 
 def listing(folders: Sequence[str], lang: Lang) -> int:
-    """A paragraph per rule: id, title, and in brackets the word it speaks for."""
-    from diagnose.manual import manual_pages, rule_index
-    from diagnose.render.parts.layout import Page
-    from diagnose.render.parts.words import bracketed
-
+    """A paragraph per rule: id, title, and in brackets its cause or remedy."""
     view = console.view()
     page = Page(view.width, view.colour)
     for entry in rule_index.load_index([Path(folder) for folder in folders]).entries:
@@ -26,23 +31,18 @@ def listing(folders: Sequence[str], lang: Lang) -> int:
 
 def show(name: str, folders: Sequence[str], lang: Lang) -> int:
     """The manual's article on a rule, or on every rule of a cause or remedy. Raises UserError where there is none."""
-    from diagnose.manual import manual_pages, rule_index
-    from diagnose.surfaces.term.manual_text import printed
-
     paths = [Path(folder) for folder in folders]
     blocks = manual_pages.article(name, lang, paths)
     if not blocks:
         near = difflib.get_close_matches(name, rule_index.load_index(paths).names(), 1)
         raise console.trouble("no_such_rule", hint="did_you_mean" if near else "list_rules", name=repr(name), near="".join(near))
     view = console.view()
-    console.say(printed(blocks, view.width, view.colour))
+    console.say(render_blocks(blocks, view.width, view.colour))
     return 0
 
 
 def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
-    """Writes the manual into a folder."""
-    from diagnose.manual import manual_pages
-
+    """Write the manual into a folder. Raises UserError where that fails."""
     try:
         count = manual_pages.write(Path(folder), [Path(name) for name in folders])
     except OSError as error:
@@ -52,9 +52,8 @@ def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
 
 
 def check(folders: Sequence[str], lang: Lang) -> int:
-    """Every fault of the rule files, all at once; 0 for none, else 1."""
-    from diagnose.manual import rule_index
-    from diagnose.vet import rule_check
+    """Print every fault of the rule files; the exit status is 0 for none, else 1."""
+    from diagnose.vet import rule_check  # a tenth of a second that the other commands need not wait
 
     faults = rule_check.check([Path(folder) for folder in folders])
     for fault in faults:
@@ -65,3 +64,42 @@ def check(folders: Sequence[str], lang: Lang) -> int:
     count = len(rule_index.load_index([Path(folder) for folder in folders]).entries)
     console.say(phrase("cli.rules_clean", count=count).to(lang))
     return 0
+
+
+# -- the manual as text
+
+
+def render_blocks(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
+    """Blocks of the manual as plain text of `width` columns: no markup, links as their words."""
+    page = Page(width, colour)
+    for block in blocks:
+        page.gap()
+        if isinstance(block, Heading):
+            _heading(page, plain(block.text), block.level)
+        elif isinstance(block, Items):
+            for text in block.texts:
+                page.say(plain(text), "- ", "  ")
+        elif isinstance(block, Grid):
+            _grid(page, block)
+        else:
+            page.say(plain(block.text))
+    return page.text()
+
+
+def _heading(page: Page, text: str, level: int) -> None:
+    page.say(text, style="heading" if level < len(UNDERLINES) else "bold")
+    if level < len(UNDERLINES):
+        page.row(UNDERLINES[level] * min(cells(text), page.width))
+
+
+def _grid(page: Page, grid: Grid) -> None:
+    """A table: the first column, padded, beside the others, which are wrapped together in the rest of the line."""
+    rows = [[plain(cell).replace("\n", "; ") for cell in row] for row in (grid.head, *grid.rows)]
+    first = min(max(cells(row[0]) for row in rows), page.width // FIRST_COLUMN_SHARE)
+    for index, row in enumerate(rows):
+        others = " | ".join(cell or "-" for cell in row[1:]).removesuffix(" | -").removesuffix(" | -")
+        prefix = f"{pad(row[0], first)}  "
+        if cells(row[0]) > first:  # a line of its own
+            page.say(row[0])
+            prefix = " " * (first + 2)
+        page.say(others, prefix, " " * (first + 2), "" if index else "dim")

@@ -1,4 +1,4 @@
-"""Many jobs at once, on the command line: what is asked, a bar while it is done, the report, the exit status."""
+"""The command `triage`: its options, a progress bar, the report on all jobs, the exit status."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
+from diagnose.cluster.report import fail_conditions, report_files
+from diagnose.cluster.report.fail_conditions import Condition
+from diagnose.cluster.report.failure_groups import BY, summary
+from diagnose.cluster.run.folder_watch import Watch
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
+from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.record import record
 from diagnose.surfaces.term import answer_command, console, path_arguments
+from diagnose.surfaces.term.answer_command import Asked, Shown
 from diagnose.surfaces.term.console import trouble
 
-if TYPE_CHECKING:
-    from diagnose.cluster.report.fail_conditions import Condition
-    from diagnose.cluster.store.result_store import Store
-    from diagnose.surfaces.term.answer_command import Asked, Shown
-
 #: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.
-UNREAD, HOLDS, STOPPED = 1, 5, 130
-#: Parts of jobs that could not be used and are named on standard error.
-NAMED = 20
+UNREAD, CONDITION_HOLDS, STOPPED = 1, 5, 130
+#: Unusable parts of jobs that are named on standard error; more are counted.
+MAX_NAMED = 20
 
 
 @record
-class How:
-    """How many jobs are triaged: where they are read, kept and reported. `since` and `fail_on` as written."""
+class TriageOptions:
+    """Options of the command about the run: where results are stored, exported and reported. `since` and `fail_on` are not parsed yet."""
 
     store: str | None = None
     out: str | None = None
@@ -49,51 +50,48 @@ class How:
     job_pattern: str | None = None
 
 
-def triage(paths: Sequence[str], asked: Asked, shown: Shown, how: How) -> int:
-    """Diagnose every job under some paths and print the failures in groups; the exit status of the contract."""
-    from diagnose.cluster.report import fail_conditions
-
-    if shown.format == "sarif":
-        answer_command.of_many(shown)
-    wanted = [fail_conditions.condition(text) for text in how.fail_on]
-    plan, question = planned(paths, how), questioned(asked, shown, how)
-    if how.watch:
-        return watched(plan, question, shown, how)
-    with opened(how.store) as store:
-        run = Run(store, plan, question, lambda text: console.warn(text.to(shown.lang)))
+def triage(paths: Sequence[str], request: Asked, display: Shown, options: TriageOptions) -> int:
+    """Diagnose every job below the paths and print the failures in groups; the documented exit status."""
+    if display.format == "sarif":
+        answer_command.of_many(display)
+    conditions = [fail_conditions.condition(text) for text in options.fail_on]
+    plan, job_settings = build_plan(paths, options), job_options(request, display, options)
+    if options.watch:
+        return watch_jobs(plan, job_settings, display, options)
+    with open_store(options.store) as store:
+        run = Run(store, plan, job_settings, lambda text: console.warn(text.to(display.lang)))
         try:
-            exported_to = done(run, how, shown.lang)
+            export_note = run_jobs(run, options, display.lang)
         except KeyboardInterrupt:
-            console.warn(stopped(run, how).to(shown.lang))
+            console.warn(stop_message(run, options).to(display.lang))
             return STOPPED
         if not run.found:
             raise trouble("triage_none", where=", ".join(paths), hint="name_the_log")
-        reported(store, how, shown, plan.since)
-        if exported_to is not None:
-            console.warn(exported_to.to(shown.lang))
-        return status(run, wanted, shown.lang)
+        print_report(store, options, display, plan.since)
+        if export_note is not None:
+            console.warn(export_note.to(display.lang))
+        return exit_status(run, conditions, display.lang)
 
 
-def watched(plan: RunPlan, question: JobOptions, shown: Shown, how: How) -> int:
-    """The same in rounds, until somebody ends it: jobs are read when they have settled, and what is new is reported."""
-    from diagnose.cluster.run.folder_watch import Watch
-
-    watch, first = Watch(), True
+def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: Shown, options: TriageOptions) -> int:
+    """Triage in rounds until interrupted: jobs are read once their files stop changing, and new failures are reported."""
+    watch, is_first = Watch(), True
 
     def say(text: Text) -> None:
-        console.warn(text.to(shown.lang))
+        console.warn(text.to(display.lang))
 
-    with opened(how.store) as store:
+    with open_store(options.store) as store:
 
         def round() -> None:
-            nonlocal first
-            run = Run(store, plan, question, say if first else lambda _: None, watch.is_ready)  # how jobs are told apart is said once
-            first = False
-            done(run, how, shown.lang)
+            nonlocal is_first
+            note = say if is_first else lambda _: None  # how files are sorted into jobs is explained in the first round only
+            run = Run(store, plan, job_settings, note, watch.is_ready)
+            is_first = False
+            run_jobs(run, options, display.lang)
             if run.done > run.reused:
-                reported(store, how, shown, plan.since)
-            elif how.notify:  # whoever could not be told in an earlier round
-                announced(store, how.notify, shown)
+                print_report(store, options, display, plan.since)
+            elif options.notify:  # groups that a webhook did not take in an earlier round
+                announce_groups(store, options.notify, display)
 
         try:
             watch.run(round, say)
@@ -102,47 +100,43 @@ def watched(plan: RunPlan, question: JobOptions, shown: Shown, how: How) -> int:
     return 0
 
 
-def planned(paths: Sequence[str], how: How) -> RunPlan:
-    """The run that the options mean. Raises UserError for those that mean none."""
-    from diagnose.cluster.report import fail_conditions
-    from diagnose.cluster.report.failure_groups import BY
-    from diagnose.cluster.report.webhooks import platform_of
-
-    if how.jobs is not None and how.jobs < 1:
+def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
+    """The run that the options describe. Raises UserError for options that contradict or mean nothing."""
+    if options.jobs is not None and options.jobs < 1:
         raise trouble("jobs_positive")
-    if how.notify:
-        platform_of(how.notify)
-    if how.group_by not in BY:
-        raise trouble("bad_group_by", hint="known_groups", text=repr(how.group_by), known=", ".join(BY))
-    if how.export and "://" in how.export and how.engine != "ray":
-        raise trouble("export_address", where=how.export, hint="check_target")
-    since = fail_conditions.since(how.since, time()) if how.since else None
-    engine: Engine = "ray" if how.engine == "ray" else "local"
-    folder = how.export if how.export and not is_lines(how.export) else ""
-    return RunPlan(tuple(paths), how.job_pattern, since, engine, how.ray_address, how.jobs, export=folder)
+    if options.notify:
+        from diagnose.cluster.report.webhooks import platform_of
+
+        platform_of(options.notify)
+    if options.group_by not in BY:
+        raise trouble("bad_group_by", hint="known_groups", text=repr(options.group_by), known=", ".join(BY))
+    if options.export and "://" in options.export and options.engine != "ray":
+        raise trouble("export_address", where=options.export, hint="check_target")
+    since = fail_conditions.since(options.since, time()) if options.since else None
+    engine: Engine = "ray" if options.engine == "ray" else "local"
+    folder = options.export if options.export and not is_json_lines(options.export) else ""
+    return RunPlan(tuple(paths), options.job_pattern, since, engine, options.ray_address, options.jobs, export=folder)
 
 
-def questioned(asked: Asked, shown: Shown, how: How) -> JobOptions:
-    """What every job is diagnosed with; files that options name are read once, here."""
-    model = path_arguments.model(asked.model)
+def job_options(request: Asked, display: Shown, options: TriageOptions) -> JobOptions:
+    """The options that every job is diagnosed with; files named by options are read once, here."""
+    model = path_arguments.model(request.model)
     return JobOptions(
-        configs=tuple(as_config(each) for each in path_arguments.configs(asked.configs)),
-        model=model.read_text(encoding="utf-8", errors="replace") if isinstance(model, Path) and model.is_file() else asked.model,
-        gpu=asked.gpu,
-        gpus=asked.gpus,
-        set=path_arguments.settings(asked.set),
-        rules=tuple(asked.rules),
-        trial=asked.trial,
-        reports=shown.lang if how.export and is_lines(how.export) else None,
-        redact=bool(shown.redact),
+        configs=tuple(as_config(path) for path in path_arguments.configs(request.configs)),
+        model=model.read_text(encoding="utf-8", errors="replace") if isinstance(model, Path) and model.is_file() else request.model,
+        gpu=request.gpu,
+        gpus=request.gpus,
+        set=path_arguments.settings(request.set),
+        rules=tuple(request.rules),
+        trial=request.trial,
+        reports=display.lang if options.export and is_json_lines(options.export) else None,
+        redact=bool(display.redact),
     )
 
 
 @contextmanager
-def opened(name: str | None) -> Iterator[Store]:
-    """The database that was named, or one that is gone afterwards."""
-    from diagnose.cluster.store.result_store import Store
-
+def open_store(name: str | None) -> Iterator[Store]:
+    """The named database, or a temporary one."""
     with tempfile.TemporaryDirectory(prefix="oomdoctor-", ignore_cleanup_errors=True) as folder:
         store = Store.open(Path(name) if name else Path(folder) / "triage.duckdb")
         try:
@@ -151,107 +145,100 @@ def opened(name: str | None) -> Iterator[Store]:
             store.close()
 
 
-def done(run: Run, how: How, lang: Lang) -> Text | None:
-    """Do the work; a sentence on what was exported, if anything was."""
+def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
+    """Diagnose the jobs; a sentence on what was exported, or None."""
     count = troubles = 0
-    with exported(how.export) as line, progress(run, lang):
+    with open_export(options.export) as write_line, progress(run, lang):
         for result in run.results():
             if result.report:
-                line(result.report)
+                write_line(result.report)
                 count += 1
-            for each in result.troubles:
+            for trouble_found in result.troubles:
                 troubles += 1
-                if troubles <= NAMED:
-                    run.say(each.message)
-    if troubles > NAMED:
-        console.warn(phrase("cli.triage_more_troubles", count=troubles - NAMED).to(lang))
-    if not how.export:
+                if troubles <= MAX_NAMED:
+                    run.say(trouble_found.message)
+    if troubles > MAX_NAMED:
+        console.warn(phrase("cli.triage_more_troubles", count=troubles - MAX_NAMED).to(lang))
+    if not options.export:
         return None
-    if is_lines(how.export):
-        return phrase("cli.triage_exported", count=count, file=how.export)
-    if "://" in how.export:  # there are the partitions, and no tables
-        return phrase("cli.triage_partitions", file=how.export)
-    return phrase("cli.triage_tables", count=len(run.store.export_tables(Path(how.export))), file=how.export)
+    if is_json_lines(options.export):
+        return phrase("cli.triage_exported", count=count, file=options.export)
+    if "://" in options.export:  # a remote export has partitions, no tables
+        return phrase("cli.triage_partitions", file=options.export)
+    return phrase("cli.triage_tables", count=len(run.store.export_tables(Path(options.export))), file=options.export)
 
 
-def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
-    """The report: on standard output, as a page where one was asked for, and to a webhook what is new."""
-    from diagnose.cluster.report import report_files
-    from diagnose.cluster.report.failure_groups import summary
-
-    found = summary(store, how.group_by, since)
-    if how.out:
+def print_report(store: Store, options: TriageOptions, display: Shown, since: float | None) -> None:
+    """Print the report, write the page of `out`, and announce new groups to the webhook of `notify`."""
+    groups = summary(store, options.group_by, since)
+    if options.out:
         try:
-            report_files.write_html(store, found, Path(how.out), shown.lang, shown.redact is not False)
+            report_files.write_html(store, groups, Path(options.out), display.lang, display.redact is not False)
         except OSError as error:
-            raise trouble("cannot_write", where=how.out, hint="check_target", why=error.strerror or str(error)) from error
-    if shown.format == "html":
-        console.say(report_files.html(store, found, shown.lang, redact=shown.redact is not False))
+            raise trouble("cannot_write", where=options.out, hint="check_target", why=error.strerror or str(error)) from error
+    if display.format == "html":
+        console.say(report_files.html(store, groups, display.lang, redact=display.redact is not False))
     else:
-        masked = shown.format == "markdown" if shown.redact is None else shown.redact
-        render = {"text": report_files.text, "json": report_files.json, "markdown": report_files.markdown}[shown.format]
-        console.say(render(report_files.masked(store, found) if masked else found, shown.lang, console.view(shown.top)))
-    if how.notify:
-        announced(store, how.notify, shown)
+        masked = display.format == "markdown" if display.redact is None else display.redact
+        render = {"text": report_files.text, "json": report_files.json, "markdown": report_files.markdown}[display.format]
+        console.say(render(report_files.masked(store, groups) if masked else groups, display.lang, console.view(display.top)))
+    if options.notify:
+        announce_groups(store, options.notify, display)
 
 
-def announced(store: Store, url: str, shown: Shown) -> None:
-    """Tell a webhook of the groups that it was not told of yet."""
-    from diagnose.cluster.report import report_chat, report_files
-    from diagnose.cluster.report import webhooks as notify
-    from diagnose.cluster.report.failure_groups import summary
+def announce_groups(store: Store, url: str, display: Shown) -> None:
+    """Send the groups that have not been announced yet to a webhook."""
+    from diagnose.cluster.report import report_chat, webhooks  # HTTP clients and chat renderers: only for --notify
 
-    new = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
-    if not new:
+    unannounced = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
+    if not unannounced:
         return
-    found = summary(store, only=sorted(new))
-    told = found if shown.redact is False else report_files.masked(store, found)
-    platform = notify.platform_of(url) or "slack"
+    groups = summary(store, only=sorted(unannounced))
+    visible_groups = groups if display.redact is False else report_files.masked(store, groups)
+    platform = webhooks.platform_of(url) or "slack"
     news = [
-        notify.News(
-            group.key, report_chat.of_group(group, platform, shown.lang).text, {"jobs": group.jobs, "cause": group.title.to(shown.lang)}
+        webhooks.News(
+            group.key, report_chat.of_group(group, platform, display.lang).text, {"jobs": group.jobs, "cause": group.title.to(display.lang)}
         )
-        for group in told.groups
-        if group.key in new
+        for group in visible_groups.groups
+        if group.key in unannounced
     ]
 
     def failed(_: str, refusal: UserError) -> None:
-        console.warn(refusal.to(shown.lang))
+        console.warn(refusal.to(display.lang))
         store.add_error("not_told", Text(refusal.to("en"), refusal.to("zh")))
 
-    notify.announce(news, url, store.mark_notified, failed, shown.lang)
+    webhooks.announce(news, url, store.mark_notified, failed, display.lang)
 
 
-def status(run: Run, wanted: Sequence[Condition], lang: Lang) -> int:
-    """5 where a condition holds, each said; else 1 where something could not be read."""
-    from diagnose.cluster.report.fail_conditions import figures
-
-    told = figures(run.store, run.store.run)
-    holding = [one for one in wanted if one.holds(told)]
-    for one in holding:
-        console.warn(phrase("cli.triage_holds", condition=one.text, value=f"{told[one.figure]:g}").to(lang))
-    return HOLDS if holding else UNREAD if run.errors else 0
+def exit_status(run: Run, conditions: Sequence[Condition], lang: Lang) -> int:
+    """5 if a condition of --fail-on holds (each is named on standard error), else 1 if a job could not be read, else 0."""
+    values = fail_conditions.figures(run.store, run.store.run)
+    matches = [condition for condition in conditions if condition.holds(values)]
+    for condition in matches:
+        console.warn(phrase("cli.triage_holds", condition=condition.text, value=f"{values[condition.figure]:g}").to(lang))
+    return CONDITION_HOLDS if matches else UNREAD if run.errors else 0
 
 
-def stopped(run: Run, how: How) -> Text:
-    """What is kept of a run that was stopped, and how to go on."""
-    if how.store:
-        return phrase("cli.triage_stopped", done=run.done, file=how.store)
+def stop_message(run: Run, options: TriageOptions) -> Text:
+    """What an interrupted run has stored, and how to resume it."""
+    if options.store:
+        return phrase("cli.triage_stopped", done=run.done, file=options.store)
     return phrase("cli.triage_lost", done=run.done)
 
 
-# -- what is written beside
+# -- exports and progress
 
 
-def is_lines(export: str) -> bool:
+def is_json_lines(export: str) -> bool:
     """Whether an export is one file of JSON lines, and not a folder of tables."""
     return Path(export).suffix in (".jsonl", ".json", ".ndjson") and not Path(export).is_dir()
 
 
 @contextmanager
-def exported(export: str | None) -> Iterator[Callable[[str], None]]:
-    """A function that writes a line to the export, or none. Raises UserError where it cannot be written."""
-    if export is None or not is_lines(export):
+def open_export(export: str | None) -> Iterator[Callable[[str], None]]:
+    """A function that appends a line to a JSON-lines export; does nothing for other exports. Raises UserError."""
+    if export is None or not is_json_lines(export):
         yield lambda _: None
         return
     path = Path(export)
@@ -266,7 +253,7 @@ def exported(export: str | None) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress(run: Run, lang: Lang) -> Iterator[None]:
-    """A bar on standard error with the rate and the time left, where that is a terminal."""
+    """A bar on standard error with rate and remaining time, if that is a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
@@ -280,13 +267,13 @@ def progress(run: Run, lang: Lang) -> Iterator[None]:
         task = bar.add_task(phrase("cli.triage_progress").to(lang), total=None, figures="")
 
         def tick() -> None:
-            """While jobs are still being found, as many as there are by now stand for all."""
-            more = "" if run.finished else "+"
-            told = phrase("cli.triage_rate", done=run.done, found=f"{run.found}{more}", rate=f"{bar.tasks[0].speed or 0:.0f}")
-            bar.update(task, completed=run.done, total=run.found, figures=told.to(lang))
+            """Advance the bar; while jobs are still being found, the total is the count so far."""
+            suffix = "" if run.finished else "+"
+            rate = phrase("cli.triage_rate", done=run.done, found=f"{run.found}{suffix}", rate=f"{bar.tasks[0].speed or 0:.0f}")
+            bar.update(task, completed=run.done, total=run.found, figures=rate.to(lang))
 
         def say(text: Text) -> None:
-            """A sentence instead of the bar, which comes again below it."""
+            """Print a sentence above the bar."""
             bar.stop()
             plain(text)
             bar.start()

@@ -1,0 +1,133 @@
+"""What a worker process does with a question: diagnose, and render the report, the web page, the what-if or the chat message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.diagnosis import Diagnosis
+from diagnose.errors import UserError
+from diagnose.inputs.pasted_configs import is_config
+from diagnose.phrases import Lang
+from diagnose.pipeline import check, explain
+from diagnose.record import replace
+from diagnose.render.data.part import mapping
+from diagnose.render.formats import RENDERERS
+from diagnose.render.markup import html
+from diagnose.render.markup.chat_message import Platform, chat, dialect
+from diagnose.render.parts import redaction
+from diagnose.render.parts.view import View
+from diagnose.scan import memory_words
+from diagnose.scan.source import Source
+from diagnose.surfaces.server import what_if
+from diagnose.surfaces.server.question import Answer, Question, label
+from diagnose.surfaces.server.typed_answers import WhatIf
+
+#: The prefix of Question.form that asks for a chat message; the platform follows.
+CHAT_FORM = "chat."
+#: Suffixes of the file names of configs; a file larger than so many bytes is not one.
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh", ".bash", ".slurm", ".sbatch", ".py")
+MAX_CONFIG_BYTES = 4 << 20
+#: Characters of a headline in a notification.
+MAX_TITLE = 200
+
+Relevance = Literal["oom", "other", "nothing"]
+
+
+def answer_question(question: Question) -> Answer:
+    """Diagnose and render. An error of the user is a sentence in the answer; any other exception is a bug and is raised."""
+    try:
+        if question.form == "change":
+            return answer_what_if(question)
+        if question.form.startswith(CHAT_FORM):
+            return answer_chat(question)
+        diagnosis = diagnose_question(question)
+    except UserError as error:
+        return Answer(wrong=error.to(question.lang))
+    page = "" if question.form == "json" else render_page(diagnosis, question)
+    return Answer(data=report_json(diagnosis, question.lang), page=page)
+
+
+def diagnose_question(question: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
+    """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
+    values = {**question.set, **(changes or {})}
+    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": values}
+    configs = [
+        ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
+        for number, (name, data) in enumerate(question.configs, 1)
+    ]
+    if not question.logs:
+        diagnosis = check(configs, **options, frontier=frontier)
+    else:
+        logs = [Source.text(_without_surrogates(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
+        diagnosis = explain(logs, configs=configs, **options)
+    return redaction.diagnosis(diagnosis) if question.redact else diagnosis
+
+
+def _without_surrogates(text: str | bytes) -> str | bytes:
+    """JSON can smuggle in lone surrogates, which cannot be encoded as UTF-8."""
+    return text.encode(errors="replace").decode() if isinstance(text, str) else text
+
+
+def report_json(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The report of the documented schema on one line."""
+    return json.dumps(diagnosis.to_dict(lang), ensure_ascii=False)
+
+
+def render_page(diagnosis: Diagnosis, question: Question) -> str:
+    """The answer for people: the body of a web page, or a format of RENDERERS."""
+    if question.form == "body":
+        return html.body(diagnosis, question.lang)
+    return RENDERERS[question.form](diagnosis, question.lang, View())
+
+
+def answer_what_if(question: Question) -> Answer:
+    """The ledgers without and with the changes, role by role. Raises UserError for an unknown name or a value that it cannot have."""
+    before = diagnose_question(question, frontier=False)
+    after = diagnose_question(question, question.changes, frontier=False)
+    comparison = what_if.compare_diagnoses(before, after, question)
+    data = json.dumps(mapping(comparison, WhatIf, question.lang), ensure_ascii=False)
+    return Answer(data=data, page=what_if.summary_text(comparison, question.lang))
+
+
+# -- chats
+
+
+def answer_chat(question: Question) -> Answer:
+    """The message; `data` holds its relevance, its headline and the patch. Attached files are sorted into logs and configs first."""
+    sorted_question = separate_configs(question)
+    diagnosis = diagnose_question(sorted_question)
+    platform = cast("Platform", question.form.removeprefix(CHAT_FORM))
+    message = chat(diagnosis, platform, question.lang, redact=False)  # diagnose_question has masked it
+    headline = diagnosis.verdict.headline.to(question.lang)[:MAX_TITLE]
+    data = {"relevance": relevance(diagnosis), "title": dialect(platform).shown(headline), "patch": message.patch}
+    return Answer(data=json.dumps(data, ensure_ascii=False), page=message.text)
+
+
+def relevance(diagnosis: Diagnosis) -> Relevance:
+    """`oom`: a failure of memory, or an answer about configs; `other`: a failure that only resembles one; `nothing`: neither."""
+    if diagnosis.asked == "check":
+        return "nothing" if diagnosis.fits == "unknown" else "oom"
+    relevances: dict[str, Relevance] = {"oom": "oom", "suspected": "oom", "lookalike": "other"}
+    return relevances.get(diagnosis.verdict.status, "nothing")
+
+
+def separate_configs(question: Question) -> Question:
+    """The question with the configs among its logs moved to its configs."""
+    configs = [file for file in question.logs if is_config_file(*file)]
+    if not configs:
+        return question
+    return replace(question, logs=tuple(file for file in question.logs if file not in configs), configs=(*question.configs, *configs))
+
+
+def is_config_file(name: str, data: str | bytes) -> bool:
+    """Whether an attached file is a config: its name says so, and it parses as one or holds no words of a memory failure."""
+    if not name.lower().endswith(CONFIG_SUFFIXES) or len(data) > MAX_CONFIG_BYTES:
+        return False
+    content = data if isinstance(data, bytes) else data.encode(errors="replace")
+    return not any(True for _ in memory_words.anchors(core=True).find(memoryview(content))) or is_config(
+        opened(ConfigSource(name, content))
+    )
