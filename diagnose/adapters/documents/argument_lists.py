@@ -24,13 +24,13 @@ def launches(text: str) -> list[Launch]:
     from diagnose.adapters.formats.yaml_file import compose_documents
 
     try:
-        found: list[Launch] = []
+        result: list[Launch] = []
         for node in compose_documents(text):
             if _is(node, "sequence"):
-                found += _started(_scalars(node, text), {}, text)
+                result += _started(_scalars(node, text), {}, text)
             elif node is not None:
-                found += [launch for words, env in _containers(node, text, 0) for launch in _started(words, env, text)]
-        return found
+                result += [launch for words, env in _containers(node, text, 0) for launch in _started(words, env, text)]
+        return result
     except (Unreadable, RecursionError):
         return []
 
@@ -49,12 +49,12 @@ def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word],
         return
     if not _is(node, "mapping"):
         return
-    held = {name.value: value for name, value in node.value if _is(name, "scalar")}
-    words = [word for name in _WORDS if _is(held.get(name), "sequence") for word in _scalars(held[name], text)]
+    fields = {name.value: value for name, value in node.value if _is(name, "scalar")}
+    words = [word for name in _WORDS if _is(fields.get(name), "sequence") for word in _scalars(fields[name], text)]
     if words:
-        yield words, dict(_variables(held.get("env"), text))
+        yield words, dict(_variables(fields.get("env"), text))
         return
-    for value in held.values():
+    for value in fields.values():
         yield from _containers(value, text, depth + 1)
 
 
@@ -64,9 +64,9 @@ def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
         pairs = [(name, value) for name, value in node.value if _is(name, "scalar")]
         yield from ((name.value, _word(value, text)) for name, value in pairs if _is(value, "scalar"))
     for item in node.value if _is(node, "sequence") else ():
-        held = {name.value: value for name, value in item.value if _is(name, "scalar")} if _is(item, "mapping") else {}
-        if _is(held.get("name"), "scalar") and _is(held.get("value"), "scalar"):
-            yield held["name"].value, _word(held["value"], text)
+        fields = {name.value: value for name, value in item.value if _is(name, "scalar")} if _is(item, "mapping") else {}
+        if _is(fields.get("name"), "scalar") and _is(fields.get("value"), "scalar"):
+            yield fields["name"].value, _word(fields["value"], text)
 
 
 def _scalars(node: Any, text: str) -> list[Word]:
@@ -111,8 +111,8 @@ def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Lau
     """What the words start; options alone are those of a program that is named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
-    found = command_launches(Command(tuple(words), env, words[0].start), text)
-    return [_named_elsewhere(launch) if launch.orphan else launch for launch in found]
+    launches_ = command_launches(Command(tuple(words), env, words[0].start), text)
+    return [_named_elsewhere(launch) if launch.orphan else launch for launch in launches_]
 
 
 def _named_elsewhere(launch: Launch) -> Launch:
@@ -121,16 +121,16 @@ def _named_elsewhere(launch: Launch) -> Launch:
     return replace(launch, launcher="list", orphan=False)
 
 
-def lines(found: Sequence[Launch]) -> list[Launch]:
+def lines(launches_: Sequence[Launch]) -> list[Launch]:
     """Options one to a line, without a program: one list, not a command that was cut to pieces."""
-    alone = [launch for launch in found if launch.orphan]
-    if not alone or any(launch.program for launch in found) or any(launch.env for launch in found):
-        return list(found)
+    orphans = [launch for launch in launches_ if launch.orphan]
+    if not orphans or any(launch.program for launch in launches_) or any(launch.env for launch in launches_):
+        return list(launches_)
     from diagnose.record import replace
 
-    flags = tuple(flag for launch in alone for flag in launch.flags)
-    files = tuple(word for launch in alone for word in launch.files)
-    return [replace(alone[0], launcher="list", flags=flags, files=files, end=alone[-1].end, orphan=False)]
+    flags = tuple(flag for launch in orphans for flag in launch.flags)
+    files = tuple(word for launch in orphans for word in launch.files)
+    return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
 
 
 def of_python(text: str) -> list[Launch]:
@@ -147,20 +147,20 @@ def of_python(text: str) -> list[Launch]:
     def place(line: int, column: int) -> int:
         return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
 
-    found: list[Launch] = []
+    result: list[Launch] = []
     for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
             words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
             if any(word.text.startswith("--") for word in words) and words[0].sure:
-                found += _started(words, {}, text)
-    return found
+                result += _started(words, {}, text)
+    return result
 
 
 def _of_node(node: ast.expr, place: Any, text: str) -> Word:
     start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        known = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
-        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, known)
+        is_literal = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, is_literal)
     chars = Chars()
     if text[start + 1 : start + 1 + len(node.value)] == node.value:
         chars.literal(node.value, start + 1)

@@ -13,26 +13,26 @@ MOST = 16
 _INSTALLED = ("site-packages/", "dist-packages/")
 
 
-def those_that_failed(begun: Sequence[Started], reading: Reading) -> list[Started]:
+def those_that_failed(programs: Sequence[Started], reading: Reading) -> list[Started]:
     """The launches without those of trainers that the log shows not to be the one that failed; all, where it tells nothing."""
-    trainers = [start for start in begun if start.trains and _program(start).endswith(".py")]
+    trainers = [start for start in programs if start.trains and _program(start).endswith(".py")]
     if len(trainers) < 2:
-        return list(begun)
+        return list(programs)
     echoed = [start for start in trainers if start.origin == "log"]
-    passed = _passed(reading)
-    known = {_program(start) for start in trainers} & passed
-    others = [start for start in trainers if known and _program(start) not in known]
+    scripts = _passed(reading)
+    in_traceback = {_program(start) for start in trainers} & scripts
+    excluded = [start for start in trainers if in_traceback and _program(start) not in in_traceback]
     last = _last(echoed, reading)
-    if not known and any(_program(start) == last for start in trainers if start.origin != "log"):
-        others = [start for start in trainers if start.origin != "log" and _program(start) != last]
-    left = _without(trainers, others)
-    others += _unlike(left, [start for start in left if start.origin == "log"])
-    return _without(begun, others)
+    if not in_traceback and any(_program(start) == last for start in trainers if start.origin != "log"):
+        excluded = [start for start in trainers if start.origin != "log" and _program(start) != last]
+    remaining = _without(trainers, excluded)
+    excluded += _unlike(remaining, [start for start in remaining if start.origin == "log"])
+    return _without(programs, excluded)
 
 
-def _without(begun: Iterable[Started], others: Iterable[Started]) -> list[Started]:
-    gone = {id(start) for start in others}
-    return [start for start in begun if id(start) not in gone]
+def _without(programs: Iterable[Started], excluded: Iterable[Started]) -> list[Started]:
+    ids = {id(start) for start in excluded}
+    return [start for start in programs if id(start) not in ids]
 
 
 def _program(start: Started) -> str:
@@ -50,20 +50,22 @@ def _last(echoed: Sequence[Started], reading: Reading) -> str:
     """The program of the last command that stands before the failure."""
     event = None if reading.root is None else reading.events[reading.root]
     end = event.evidence[0].line if event is not None and event.evidence else 0
-    before = [start for start in echoed if start.witness is not None and (not end or start.witness.line <= end)]
-    return _program(before[-1]) if before else ""
+    earlier = [start for start in echoed if start.witness is not None and (not end or start.witness.line <= end)]
+    return _program(earlier[-1]) if earlier else ""
 
 
 def _unlike(trainers: Sequence[Started], echoed: Sequence[Started]) -> list[Started]:
     """Of a script's commands that start the echoed program those whose options contradict the echo more than others do."""
-    programs = {_program(one) for one in echoed}
-    scripted = [start for start in trainers if start.origin != "log" and _program(start) in programs]
+    programs = {_program(echo) for echo in echoed}
+    candidates = [start for start in trainers if start.origin != "log" and _program(start) in programs]
     echoes = echoed[-MOST:]
-    counts = [min((_contradictions(start, one) for one in echoes if _program(one) == _program(start)), default=0) for start in scripted]
-    return [start for start, count in zip(scripted, counts, strict=True) if count > min(counts)]
+    counts = [
+        min((_contradictions(start, echo) for echo in echoes if _program(echo) == _program(start)), default=0) for start in candidates
+    ]
+    return [start for start, count in zip(candidates, counts, strict=True) if count > min(counts)]
 
 
 def _contradictions(start: Started, echo: Started) -> int:
     """Options that both give, with certainty, and differently."""
-    said = {flag.name: flag.value for flag in echo.launch.flags if flag.sure}
-    return sum(flag.sure and flag.name in said and flag.value != said[flag.name] for flag in start.launch.flags)
+    echoed = {flag.name: flag.value for flag in echo.launch.flags if flag.sure}
+    return sum(flag.sure and flag.name in echoed and flag.value != echoed[flag.name] for flag in start.launch.flags)

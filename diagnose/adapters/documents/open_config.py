@@ -53,31 +53,31 @@ class Opened:
 
 def opened(source: ConfigSource) -> Opened:
     """Never raises: what cannot be used is a notice that names the place."""
-    text, encoding, trouble = decoded(source.data)
+    text, encoding, fault = decoded(source.data)
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
 
     def as_input(kind: str) -> Input:
         return Input(source.name, kind, len(source.data), lines, encoding)
 
-    def refused(code: str, what: Text, line: int = 0, column: int = 0) -> Opened:
-        where = phrase("adapters.at", what=what, line=line, column=column) if line else what
+    def refused(code: str, reason: Text, line: int = 0, column: int = 0) -> Opened:
+        where = phrase("adapters.at", what=reason, line=line, column=column) if line else reason
         message = phrase("adapters.in_file", file=same(source.name), what=where)
-        said = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
-        place = Witness(source.name, line, column, said[:SHOWN])
+        shown = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
+        place = Witness(source.name, line, column, shown[:SHOWN])
         return Opened(source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, place),))
 
-    if trouble == "too_large":
-        return refused(trouble, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
-    if trouble:
-        return refused(trouble, phrase(f"adapters.{trouble}"))
+    if fault == "too_large":
+        return refused(fault, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
+    if fault:
+        return refused(fault, phrase(f"adapters.{fault}"))
     try:
-        found = _read(source, text)
+        document = _read(source, text)
     except Unreadable as error:
         return refused(error.code, error.message, error.line, error.column)
     except RecursionError:
         return refused("too_large", phrase("adapters.too_large"))
-    found.input = as_input(found.kind)
-    return found
+    document.input = as_input(document.kind)
+    return document
 
 
 def decoded(data: bytes) -> tuple[str, str, str]:
@@ -112,21 +112,21 @@ def _read(source: ConfigSource, text: str) -> Opened:
         return _script(source, blank, kind, text)
     if form == "shell":
         return _commands(source, blank, kind, text)
-    if form in ("yaml", "json") and (listed := _listed(text)):
-        return Opened(source, blank, "shell", kind or "shell", text, launches=listed)
+    if form in ("yaml", "json") and (launches := _listed(text)):
+        return Opened(source, blank, "shell", kind or "shell", text, launches=launches)
     reader = _reader(form, text)
     leaves = tuple(reader.leaves())
-    found, leaf = (kind, None) if kind else kind_of_keys(leaves)
+    name, leaf = (kind, None) if kind else kind_of_keys(leaves)
     notices = [_as_notice(source.name, remark) for remark in reader.remarks]
-    model = _model_config(text) if found is None and _describes_model({leaf.key for leaf in leaves}) else None
+    model = _model_config(text) if name is None and _describes_model({leaf.key for leaf in leaves}) else None
     if model is not None:
-        found = "model"
-    if found is None:
+        name = "model"
+    if name is None:
         from diagnose.adapters.schema import kinds_tried  # for this sentence alone
 
         message = phrase("adapters.in_file", file=same(source.name), what=kinds_tried.sentence(leaves))
         notices.append(Notice("error", "config.unknown_kind", message, Witness(source.name)))
-    return Opened(source, blank, form, found or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
+    return Opened(source, blank, form, name or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
 
 
 def _script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> Opened:
@@ -138,8 +138,8 @@ def _script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> 
     if kind == "python":
         from diagnose.adapters.documents import argument_lists
 
-        if listed := argument_lists.of_python(text):
-            return Opened(source, blank, "shell", "shell", text, launches=tuple(listed), script=script)
+        if launches := argument_lists.of_python(text):
+            return Opened(source, blank, "shell", "shell", text, launches=tuple(launches), script=script)
     return Opened(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
 
 
@@ -148,9 +148,9 @@ def _commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -
     from diagnose.adapters.launch import launch_command  # nor is the reader of shell
 
     launches, files = launch_command.read_script(text)
-    found = Opened(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.lines(launches)))
-    found.inside = heredoc_configs.configs(source, text, files)
-    return found
+    document = Opened(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.lines(launches)))
+    document.inside = heredoc_configs.configs(source, text, files)
+    return document
 
 
 def _listed(text: str) -> tuple[Launch, ...]:

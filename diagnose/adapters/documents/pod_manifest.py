@@ -31,15 +31,15 @@ def limits(start: Started) -> Iterator[Fact]:
     yield from _replicas(start, leaves)
     spans = {leaf.key: leaf for leaf in leaves if leaf.shape == "map"}
     for leaf in leaves:
-        found = _CONTAINERS.match(leaf.key)
-        around = spans.get(found[1]) if found else None
-        if found is None or around is None or not around.start <= start.launch.start < around.end:
+        match = _CONTAINERS.match(leaf.key)
+        container = spans.get(match[1]) if match else None
+        if match is None or container is None or not container.start <= start.launch.start < container.end:
             continue
-        at = Witness(start.name, leaf.line, leaf.column, key=f"resources.limits.{found[2]}")
-        if found[2] == "memory" and (amount := _bytes(leaf)) is not None:
-            yield Fact("host.ram", Size.exactly(amount), "config", at)
-        elif found[2] != "memory" and (leaf.text or "").isdecimal() and len(leaf.text or "") < 4 and int(leaf.text or "0"):
-            yield Fact("run.cuda_devices", int(leaf.text or "0"), "config", at)
+        witness = Witness(start.name, leaf.line, leaf.column, key=f"resources.limits.{match[2]}")
+        if match[2] == "memory" and (amount := _bytes(leaf)) is not None:
+            yield Fact("host.ram", Size.exactly(amount), "config", witness)
+        elif match[2] != "memory" and (leaf.text or "").isdecimal() and len(leaf.text or "") < 4 and int(leaf.text or "0"):
+            yield Fact("run.cuda_devices", int(leaf.text or "0"), "config", witness)
 
 
 def _replicas(start: Started, leaves: Sequence[Leaf]) -> Iterator[Fact]:
@@ -51,9 +51,9 @@ def _replicas(start: Started, leaves: Sequence[Leaf]) -> Iterator[Fact]:
     if nodes < 2 or any(flag.name == "nnodes" for flag in start.launch.launcher_flags):
         return
     first = next((counts[kind] for kind in sorted(kinds, reverse=True) if kind in counts), None)
-    at = Witness(start.name, first.line if first else 1, first.column if first else 1, key="replicas")
-    yield Fact("parallel.nodes", nodes, "config", at)
-    yield Fact("parallel.world", None, "config", at)
+    witness = Witness(start.name, first.line if first else 1, first.column if first else 1, key="replicas")
+    yield Fact("parallel.nodes", nodes, "config", witness)
+    yield Fact("parallel.world", None, "config", witness)
 
 
 def _bytes(leaf: Leaf) -> int | None:

@@ -11,44 +11,44 @@ from diagnose.facts import Fact, Witness
 from diagnose.units import Size
 
 
-def scheduled(begun: Sequence[Started]) -> Iterator[Fact]:
+def scheduled(programs: Sequence[Started]) -> Iterator[Fact]:
     """Facts of the first manifest that starts a trainer, and of the first script with `#SBATCH` lines."""
-    written = [start for start in begun if start.trains and start.form == "shell"]
-    manifest = next((start for start in written if "resources" in start.text or "ReplicaSpecs" in start.text), None)
+    scripts = [start for start in programs if start.trains and start.form == "shell"]
+    manifest = next((start for start in scripts if "resources" in start.text or "ReplicaSpecs" in start.text), None)
     if manifest is not None:
         from diagnose.adapters.documents.pod_manifest import limits
 
         yield from limits(manifest)
-    start = next((start for start in begun if start.form == "shell" and "#SBATCH" in start.text), None)
+    start = next((start for start in programs if start.form == "shell" and "#SBATCH" in start.text), None)
     if start is None:
         return
-    said = sbatch.parse_options(start.text)
-    limit = sbatch.node_memory(said)
+    options = sbatch.parse_options(start.text)
+    limit = sbatch.node_memory(options)
     if limit is not None:
-        mebibytes, at = limit
-        yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _at(start, at, "#SBATCH --mem"))
-    cards = sbatch.count(said, "gpus-per-node")
-    if cards and not any("CUDA_VISIBLE_DEVICES" in one.launch.env for one in begun):
-        at = said["gpus-per-node"][1]
-        option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, at) + 1 : at] else "gpus-per-node"
-        yield Fact("run.cuda_devices", cards, "config", _at(start, at, f"#SBATCH --{option}"))
-    tasks = _tasks(said)
-    trainer = next((one for one in begun if one.trains and one.name == start.name), None)
+        mebibytes, offset = limit
+        yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _at(start, offset, "#SBATCH --mem"))
+    cards = sbatch.count(options, "gpus-per-node")
+    if cards and not any("CUDA_VISIBLE_DEVICES" in program.launch.env for program in programs):
+        offset = options["gpus-per-node"][1]
+        option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, offset) + 1 : offset] else "gpus-per-node"
+        yield Fact("run.cuda_devices", cards, "config", _at(start, offset, f"#SBATCH --{option}"))
+    tasks = _tasks(options)
+    trainer = next((program for program in programs if program.trains and program.name == start.name), None)
     if tasks is not None and trainer is not None and trainer.launch.spread and framework_tables.launcher(trainer.launch.launcher) is None:
         count, option = tasks
-        yield Fact("parallel.world", count, "config", _at(start, said[option][1], f"#SBATCH --{option}"))
-    nodes = sbatch.count(said, "nodes")
+        yield Fact("parallel.world", count, "config", _at(start, options[option][1], f"#SBATCH --{option}"))
+    nodes = sbatch.count(options, "nodes")
     if nodes is not None and trainer is not None and trainer.launch.spread:
-        yield Fact("parallel.nodes", nodes, "config", _at(start, said["nodes"][1], "#SBATCH --nodes"))
+        yield Fact("parallel.nodes", nodes, "config", _at(start, options["nodes"][1], "#SBATCH --nodes"))
 
 
-def _tasks(said: sbatch.SbatchOptions) -> tuple[int, str] | None:
+def _tasks(options: sbatch.SbatchOptions) -> tuple[int, str] | None:
     """How many processes `srun` starts, and the option that says so."""
-    whole, each = sbatch.count(said, "ntasks"), sbatch.count(said, "ntasks-per-node")
-    if whole is not None:
-        return whole, "ntasks"
-    nodes = sbatch.count(said, "nodes") if "nodes" in said else 1
-    return (each * nodes, "ntasks-per-node") if each is not None and nodes is not None else None
+    total, per_node = sbatch.count(options, "ntasks"), sbatch.count(options, "ntasks-per-node")
+    if total is not None:
+        return total, "ntasks"
+    nodes = sbatch.count(options, "nodes") if "nodes" in options else 1
+    return (per_node * nodes, "ntasks-per-node") if per_node is not None and nodes is not None else None
 
 
 def _at(start: Started, offset: int, key: str) -> Witness:

@@ -36,8 +36,8 @@ class Started:
         """Does the program take the framework's arguments and (nearly) no others? A script of one's own has its own defaults."""
         if self.table is None or any(word in self.launch.program for word in self.table.detect.get("commands", ())):
             return True
-        known = sum(flag.name in self.table.known for flag in self.launch.flags)
-        return 4 * known >= 3 * len(self.launch.flags)
+        known_flags = sum(flag.name in self.table.known for flag in self.launch.flags)
+        return 4 * known_flags >= 3 * len(self.launch.flags)
 
     @property
     def is_server(self) -> bool:
@@ -109,7 +109,7 @@ def _switched(tab: Table, launch: Launch) -> Iterator[str]:
 def _hinted(tab: Table, hint: str | None) -> Table:
     """transformers' options are those of every trainer that extends it; the log may say which it is."""
     if hint in framework_tables.names() and tab.role == "general":
-        other = framework_tables.table(hint or "")
-        if other.trainer and "per_device_train_batch_size" in other.known:
-            return other
+        extension = framework_tables.table(hint or "")
+        if extension.trainer and "per_device_train_batch_size" in extension.known:
+            return extension
     return tab

@@ -24,32 +24,32 @@ def bases(part: Part) -> Iterator[tuple[str, Leaf]]:
     if not part.table.interpolates or part.form != "yaml":
         return
     for leaf in part.leaves:
-        head, _, rest = leaf.key.partition(".")
+        head, _, member = leaf.key.partition(".")
         if head != _KEY:
             continue
-        if not rest:
+        if not member:
             yield from ((name, leaf) for name in (leaf.items if leaf.shape == "list" else [leaf.text or ""]) if name and name != _SELF)
-        elif "." in rest and leaf.shape == "scalar" and not rest.partition(".")[2].startswith(("override ", "hydra/")):
+        elif "." in member and leaf.shape == "scalar" and not member.partition(".")[2].startswith(("override ", "hydra/")):
             yield leaf.text or "", leaf
 
 
-def layered(gathered: Sequence[Part]) -> list[Part]:
+def layered(parts: Sequence[Part]) -> list[Part]:
     """A file that others build on after them: what they say wins (unless they put themselves first)."""
-    named = [(at, {stem(name) for name, _ in bases(part)}) for at, part in enumerate(gathered)]
+    named = [(at, {stem(name) for name, _ in bases(part)}) for at, part in enumerate(parts)]
     named = [(at, names) for at, names in named if names]
     if not named:
-        return list(gathered)
-    depth = dict.fromkeys(range(len(gathered)), 0)
+        return list(parts)
+    depth = dict.fromkeys(range(len(parts)), 0)
     for _ in range(_DEEPEST):
         for at, names in named:
-            for other, part in enumerate(gathered):
-                if other != at and part.form == "yaml" and part.table is gathered[at].table and stem(part.name) in names:
-                    first = _comes_first(gathered[at])
-                    depth[other] = max(depth[other], depth[at] + 1) if not first else depth[other]
-                    depth[at] = max(depth[at], depth[other] + 1) if first else depth[at]
-    places = [at for at, part in enumerate(gathered) if part.form == "yaml" and part.table is gathered[named[0][0]].table]
+            for base, part in enumerate(parts):
+                if base != at and part.form == "yaml" and part.table is parts[at].table and stem(part.name) in names:
+                    first = _comes_first(parts[at])
+                    depth[base] = max(depth[base], depth[at] + 1) if not first else depth[base]
+                    depth[at] = max(depth[at], depth[base] + 1) if first else depth[at]
+    places = [at for at, part in enumerate(parts) if part.form == "yaml" and part.table is parts[named[0][0]].table]
     ordered = iter(sorted(places, key=lambda at: min(depth[at], _DEEPEST)))
-    return [gathered[next(ordered)] if at in places else part for at, part in enumerate(gathered)]
+    return [parts[next(ordered)] if at in places else part for at, part in enumerate(parts)]
 
 
 def _comes_first(part: Part) -> bool:

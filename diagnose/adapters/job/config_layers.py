@@ -12,45 +12,45 @@ from diagnose.adapters.translate.translation import Part, name_of, on
 from diagnose.record import replace
 
 
-def of_file(found: Opened) -> Iterator[Part]:
+def of_file(document: Opened) -> Iterator[Part]:
     """The parts of a YAML, JSON or Python config."""
-    if found.form in (None, "shell") or found.kind not in framework_tables.names():
+    if document.form in (None, "shell") or document.kind not in framework_tables.names():
         return
-    tab = framework_tables.table(found.kind)
+    tab = framework_tables.table(document.kind)
     entry, at = "", (1, 1)
-    if found.script is not None:
-        entry = next((name for name in found.script.classes if name in tab.entries), next(iter(found.script.classes), ""))
-        at = found.script.classes.get(entry, (1, 1))
-    own = tab.unknown != "anything" and found.script is None
-    made = Part(
-        found.source.name,
+    if document.script is not None:
+        entry = next((name for name in document.script.classes if name in tab.entries), next(iter(document.script.classes), ""))
+        at = document.script.classes.get(entry, (1, 1))
+    own_keys = tab.unknown != "anything" and document.script is None
+    part = Part(
+        document.source.name,
         tab,
-        found.form or "yaml",
-        found.text,
-        found.leaves,
+        document.form or "yaml",
+        document.text,
+        document.leaves,
         entry=entry,
         entry_at=at,
-        own_keys=own,
-        outer=found.outer,
-        shift=found.shift,
+        own_keys=own_keys,
+        outer=document.outer,
+        shift=document.shift,
     )
-    yield made if found.script is None else replace(made, whole=not found.script.partial, asks=found.script.asks)
-    if found.script is not None:
+    yield part if document.script is None else replace(part, whole=not document.script.partial, asks=document.script.asks)
+    if document.script is not None:
         if tab.role == "around":
-            yield replace(made, table=framework_tables.table(framework_tables.of_role("plain")))
-        for key, literal in found.script.literals.items():
-            holder = next(leaf for leaf in found.leaves if leaf.key == key)
+            yield replace(part, table=framework_tables.table(framework_tables.of_role("plain")))
+        for key, literal in document.script.literals.items():
+            holder = next(leaf for leaf in document.leaves if leaf.key == key)
             if key == "deepspeed":
                 engine = framework_tables.table(framework_tables.of_role("engine"))
-                yield Part(found.source.name, engine, "python", found.text, tuple(flatten(literal, "", holder)), own_keys=False)
-        if found.script.env:
+                yield Part(document.source.name, engine, "python", document.text, tuple(flatten(literal, "", holder)), own_keys=False)
+        if document.script.env:
             variables = framework_tables.table(framework_tables.of_role("variables"))
-            yield Part(found.source.name, variables, "python", found.text, tuple(found.script.env), own_keys=False)
+            yield Part(document.source.name, variables, "python", document.text, tuple(document.script.env), own_keys=False)
 
 
-def leading(gathered: Sequence[Part]) -> list[Part]:
+def leading(parts: Sequence[Part]) -> list[Part]:
     """The parts of the trainer; of a script that has none, what it says itself."""
-    return [part for part in gathered if part.table.trainer] or [part for part in gathered if part.table.role == "plain"]
+    return [part for part in parts if part.table.trainer] or [part for part in parts if part.table.role == "plain"]
 
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
@@ -66,14 +66,14 @@ def in_order(parts: Iterable[Part]) -> list[Part]:
     return sorted(parts, key=place)
 
 
-def taken_out(gathered: Sequence[Part]) -> list[Part]:
+def taken_out(parts: Sequence[Part]) -> list[Part]:
     """The parts once the command line has taken keys out (`~key`): the framework's files still hold them and they say nothing."""
-    gone = {(part.table.name, leaf.key[1:]) for part in gathered for leaf in part.leaves if leaf.key.startswith("~")}
-    if not gone:
-        return list(gathered)
+    deleted = {(part.table.name, leaf.key[1:]) for part in parts for leaf in part.leaves if leaf.key.startswith("~")}
+    if not deleted:
+        return list(parts)
     return [
-        replace(part, leaves=tuple(_emptied(leaf) if (part.table.name, leaf.key) in gone else leaf for leaf in part.leaves))
-        for part in gathered
+        replace(part, leaves=tuple(_emptied(leaf) if (part.table.name, leaf.key) in deleted else leaf for leaf in part.leaves))
+        for part in parts
     ]
 
 
@@ -83,7 +83,7 @@ def _emptied(leaf: Leaf) -> Leaf:
 
 def named_files(part: Part) -> list[Leaf]:
     """The leaves of a part that name another config."""
-    wanted = {
+    keys = {
         part.table.file_key,
         *part.table.config_keys,
         "config",
@@ -96,5 +96,5 @@ def named_files(part: Part) -> list[Leaf]:
     return [
         leaf
         for leaf in part.leaves
-        if name_of(leaf.key) in wanted and leaf.text and on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
+        if name_of(leaf.key) in keys and leaf.text and on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
     ]

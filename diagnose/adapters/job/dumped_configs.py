@@ -20,18 +20,18 @@ def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
     Where dumps of one framework differ in a key (an engine for the reference model beside the one that trains) nobody knows
     which of them is meant: its value is unknown.
     """
-    found: list[Part] = []
-    alike: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
+    result: list[Part] = []
+    leaves_by_kind: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
     for dump in dumps:
         for part in _of(dump, hint):
-            found.append(part)
-            alike.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
+            result.append(part)
+            leaves_by_kind.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
     unsure: dict[str, dict[str, Leaf]] = {}
-    for (name, _, _), printed_alike in alike.items():
-        unsure.setdefault(name, {}).update(_differing(printed_alike))
+    for (name, _, _), dumps_of_kind in leaves_by_kind.items():
+        unsure.setdefault(name, {}).update(_differing(dumps_of_kind))
     for name, keys in unsure.items():
-        keys.update(_contradicting([leaves for kind, several in alike.items() if kind[0] == name for leaves in several]))
-    return [_without(part, unsure[part.table.name]) for part in found]
+        keys.update(_contradicting([leaves for kind, lists in leaves_by_kind.items() if kind[0] == name for leaves in lists]))
+    return [_without(part, unsure[part.table.name]) for part in result]
 
 
 def _differing(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
@@ -43,14 +43,14 @@ def _differing(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
 def _contradicting(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
     """Keys that two dumps set to different values, of whatever kind these are."""
     values: dict[str, set[tuple[str | None, tuple[str, ...]]]] = {}
-    found: dict[str, Leaf] = {}
+    result: dict[str, Leaf] = {}
     for leaves in dumps:
         for key, leaf in leaves.items():
             if leaf.shape not in ("map", "null") and leaf.text != "auto":
                 values.setdefault(key, set()).add((_folded(leaf.text), leaf.items))
                 if len(values[key]) > 1:
-                    found[key] = leaf
-    return found
+                    result[key] = leaf
+    return result
 
 
 def _folded(text: str | None) -> str | None:
@@ -60,13 +60,13 @@ def _folded(text: str | None) -> str | None:
 
 def _without(part: Part, unsure: dict[str, Leaf]) -> Part:
     """The part with the keys that nobody can tell marked as such."""
-    here = {leaf.key for leaf in part.leaves}
+    present = {leaf.key for leaf in part.leaves}
     marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
-    begin = part.leaves[0]
+    first = part.leaves[0]
     absent = tuple(
-        replace(leaf, shape="unsure", line=begin.line, column=begin.column)
+        replace(leaf, shape="unsure", line=first.line, column=first.column)
         for key, leaf in unsure.items()
-        if key not in here and leaf.shape != "map"
+        if key not in present and leaf.shape != "map"
     )
     return replace(part, leaves=marked + absent)
 
@@ -117,9 +117,9 @@ def _leaves(dump: Dump) -> list[Leaf]:
 
 def _in_json(key: str) -> str:
     """A row of DeepSpeed's engine as its JSON spells it."""
-    first, dot, rest = key.partition(".")
+    first, dot, inner = key.partition(".")
     if first == "zero_config":
-        return f"zero_optimization{dot}{rest}"
+        return f"zero_optimization{dot}{inner}"
     return {"zero_optimization_stage": "zero_optimization.stage", "bfloat16_enabled": "bf16.enabled", "fp16_enabled": "fp16.enabled",
             "float16_enabled": "fp16.enabled"}.get(key, key)  # fmt: skip
 
@@ -141,7 +141,7 @@ def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None
 def _extended(tab: Table, hint: str | None) -> Table:
     """transformers' arguments are printed by every trainer that extends it, which reads them in its own way."""
     if tab.role == "general" and hint in framework_tables.names():
-        other = framework_tables.table(hint or "")
-        if other.trainer and "per_device_train_batch_size" in other.known:
-            return other
+        extension = framework_tables.table(hint or "")
+        if extension.trainer and "per_device_train_batch_size" in extension.known:
+            return extension
     return tab

@@ -15,22 +15,22 @@ from diagnose.record import replace
 _FORMS = ("yaml", "json", "toml")
 
 
-def adopted(found: Sequence[Opened], begun: Sequence[Started], hint: str | None = None) -> list[Opened]:
+def adopted(documents: Sequence[Opened], programs: Sequence[Started], hint: str | None = None) -> list[Opened]:
     """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`);
     keys that several frameworks know alike are those of the job's trainer: `hint`, what the other configs are, what is started."""
     takers = {
         base(word.text): start.table.name
-        for start in begun
+        for start in programs
         if start.table is not None and start.table.trainer and not start.table.positional
         for word in start.launch.files
         if word.sure
     }
-    told = [_of(one, takers.get(base(one.source.called or one.source.name), "")) for one in found]
-    if all(one.kind != "unknown" or not one.leaves for one in told):
-        return told
-    said = [hint or "", *(one.kind for one in told), *(start.table.name for start in begun if start.table is not None)]
-    trainers = [name for name in said if name in framework_tables.names() and framework_tables.table(name).trainer]
-    return [_of(one, _one_of(rivals(one.leaves), trainers)) if one.kind == "unknown" else one for one in told]
+    result = [_of(document, takers.get(base(document.source.called or document.source.name), "")) for document in documents]
+    if all(document.kind != "unknown" or not document.leaves for document in result):
+        return result
+    names = [hint or "", *(document.kind for document in result), *(start.table.name for start in programs if start.table is not None)]
+    trainers = [name for name in names if name in framework_tables.names() and framework_tables.table(name).trainer]
+    return [_of(document, _one_of(rivals(document.leaves), trainers)) if document.kind == "unknown" else document for document in result]
 
 
 def _one_of(kinds: Sequence[str], trainers: Iterable[str]) -> str:
@@ -38,10 +38,12 @@ def _one_of(kinds: Sequence[str], trainers: Iterable[str]) -> str:
     return next((name for name in trainers if {name, *framework_tables.bases(name)} & set(kinds)), "")
 
 
-def _of(one: Opened, taker: str) -> Opened:
+def _of(document: Opened, taker: str) -> Opened:
     """A file of another kind than a trainer's keeps it, and so does one whose kind was said."""
-    another = one.kind != "unknown" and (one.kind not in framework_tables.names() or not framework_tables.table(one.kind).trainer)
-    if not taker or one.kind == taker or one.form not in _FORMS or another or one.source.forced_kind:
-        return one
-    notices = tuple(notice for notice in one.notices if notice.code != "config.unknown_kind")
-    return replace(one, kind=taker, input=replace(one.input, kind=taker), notices=notices)
+    is_other_kind = document.kind != "unknown" and (
+        document.kind not in framework_tables.names() or not framework_tables.table(document.kind).trainer
+    )
+    if not taker or document.kind == taker or document.form not in _FORMS or is_other_kind or document.source.forced_kind:
+        return document
+    notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")
+    return replace(document, kind=taker, input=replace(document.input, kind=taker), notices=notices)

@@ -36,22 +36,22 @@ class _Unknown(Exception):
     """What a reference stands for cannot be known."""
 
 
-def interpolated(gathered: Sequence[Part]) -> list[Part]:
+def interpolated(parts: Sequence[Part]) -> list[Part]:
     """The parts with every reference replaced, each with what all parts of its framework say together."""
     merged: dict[str, dict[str, Leaf]] = {}
-    for part in gathered:
+    for part in parts:
         if part.table.interpolates:
             own = merged.setdefault(part.table.name, {})
             for leaf in part.leaves:
                 own.setdefault(name_of(leaf.key), leaf)
-    env = {leaf.key: leaf for part in gathered if part.table.variables for leaf in part.leaves}
-    readers = {part.table.name: _Reader(merged[part.table.name], env, part.table) for part in gathered if part.table.name in merged}
+    env = {leaf.key: leaf for part in parts if part.table.variables for leaf in part.leaves}
+    readers = {part.table.name: _Reader(merged[part.table.name], env, part.table) for part in parts if part.table.name in merged}
     resolved = {name: {key: reader.leaf(leaf) for key, leaf in merged[name].items()} for name, reader in readers.items()}
     return [
         replace(part, leaves=tuple(readers[name].leaves(part.leaves)), merged=resolved[name])
         if (name := part.table.name) in merged
         else part
-        for part in gathered
+        for part in parts
     ]
 
 
@@ -62,14 +62,14 @@ def refers_to(written: str) -> str:
 
 
 def _dotted(path: str) -> str:
-    return _INDEX.sub(lambda found: f".{found[1]}", path).lstrip(".") if "[" in path else path
+    return _INDEX.sub(lambda match: f".{match[1]}", path).lstrip(".") if "[" in path else path
 
 
 class _Reader:
     """References of one framework's keys, within a budget that circles and bombs exhaust."""
 
-    def __init__(self, held: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
-        self._held, self._env, self._known, self._resolvers = held, env, table.known, table.resolvers or {}
+    def __init__(self, merged: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
+        self._held, self._env, self._known, self._resolvers = merged, env, table.known, table.resolvers or {}
         self._left = _MOST
         self._copied = MAX_LEAVES
         self._children: dict[str, list[Leaf]] | None = None
@@ -83,10 +83,10 @@ class _Reader:
     def leaf(self, leaf: Leaf) -> Leaf:
         """The leaf with what it stands for; unsure where that cannot be known."""
         if leaf.shape == "list" and any("${" in item for item in leaf.items):
-            found = [self._said(item, leaf) for item in leaf.items]
-            if any(item is None for item in found):
+            items = [self._said(item, leaf) for item in leaf.items]
+            if any(item is None for item in items):
                 return replace(leaf, shape="unsure", items=())
-            return replace(leaf, items=tuple(item for item in found if item is not None))
+            return replace(leaf, items=tuple(item for item in items if item is not None))
         if leaf.shape == "scalar" and leaf.text == "???":  # another file or the command line must say it
             return replace(leaf, text=None, shape="unsure")
         if leaf.shape != "scalar" or "${" not in (leaf.text or ""):
@@ -110,15 +110,15 @@ class _Reader:
         """The keys of a block that is taken over whole; they stand where the block stands."""
         if self._children is None:
             self._children = {}
-            for other in self._held.values():
-                name = name_of(other.key)
+            for child in self._held.values():
+                name = name_of(child.key)
                 while (name := name.rpartition(".")[0]) and len(self._children) < MAX_LEAVES:
-                    self._children.setdefault(name, []).append(other)
-        for other in self._children.get(target, ()):
+                    self._children.setdefault(name, []).append(child)
+        for child in self._children.get(target, ()):
             self._copied -= 1
-            key = f"{name_of(leaf.key)}{name_of(other.key).removeprefix(target)}"
+            key = f"{name_of(leaf.key)}{name_of(child.key).removeprefix(target)}"
             if self._copied > 0 and key not in self._held:
-                yield replace(self.leaf(other), key=key)
+                yield replace(self.leaf(child), key=key)
 
     # -- text
 
@@ -130,22 +130,22 @@ class _Reader:
         parts = list(_pieces(text))
         if len(parts) == 1 and parts[0][1]:
             return self._reference(parts[0][0], key, depth)
-        said = ""
+        result = ""
         for piece, is_reference in parts:
             value = self._reference(piece, key, depth) if is_reference else piece
-            if isinstance(value, Leaf) or len(said) > _LONGEST:
+            if isinstance(value, Leaf) or len(result) > _LONGEST:
                 raise _Unknown
-            said += "None" if value is None else value
-        return said
+            result += "None" if value is None else value
+        return result
 
     def _reference(self, inside: str, key: str, depth: int) -> str | Leaf | None:
-        name, colon, rest = _split_at_colon(inside)
+        name, colon, arguments_text = _split_at_colon(inside)
         if not colon:
             path = self._text(inside, key, depth + 1)
             if not isinstance(path, str):
                 raise _Unknown
             return self._node(_absolute(path.strip(), key), depth)
-        arguments = [_unquoted(argument.strip()) for argument in _arguments(rest)]
+        arguments = [_unquoted(argument.strip()) for argument in _arguments(arguments_text)]
         if name == "oc.env":
             return self._variable(arguments, key, depth)
         if name == "oc.select":

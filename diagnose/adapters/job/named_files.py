@@ -39,31 +39,33 @@ def base(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def looked_up(found: Sequence[Opened]) -> list[Opened]:
+def looked_up(documents: Sequence[Opened]) -> list[Opened]:
     """Files beside a given one that it names and that nobody gave: regular files of its folder only, a few, none of them large."""
-    more: list[Opened] = []
-    given = {base(one.source.called or one.source.name) for one in found}
-    pending = [*found]
-    for one in pending:  # what is found may name more in its turn
-        folder = one.source.folder
-        for path in _names(one) if folder is not None else ():
-            if base(path) in given or len(more) >= _MOST or folder is None:
+    result: list[Opened] = []
+    names = {base(document.source.called or document.source.name) for document in documents}
+    pending = [*documents]
+    for document in pending:  # what is found may name more in its turn
+        folder = document.source.folder
+        for path in _names(document) if folder is not None else ():
+            if base(path) in names or len(result) >= _MOST or folder is None:
                 continue
             data = _bytes(folder, path)
             if data is not None:
-                given.add(base(path))
-                more.append(opened(ConfigSource(str(Path(one.source.name).parent / path), data, folder=(folder / path).parent)))
-                pending.append(more[-1])
-    return more
+                names.add(base(path))
+                result.append(opened(ConfigSource(str(Path(document.source.name).parent / path), data, folder=(folder / path).parent)))
+                pending.append(result[-1])
+    return result
 
 
-def _names(one: Opened) -> list[str]:
+def _names(document: Opened) -> list[str]:
     """Every config that a file names by a key or on a command line."""
-    names = [leaf.text or "" for part in config_layers.of_file(one) for leaf in config_layers.named_files(part)]
+    names = [leaf.text or "" for part in config_layers.of_file(document) for leaf in config_layers.named_files(part)]
     names += [
-        name if name.endswith(_CONFIG) else f"{name}.yaml" for part in config_layers.of_file(one) for name, _ in config_bases.bases(part)
+        name if name.endswith(_CONFIG) else f"{name}.yaml"
+        for part in config_layers.of_file(document)
+        for name, _ in config_bases.bases(part)
     ]
-    for launch in one.launches:
+    for launch in document.launches:
         names += [word.text for word in launch.files if word.text.endswith(_CONFIG)]
         names += [
             flag.value
@@ -89,40 +91,40 @@ def _bytes(folder: Path, path: str) -> bytes | None:
         return None
 
 
-def missing(gathered: Iterable[Part], begun: Iterable[Started], found: Iterable[Opened]) -> Missing:
+def missing(parts: Iterable[Part], programs: Iterable[Started], documents: Iterable[Opened]) -> Missing:
     """What is named and was not given, and whether the defaults can be trusted without it."""
-    gone = Missing()
-    given = {base(one.source.called or one.source.name) for one in found}
-    stems = {file.rpartition(".")[0] for file in given}
-    for part in gathered:
+    result = Missing()
+    names = {base(document.source.called or document.source.name) for document in documents}
+    stems = {file.rpartition(".")[0] for file in names}
+    for part in parts:
         for leaf in config_layers.named_files(part):
             file = base(leaf.text or "")
-            own = name_of(leaf.key) in part.table.config_keys  # it may name one that the framework ships, without an ending
+            is_config_key = name_of(leaf.key) in part.table.config_keys  # it may name one that the framework ships, without an ending
             if file in part.table.stock and not file.endswith(_CONFIG):  # a word for a file that the framework ships
-                _deepspeed(gone, file, part)
+                _deepspeed(result, file, part)
                 continue
-            if file in given or (own and file in stems | _shipped(part, file)) or not (own or file.endswith(_CONFIG)):
+            if file in names or (is_config_key and file in stems | _shipped(part, file)) or not (is_config_key or file.endswith(_CONFIG)):
                 continue
-            if own:
-                gone.trainer = True
+            if is_config_key:
+                result.trainer = True
             elif name_of(leaf.key) == "config_file":
-                gone.launcher.append((file, part.witness_of(leaf)))
+                result.launcher.append((file, part.witness_of(leaf)))
             elif name_of(leaf.key) == "config":
-                gone.trainer = True
+                result.trainer = True
             else:
-                _deepspeed(gone, file, part)
-            _say(gone, leaf.text or "", part.witness_of(leaf))
-        _bases(gone, part, stems)
-    for start in begun:
+                _deepspeed(result, file, part)
+            _say(result, leaf.text or "", part.witness_of(leaf))
+        _bases(result, part, stems)
+    for start in programs:
         files = [word.text for word in (*start.launch.files, *_variables(start)) if word.text.endswith(_CONFIG)]
-        if start.table is not None and start.trains and any(base(file) not in given for file in files):
-            gone.trainer = gone.trainer or not any(base(file) in given for file in files)
+        if start.table is not None and start.trains and any(base(file) not in names for file in files):
+            result.trainer = result.trainer or not any(base(file) in names for file in files)
             if start.origin != "log":
                 line, column = start.place(start.launch.program_at)
-                _say(gone, files[0], Witness(start.name, line, column))
-        elif start.table is not None and _is_script(start) and not any(base(file) in given for file in files):
-            gone.trainer = True  # it takes a configuration whatever is said
-    return gone
+                _say(result, files[0], Witness(start.name, line, column))
+        elif start.table is not None and _is_script(start) and not any(base(file) in names for file in files):
+            result.trainer = True  # it takes a configuration whatever is said
+    return result
 
 
 def _shipped(part: Part, file: str) -> set[str]:
@@ -130,12 +132,12 @@ def _shipped(part: Part, file: str) -> set[str]:
     return {file} if config_bases.stem(file) in part.table.shipped else set()
 
 
-def _bases(gone: Missing, part: Part, stems: set[str]) -> None:
+def _bases(result: Missing, part: Part, stems: set[str]) -> None:
     """What a file builds on and nobody gave; the framework's own defaults are known."""
     for name, leaf in config_bases.bases(part):
         if config_bases.stem(name) not in stems | part.table.shipped:
-            gone.trainer = True
-            _say(gone, name, part.witness_of(leaf))
+            result.trainer = True
+            _say(result, name, part.witness_of(leaf))
 
 
 def _is_script(start: Started) -> bool:
@@ -144,18 +146,18 @@ def _is_script(start: Started) -> bool:
 
 def _variables(start: Started) -> list[Word]:
     """What the variables that a framework's own script reads hold."""
-    known = {name for names in start.table.detect.get("scripts", {}).values() for name in names} if start.table else set()
-    return [word for name, word in start.launch.env.items() if name in known and word.sure]
+    variables = {name for names in start.table.detect.get("scripts", {}).values() for name in names} if start.table else set()
+    return [word for name, word in start.launch.env.items() if name in variables and word.sure]
 
 
-def _deepspeed(gone: Missing, file: str, part: Part) -> None:
-    if file not in gone.deepspeed:
-        gone.deepspeed.append(file)
+def _deepspeed(result: Missing, file: str, part: Part) -> None:
+    if file not in result.deepspeed:
+        result.deepspeed.append(file)
     if file not in part.table.stock:
-        gone.unknown.add("zero.stage")
+        result.unknown.add("zero.stage")
 
 
-def _say(gone: Missing, file: str, witness: Witness) -> None:
+def _say(result: Missing, file: str, witness: Witness) -> None:
     message = phrase("adapters.not_given", file=file.replace("{", "(").replace("}", ")"))
-    if all(notice.message != message for notice in gone.notices):
-        gone.notices.append(Notice("info", "config.not_given", message, witness))
+    if all(notice.message != message for notice in result.notices):
+        result.notices.append(Notice("info", "config.not_given", message, witness))

@@ -17,52 +17,56 @@ if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag
 
 
-def answered(gathered: Sequence[Part], begun: Sequence[Started]) -> list[Part]:
+def answered(parts: Sequence[Part], programs: Sequence[Started]) -> list[Part]:
     """The parts, with every entry point known to all parts of its framework and every script's options as its command gives them."""
     entries: dict[str, str] = {}
-    for part in gathered:
+    for part in parts:
         entries[part.table.name] = entries.get(part.table.name) or part.table.deciding(part.entry)
-    found = [replace(part, about=entries[part.table.name]) if entries[part.table.name] else part for part in gathered]
-    return _together([_of_script(part, begun) if part.form == "python" else part for part in found])
+    informed = [replace(part, about=entries[part.table.name]) if entries[part.table.name] else part for part in parts]
+    return _together([_of_script(part, programs) if part.form == "python" else part for part in informed])
 
 
-def _together(gathered: Sequence[Part]) -> list[Part]:
+def _together(parts: Sequence[Part]) -> list[Part]:
     """A trainer's file, script and command are one configuration: what one of them switches on serves the others."""
-    trainers = [part for part in gathered if part.table.trainer and part.form != "dump"]
+    trainers = [part for part in parts if part.table.trainer and part.form != "dump"]
     if len(trainers) < 2 or any(part.merged is not None or part.table is not trainers[0].table for part in trainers):
-        return list(gathered)
+        return list(parts)
     merged = {name_of(leaf.key): leaf for part in reversed(trainers) for leaf in part.leaves}
-    return [replace(part, merged=merged) if any(part is one for one in trainers) else part for part in gathered]
+    return [replace(part, merged=merged) if any(part is trainer for trainer in trainers) else part for part in parts]
 
 
-def knowing(begun: Sequence[Started], found: Sequence[Opened]) -> list[Started]:
+def knowing(programs: Sequence[Started], documents: Sequence[Opened]) -> list[Started]:
     """The launches, each with the framework of the script that it starts, where that was given: whose options the command has,
     where the framework's own parser reads them."""
-    scripts = {_base(one.source.name): one for one in found if one.script is not None and one.kind in framework_tables.names()}
-    told = []
-    for start in begun:
-        one = scripts.get(_base(start.launch.program))
-        asks = one is not None and one.script is not None and one.script.asks
-        told.append(
-            replace(start, runs=one.kind, table=framework_tables.table(one.kind) if asks else start.table) if one is not None else start
+    scripts = {
+        _base(script.source.name): script for script in documents if script.script is not None and script.kind in framework_tables.names()
+    }
+    result = []
+    for start in programs:
+        script = scripts.get(_base(start.launch.program))
+        parses = script is not None and script.script is not None and script.script.asks
+        result.append(
+            replace(start, runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
+            if script is not None
+            else start
         )
-    return told
+    return result
 
 
-def _of_script(part: Part, begun: Sequence[Started]) -> Part:
+def _of_script(part: Part, programs: Sequence[Started]) -> Part:
     """A script that nobody is known to start leaves open what a parser fills."""
-    starts = [start for start in begun if _base(start.launch.program) == _base(part.name)]
+    starts = [start for start in programs if _base(start.launch.program) == _base(part.name)]
     if not starts:
         leaves = tuple(_unsure(leaf) if leaf.option and leaf.shape == "map" else leaf for leaf in part.leaves)
         return replace(part, leaves=leaves, whole=part.whole and not part.asks)
     if not any(leaf.option for leaf in part.leaves):
         return part
-    given = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
-    places = {leaf.key: _place(*given[leaf.option]) for leaf in part.leaves if leaf.option in given}
-    leaves = tuple(_given(leaf, given[leaf.option][0]) if leaf.option in given else leaf for leaf in part.leaves)
+    flags = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
+    places = {leaf.key: _place(*flags[leaf.option]) for leaf in part.leaves if leaf.option in flags}
+    leaves = tuple(_given(leaf, flags[leaf.option][0]) if leaf.option in flags else leaf for leaf in part.leaves)
     left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch leaves out
-    made = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
-    return replace(part, leaves=made, elsewhere=places)
+    kept = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
+    return replace(part, leaves=kept, elsewhere=places)
 
 
 def _base(path: str) -> str:

@@ -31,9 +31,9 @@ def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
     by_name = {leaf.key: leaf for leaf in leaves}
     if len(_alone(by_name)) != 1:
         for name in framework_tables.names():
-            for sought in framework_tables.signs(name).get("keys", ()):
-                if all(key in by_name for key in sought):
-                    return name, by_name[sought[0]]
+            for sign in framework_tables.signs(name).get("keys", ()):
+                if all(key in by_name for key in sign):
+                    return name, by_name[sign[0]]
     kinds, told = _by_keys(by_name)
     return (kinds[0], told) if len(kinds) == 1 else (None, None)
 
@@ -48,9 +48,9 @@ def _alone(by_name: Mapping[str, Leaf]) -> list[Leaf]:
 
 
 def _by_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
-    alone = _alone(by_name)
-    if len(alone) == 1 and (told := _kinds_of_one(alone[0]))[0]:
-        return told
+    values = _alone(by_name)
+    if len(values) == 1 and (result := _kinds_of_one(values[0]))[0]:
+        return result
     return _kinds_by_majority(by_name)
 
 
@@ -86,8 +86,8 @@ def _of_files() -> list[str]:
 
 def _unlike(names: list[str]) -> tuple[str, ...]:
     """Without those that have the keys of another one of them: a dialect speaks as its elder does, an heir as whom it extends."""
-    elders = [name for name in names if not framework_tables.by_signs_only(name)] or names
-    return tuple(name for name in elders if not any(base in elders for base in framework_tables.bases(name)))
+    candidates = [name for name in names if not framework_tables.by_signs_only(name)] or names
+    return tuple(name for name in candidates if not any(base in candidates for base in framework_tables.bases(name)))
 
 
 def python_classes(text: str = "") -> frozenset[str]:

@@ -228,8 +228,8 @@ def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
 
 def _read_by(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
     """The key with the entry points that read it, where the table says them of all keys of a pattern."""
-    found = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
-    return replace(key, entry=tuple(found)) if found else key
+    patterns = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
+    return replace(key, entry=tuple(patterns)) if patterns else key
 
 
 def factors(written: str) -> list[tuple[str, int | None]]:
@@ -252,13 +252,13 @@ def span(tab: Table, version: Version | None, present: Iterable[str]) -> Release
     if version is not None:
         return ReleaseSpan(version, finished(version))
     lows, highs = [], []
-    there = set(present)
-    for name in there:
+    keys = set(present)
+    for name in keys:
         spellings = [key.releases for key in tab.named(name) if key.version == tab.version]
-        if spellings and all(each.low for each in spellings):
-            lows.append(min(each.low for each in spellings if each.low))
-        if spellings and all(each.high for each in spellings):
-            highs.append(max(each.high for each in spellings if each.high))
+        if spellings and all(releases.low for releases in spellings):
+            lows.append(min(releases.low for releases in spellings if releases.low))
+        if spellings and all(releases.high for releases in spellings):
+            highs.append(max(releases.high for releases in spellings if releases.high))
         dated = (tab.dated or {}).get(name, EVERY)
         lows += [dated.low] if dated.low else []
         highs += [dated.high] if dated.high else []

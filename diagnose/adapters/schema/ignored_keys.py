@@ -41,21 +41,21 @@ class Vain:
         return knobs is None or knob in knobs
 
 
-def in_vain(tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
+def in_vain(tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf]) -> Iterator[Vain]:
     """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
-    seen: set[str] = set()
+    reported: set[str] = set()
     for rule in tab.ignored:
-        if not _of_release(rule, spans) or not stands(rule, around):
+        if not _of_release(rule, spans) or not stands(rule, context):
             continue
-        told = 0
+        count = 0
         for name in str(rule["key"]).split():
             for leaf in _named(name, by_name):
-                if leaf.key in seen or not says_something(leaf) or told >= MOST:
+                if leaf.key in reported or not says_something(leaf) or count >= MOST:
                     continue
-                seen.add(leaf.key)
-                told += 1
-                real = _real(rule)
-                yield Vain(leaf, rule, real, _written(around.get(real)))
+                reported.add(leaf.key)
+                count += 1
+                deciding = _real(rule)
+                yield Vain(leaf, rule, deciding, _written(context.get(deciding)))
 
 
 def _named(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
@@ -69,14 +69,14 @@ def says_something(leaf: Leaf) -> bool:
     return leaf.shape != "null" and (leaf.text or "").lower() not in ("false", "no", "none")
 
 
-def stands(rule: Mapping[str, Any], around: Mapping[str, Leaf]) -> bool:
+def stands(rule: Mapping[str, Any], context: Mapping[str, Leaf]) -> bool:
     """Does the combination stand here that makes the key say nothing?"""
-    lacks, beside, item = rule.get("without"), rule.get("with"), rule.get("item")
-    held = around.get(lacks) if lacks else None
-    there = (is_one_of(texts_of(held), (item,)) is True if item else on(held)) if lacks else False
-    if there or (beside and not on(around.get(beside))):
+    absent, present, item = rule.get("without"), rule.get("with"), rule.get("item")
+    switch = context.get(absent) if absent else None
+    is_off = (is_one_of(texts_of(switch), (item,)) is True if item else on(switch)) if absent else False
+    if is_off or (present and not on(context.get(present))):
         return False
-    return hold(conditions(rule.get("where")), lambda name: texts_of(around.get(name))) is True
+    return hold(conditions(rule.get("where")), lambda name: texts_of(context.get(name))) is True
 
 
 def on(leaf: Leaf | None) -> bool:

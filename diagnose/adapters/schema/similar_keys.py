@@ -47,15 +47,15 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def one_slip(one: str, other: str) -> bool:
+def one_slip(first: str, second: str) -> bool:
     """Does a letter too many, too few, another or two exchanged part the two? Numbers do not count: beta2 is no slip of beta1."""
     start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
+    while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
     end = 0
-    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+    while end < min(len(first), len(second)) - start and first[-1 - end] == second[-1 - end]:
         end += 1
-    a, b = one[start : len(one) - end], other[start : len(other) - end]
+    a, b = first[start : len(first) - end], second[start : len(second) - end]
     if a.isdigit() or b.isdigit():
         return False
     return len(a) + len(b) == 1 or (len(a) == len(b) == 1) or (len(a) == 2 and a == b[::-1])

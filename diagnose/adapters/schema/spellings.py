@@ -67,9 +67,9 @@ class Key:
 
     def reads(self, entry: str) -> bool:
         """May this entry point read the key?"""
-        meant = [word for word in self.entry if not word.startswith("!")]
-        found = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
-        return not entry or not self.entry or (bool(found) if meant else not found)
+        included = [word for word in self.entry if not word.startswith("!")]
+        matching = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
+        return not entry or not self.entry or (bool(matching) if included else not matching)
 
 
 @record

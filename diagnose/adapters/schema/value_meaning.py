@@ -38,15 +38,15 @@ def meaning(key: Key, leaf: Leaf) -> Value | object:
     if leaf.shape == "list" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size", "switch"):
         raise ValueError(text)  # a list where one value belongs
     if key.values is not None:
-        found = _looked_up(key.values, text)
-        if found is None:
+        word = _looked_up(key.values, text)
+        if word is None:
             words = (declared(key.knob) or _UNDECLARED).words
             if text.lower() in words and _switch_word(text) not in ("true", "false"):
                 return _typed(key.knob, text.lower())
             if _switch_word(text) in ("true", "false") or text.lower() == "auto":
                 return NOTHING
             raise ValueError(text)
-        return NOTHING if found == "nothing" else None if found == "unknown" else _typed(key.knob, text if found == "same" else found)
+        return NOTHING if word == "nothing" else None if word == "unknown" else _typed(key.knob, text if word == "same" else word)
     return _typed(key.knob, text)
 
 
@@ -59,9 +59,9 @@ def _of_block(key: Key, leaf: Leaf, kind: str) -> object:
 
 def _looked_up(values: Mapping[str, str], text: str) -> str | None:
     folded = {name.lower(): word for name, word in values.items()}
-    found = folded.get(text.lower(), folded.get(_switch_word(text)))
+    exact = folded.get(text.lower(), folded.get(_switch_word(text)))
     patterns = (word for name, word in folded.items() if "*" in name and name != "*" and fnmatchcase(text.lower(), name))
-    return found if found is not None else next(patterns, folded.get("*"))
+    return exact if exact is not None else next(patterns, folded.get("*"))
 
 
 @record
@@ -93,9 +93,9 @@ def _any_of(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else (leaf.text or "").replace(",", " ").split()
     for word in words:
         for name in (word, _switch_word(word)):
-            for spelling, found in (key.values or {}).items():
+            for spelling, value in (key.values or {}).items():
                 if spelling.lower() == name.lower():
-                    return NOTHING if found == "nothing" else _typed(key.knob, found)
+                    return NOTHING if value == "nothing" else _typed(key.knob, value)
     return NOTHING
 
 
@@ -106,8 +106,8 @@ def _each_of(key: Key, leaf: Leaf) -> Value | object:
 
 def allocator_option(text: str, name: str) -> str | None:
     """The value of one option of an allocator string such as `expandable_segments:True,max_split_size_mb:128`."""
-    found = [option.partition(":")[2] for option in allocator_options(text) if option.partition(":")[0] == name]
-    return None if not found else f"{found[-1]} MiB" if name.endswith("_mb") else found[-1]
+    values = [option.partition(":")[2] for option in allocator_options(text) if option.partition(":")[0] == name]
+    return None if not values else f"{values[-1]} MiB" if name.endswith("_mb") else values[-1]
 
 
 def allocator_options(text: str) -> list[str]:

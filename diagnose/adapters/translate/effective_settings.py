@@ -24,45 +24,45 @@ def derived(book: FactBook) -> Iterator[Fact]:
     for rule in rule_files.table("effective")["derived"]:
         if rule["name"] in known or not _meant(rule, known):
             continue
-        made = _quotient(rule, known)
-        if made is not None:
-            value, text = made
+        quotient = _quotient(rule, known)
+        if quotient is not None:
+            value, text = quotient
             fact = Fact(rule["name"], value, "derived", Witness("derived", text=text))
             known.learn([fact])
             yield fact
 
 
-def _meant(rule: Mapping[str, Any], known: FactBook) -> bool:
+def _meant(rule: Mapping[str, Any], book: FactBook) -> bool:
     """Is the rule for a job like this one?"""
-    return all(known.value(name) is None for name in rule.get("unless", ())) and _holds(rule, known)
+    return all(book.value(name) is None for name in rule.get("unless", ())) and _holds(rule, book)
 
 
-def _quotient(rule: Mapping[str, Any], known: FactBook) -> tuple[int, str] | None:
+def _quotient(rule: Mapping[str, Any], book: FactBook) -> tuple[int, str] | None:
     """The value and how it comes about; None where a part is unknown or a rest remains."""
-    above, below = ([_count(name, known) for name in rule.get(side, ())] for side in ("of", "over"))
-    if any(not count for count in (*above, *below)):
+    factors, divisor_counts = ([_count(name, book) for name in rule.get(side, ())] for side in ("of", "over"))
+    if any(not count for count in (*factors, *divisor_counts)):
         return None
-    top, bottom = _product(above), _product(below)
-    shown = [str(count) for count in below if count != 1]
-    text = " * ".join(str(count) for count in above) + (
-        f" / ({' * '.join(shown)})" if len(shown) > 1 else f" / {shown[0]}" if shown else ""
+    dividend, divisor = _product(factors), _product(divisor_counts)
+    divisors = [str(count) for count in divisor_counts if count != 1]
+    text = " * ".join(str(count) for count in factors) + (
+        f" / ({' * '.join(divisors)})" if len(divisors) > 1 else f" / {divisors[0]}" if divisors else ""
     )
-    if not shown and len(above) == 1:
+    if not divisors and len(factors) == 1:
         text = rule["of"][0].rpartition("|")[2]
-    return (top // bottom, text) if top % bottom == 0 else None
+    return (dividend // divisor, text) if dividend % divisor == 0 else None
 
 
 def _product(counts: Iterable[int | None]) -> int:
-    whole = 1
+    product = 1
     for count in counts:
-        whole *= count or 0
-    return whole
+        product *= count or 0
+    return product
 
 
-def _count(written: str, known: FactBook) -> int | None:
+def _count(written: str, book: FactBook) -> int | None:
     names, _, presumed = written.partition("=")
-    found = next((count for name in names.split("|") if (count := known.count(name))), None)
-    return found if found is not None else int(presumed) if presumed else None
+    value = next((count for name in names.split("|") if (count := book.count(name))), None)
+    return value if value is not None else int(presumed) if presumed else None
 
 
 # -- settings without effect
@@ -71,8 +71,8 @@ def _count(written: str, known: FactBook) -> int | None:
 def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) -> tuple[list[Fact], list[Notice]]:
     """The facts less the settings that do nothing here, with a fact and a sentence for each of these."""
     known = FactBook(book).learn(facts)
-    kept = list(facts)
-    more: list[Fact] = []
+    effective = list(facts)
+    added: list[Fact] = []
     notices: list[Notice] = []
     for rule in rule_files.table("effective")["ineffective"]:
         if not _holds(rule, known):
@@ -82,21 +82,23 @@ def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) ->
             if fact is None or fact.origin not in ("config", "log") or not fact.witness.key or not _is(fact, rule):
                 continue
             if not rule.get("keep"):
-                kept = [other for other in kept if other.name != knob or other.origin not in ("config", "log", "default")]
-            more += _told(rule, fact, known, parts)
+                effective = [
+                    candidate for candidate in effective if candidate.name != knob or candidate.origin not in ("config", "log", "default")
+                ]
+            added += _told(rule, fact, known, parts)
             if len(notices) < MOST and not rule.get("quiet"):
                 notices.append(Notice("warning", "config.ignored_key", _sentence(rule, fact, known), fact.witness))
-    return kept + more, notices
+    return effective + added, notices
 
 
-def _told(rule: Mapping[str, Any], fact: Fact, known: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
+def _told(rule: Mapping[str, Any], fact: Fact, book: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
     """The key that is in vain, what it was meant for, what decides instead, and what holds."""
     yield Fact("config.ignored_key", fact.witness.key, fact.origin, fact.witness)
-    real = known.fact(rule["real"]) if "real" in rule else None
+    real = book.fact(rule["real"]) if "real" in rule else None
     if real is not None and real.value is not None and not rule.get("quiet"):
         key = real.witness.key or _spelt(real.name, parts)
-        said = {"wanted_knob": fact.name, "wanted_key": key, "reader": _reader(fact, parts), "wanted_value": word(real.value)}
-        yield from (Fact(f"config.{name}", text, fact.origin, fact.witness) for name, text in said.items())
+        values = {"wanted_knob": fact.name, "wanted_key": key, "reader": _reader(fact, parts), "wanted_value": word(real.value)}
+        yield from (Fact(f"config.{name}", text, fact.origin, fact.witness) for name, text in values.items())
         yield Fact("config.wanted_other", real.name != fact.name, fact.origin, fact.witness)
     if "leaves" in rule:
         value = rule["leaves"]
@@ -111,18 +113,18 @@ def _spelt(knob: str, parts: Sequence[Part]) -> str:
 
 def _reader(fact: Fact, parts: Sequence[Part]) -> str:
     """Who reads the file that the key stands in."""
-    held = [part for part in parts if part.name == fact.witness.source and any(leaf.key == fact.witness.key for leaf in part.leaves)]
-    return framework_tables.called(held[0].table.name).zh if held else "-"
+    readers = [part for part in parts if part.name == fact.witness.source and any(leaf.key == fact.witness.key for leaf in part.leaves)]
+    return framework_tables.called(readers[0].table.name).zh if readers else "-"
 
 
-def _sentence(rule: Mapping[str, Any], fact: Fact, known: FactBook) -> Text:
+def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
     values = {"{key}": fact.witness.key.replace("{", "(").replace("}", ")")}
-    values |= {f"{{{name}}}": word(known.value(name)) or "-" for name in rule.get("if", {})}
-    said = {"en": rule["en"], "zh": rule["zh"]}
-    for lang in said:
+    values |= {f"{{{name}}}": word(book.value(name)) or "-" for name in rule.get("if", {})}
+    sentences = {"en": rule["en"], "zh": rule["zh"]}
+    for lang in sentences:
         for placeholder, text in values.items():
-            said[lang] = said[lang].replace(placeholder, text)
-    return Text(said["en"], said["zh"])
+            sentences[lang] = sentences[lang].replace(placeholder, text)
+    return Text(sentences["en"], sentences["zh"])
 
 
 def _is(fact: Fact, rule: Mapping[str, Any]) -> bool:
@@ -130,17 +132,17 @@ def _is(fact: Fact, rule: Mapping[str, Any]) -> bool:
     return fact.value is not None and ("is" not in rule or hold(conditions({fact.name: rule["is"]}), lambda _: fact.value) is True)
 
 
-def _holds(rule: Mapping[str, Any], known: FactBook) -> bool:
+def _holds(rule: Mapping[str, Any], book: FactBook) -> bool:
     """Is the rule for a job like this one? What is unknown has none of its words."""
     excepted = rule.get("unless_framework")
-    if excepted is not None and hold(conditions({"train.framework": excepted}), known.value):
+    if excepted is not None and hold(conditions({"train.framework": excepted}), book.value):
         return False
-    return hold(conditions(rule.get("if")), lambda name: _of_card(name, known) if name.startswith("card.") else known.value(name)) is True
+    return hold(conditions(rule.get("if")), lambda name: _of_card(name, book) if name.startswith("card.") else book.value(name)) is True
 
 
-def _of_card(name: str, known: FactBook) -> bool | None:
+def _of_card(name: str, book: FactBook) -> bool | None:
     """What every card that the given or printed name may mean can do."""
-    gpu = known.word("hardware.gpu")
+    gpu = book.word("hardware.gpu")
     cards = catalogue.cards_named(gpu) if gpu else []
-    able = {bool(getattr(card, name.partition(".")[2], None)) for card in cards}
-    return able.pop() if len(able) == 1 else None
+    abilities = {bool(getattr(card, name.partition(".")[2], None)) for card in cards}
+    return abilities.pop() if len(abilities) == 1 else None

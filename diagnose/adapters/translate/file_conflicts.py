@@ -18,17 +18,17 @@ from diagnose.word_conditions import word
 MOST = 20
 
 
-def conflicts(parts: Sequence[Part], told: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
+def conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
     """A fact and a sentence for every knob that two parts set differently, and for batch sizes that do not multiply."""
-    found = [*_between(parts, told), *_sums(parts, told, book)]
-    found += islice(_overridden(parts, told), MOST)
-    seen: set[tuple[str, object, str, int]] = set()
+    pairs = [*_between(parts, translations), *_sums(parts, translations, book)]
+    pairs += islice(_overridden(parts, translations), MOST)
+    reported: set[tuple[str, object, str, int]] = set()
     facts: list[Fact] = []
     notices: list[Notice] = []
-    for fact, notice in found:
+    for fact, notice in pairs:
         place = (notice.code, fact.value, fact.witness.source, fact.witness.line)
-        if place not in seen:
-            seen.add(place)
+        if place not in reported:
+            reported.add(place)
             facts += [fact] if notice.code == "config.conflict" else []
             notices.append(notice)
     return facts, notices[:MOST]
@@ -41,28 +41,28 @@ def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
     return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
 
 
-def _between(parts: Sequence[Part], told: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+def _between(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
     """The trainer's settings against those of its engine."""
-    for trainer, mine in zip(parts, told, strict=True):
+    for trainer, trainer_result in zip(parts, translations, strict=True):
         if not trainer.table.trainer or trainer.origin == "log":
             continue
-        for engine, theirs in zip(parts, told, strict=True):
+        for engine, engine_result in zip(parts, translations, strict=True):
             way = integration(engine.table, trainer.table.name) if engine.table is not trainer.table else None
             for outcome in ("refuses", "trainer", "engine") if way else ():
-                for entry, knob in _turned(theirs, way.get(outcome, ()) if way else ()):
-                    first, second = _set(mine, knob), _set(theirs, knob)
+                for entry, knob in _turned(engine_result, way.get(outcome, ()) if way else ()):
+                    first, second = _set(trainer_result, knob), _set(engine_result, knob)
                     if first is not None and second is not None and _differ(first, second):
                         yield _pair(first, second, outcome, way["called"] if way else {}, entry.key)
 
 
-def _turned(told: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
-    for entry in told.entries:
+def _turned(translation: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
+    for entry in translation.entries:
         if name_of(entry.key) in keys:
             yield from ((entry, knob) for knob in entry.knobs)
 
 
-def _set(told: Translation, knob: str) -> Fact | None:
-    return next((fact for fact in told.facts if fact.name == knob and fact.value is not None and fact.origin == "config"), None)
+def _set(translation: Translation, knob: str) -> Fact | None:
+    return next((fact for fact in translation.facts if fact.name == knob and fact.value is not None and fact.origin == "config"), None)
 
 
 def _differ(first: Fact, second: Fact) -> bool:
@@ -96,34 +96,40 @@ def _clean(text: str) -> str:
     return text.replace("{", "(").replace("}", ")")
 
 
-def _sums(parts: Sequence[Part], told: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
+def _sums(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
     """DeepSpeed asserts that its global batch is micro batch, accumulation and data-parallel ranks multiplied."""
     ranks = book.count("parallel.data")
-    for part, one in zip(parts, told, strict=True):
+    for part, translation in zip(parts, translations, strict=True):
         if not any(way.get("multiplies") for way in part.table.integrations) or not ranks:
             continue
-        whole = _set(one, "train.global_batch")
+        global_batch = _set(translation, "train.global_batch")
         micro, steps = (book.count(name) for name in ("train.micro_batch_size", "train.gradient_accumulation"))
-        if whole is None or not micro or not steps or whole.value == micro * steps * ranks:
+        if global_batch is None or not micro or not steps or global_batch.value == micro * steps * ranks:
             continue
-        sum_ = f"{micro} * {steps} * {ranks} = {micro * steps * ranks}"
-        message = phrase("adapters.conflict_sum", spelt=whole.witness.key, value=_shown(whole), place=_place(whole.witness), sum=sum_)
+        product = f"{micro} * {steps} * {ranks} = {micro * steps * ranks}"
+        message = phrase(
+            "adapters.conflict_sum",
+            spelt=global_batch.witness.key,
+            value=_shown(global_batch),
+            place=_place(global_batch.witness),
+            sum=product,
+        )
         yield (
-            Fact("config.conflict", "train.global_batch", "config", whole.witness),
-            Notice("warning", "config.conflict", message, whole.witness),
+            Fact("config.conflict", "train.global_batch", "config", global_batch.witness),
+            Notice("warning", "config.conflict", message, global_batch.witness),
         )
 
 
-def _overridden(parts: Sequence[Part], told: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+def _overridden(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
     """What the command line says otherwise than a file of the same framework: the command line counts."""
-    for index, (part, one) in enumerate(zip(parts, told, strict=True)):
+    for index, (part, translation) in enumerate(zip(parts, translations, strict=True)):
         if part.form not in ("shell", "command") or not part.table.trainer or part.origin == "log":
             continue  # what the log shows otherwise is a disagreement
-        for other, theirs in zip(parts[index + 1 :], told[index + 1 :], strict=True):
-            if other.form not in ("yaml", "json", "toml") or other.table.name != part.table.name:
+        for file, file_translation in zip(parts[index + 1 :], translations[index + 1 :], strict=True):
+            if file.form not in ("yaml", "json", "toml") or file.table.name != part.table.name:
                 continue
-            for fact in one.facts:
-                loser = _set(theirs, fact.name)
+            for fact in translation.facts:
+                loser = _set(file_translation, fact.name)
                 if fact.name.startswith(("config.", "run.")) or loser is None or fact.value is None or fact.value == loser.value:
                     continue
                 if not fact.witness.key:

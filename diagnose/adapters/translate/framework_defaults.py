@@ -36,9 +36,9 @@ class Setting:
         """The value of a fact as tables write it; None: unknown."""
         return word(self._value(name))
 
-    def holds(self, wanted: Conditions | None) -> bool:
+    def holds(self, conditions: Conditions | None) -> bool:
         """Is all of this so? What is unknown is not."""
-        return hold(wanted, self._said) is True
+        return hold(conditions, self._said) is True
 
     def _value(self, name: str) -> Value:
         return self.found[name] if name in self.found else self.book.value(name)
@@ -95,8 +95,8 @@ def unsaid_attention(tab: Table, setting: Setting) -> Iterator[Fact]:
     """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
     possible = set(open_defaults(tab, "model.attention", setting))
     if possible:
-        told = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
-        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=told))
+        text = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
+        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=text))
 
 
 def _filling(rows: int, setting: Setting) -> int | None:
@@ -172,23 +172,23 @@ def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:
 
 def contradictions(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
     """The same for the reader, with both places: the log is believed."""
-    for fact, other in _differing(facts, book):
-        values = {"log": _shown(other.value), "config": _shown(fact.value)}
-        places = {"place": f"{other.witness.source}:{other.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
+    for fact, logged in _differing(facts, book):
+        values = {"log": _shown(logged.value), "config": _shown(fact.value)}
+        places = {"place": f"{logged.witness.source}:{logged.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
         message = phrase("adapters.disagreement", name=fact.witness.key or fact.name, **values, **places)
         yield Notice("warning", "config.disagreement", message, fact.witness)
 
 
 def _differing(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
     """What a file says and what the log says instead."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for fact in facts:
-        if fact.origin != "config" or fact.name in seen:
+        if fact.origin != "config" or fact.name in names:
             continue
-        seen.add(fact.name)
-        other = _logged(fact.name, book, facts)
-        if other is not None and fact.value is not None and other.value != fact.value and not _same_model(fact, other.value):
-            yield fact, other
+        names.add(fact.name)
+        logged = _logged(fact.name, book, facts)
+        if logged is not None and fact.value is not None and logged.value != fact.value and not _same_model(fact, logged.value):
+            yield fact, logged
 
 
 def _shown(value: Value) -> str:
@@ -197,18 +197,18 @@ def _shown(value: Value) -> str:
 
 def _logged(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
     """What the log says of a knob. It prints the precision of computing: a file that says pure_bf16 or fp8 agrees with bf16."""
-    said = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
+    logged = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
     computed = book.fact("train.compute_dtype") if name == "train.precision" else None
     configured = next((fact.value for fact in facts if fact.name == name and fact.origin == "config"), None)
     if computed is None or not isinstance(configured, str) or configured == "fp8":
-        return said[0] if said else None
+        return logged[0] if logged else None
     return computed if _COMPUTES.get(configured, configured) != computed.value else None
 
 
-def _same_model(fact: Fact, other: Value) -> bool:
+def _same_model(fact: Fact, logged: Value) -> bool:
     """A path and a hub name can mean one model; so can a list in another order."""
-    if not isinstance(fact.value, str) or not isinstance(other, str):
+    if not isinstance(fact.value, str) or not isinstance(logged, str):
         return False
     if fact.name == "model.path":
-        return fact.value.rstrip("/").rpartition("/")[2] == other.rstrip("/").rpartition("/")[2]
-    return sorted(fact.value.split(",")) == sorted(other.split(","))
+        return fact.value.rstrip("/").rpartition("/")[2] == logged.rstrip("/").rpartition("/")[2]
+    return sorted(fact.value.split(",")) == sorted(logged.split(","))

@@ -34,15 +34,15 @@ def _knows(key: Key, leaf: Leaf) -> bool:
     return True
 
 
-def notices(part: Part, wrong: Iterable[Leaf]) -> list[Notice]:
+def notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
     """For each value one warning, at its key."""
-    found = []
-    for leaf in wrong:
+    result = []
+    for leaf in leaves:
         words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _wanted(key))
-        wanted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
-        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=wanted)
-        found.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
-    return found
+        accepted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
+        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=accepted)
+        result.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
+    return result
 
 
 def _wanted(key: Key) -> Iterable[Text]:
@@ -55,8 +55,8 @@ def _wanted(key: Key) -> Iterable[Text]:
 
 def _place(part: Part, leaf: Leaf) -> Witness:
     """Line and column with the line as it stands there: a value is looked for with the eye."""
-    seen = part.witness_of(leaf)
-    text = seen.text
-    if not text and seen.line:
-        text = "".join((part.outer or part.text).split("\n", seen.line)[seen.line - 1 : seen.line])
-    return Witness(seen.source, seen.line, seen.column, text[:LINE])
+    place = part.witness_of(leaf)
+    text = place.text
+    if not text and place.line:
+        text = "".join((part.outer or part.text).split("\n", place.line)[place.line - 1 : place.line])
+    return Witness(place.source, place.line, place.column, text[:LINE])

@@ -29,7 +29,7 @@ def built(part: Part) -> Fact | None:
     by_name = {**(part.merged or {}), **own}
     config: dict[str, Any] = {}
     for field, lines in part.table.shape.items():
-        value = next((found for line in lines if (found := _value(line, by_name, part.entry)) is not None), None)
+        value = next((result for line in lines if (result := _value(line, by_name, part.entry)) is not None), None)
         if value is not None:
             config[field] = value
     witness = next((own[line["key"]] for line in part.table.shape.get("hidden_size", ()) if line.get("key") in own), None)
@@ -49,18 +49,18 @@ def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> 
     if line.get("entry", "") not in entry:
         return None
     if "key" not in line:
-        given = line.get("default")
-        return _padded(given, line, by_name) if "multiple_of" in line and isinstance(given, int) else given
+        default = line.get("default")
+        return _padded(default, line, by_name) if "multiple_of" in line and isinstance(default, int) else default
     leaf = by_name.get(line["key"])
     if leaf is None or leaf.shape not in ("scalar", "flag"):
         return None
     text = leaf.text or "true"
     if line.get("of_model"):
-        known = catalogue.model(text)
-        return None if known is None else _padded(known.V, line, by_name)
+        model = catalogue.model(text)
+        return None if model is None else _padded(model.V, line, by_name)
     if "values" in line:
-        folded = {word_of(name).lower(): value for name, value in line["values"].items()}
-        found = folded.get(text.lower())
+        values = {word_of(name).lower(): value for name, value in line["values"].items()}
+        found = values.get(text.lower())
         return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
     number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
     return None if number is None or number >= _LARGEST else _padded(_shared(number, line), line, by_name)

@@ -59,8 +59,8 @@ class Part:
         if self.lines:
             return self._in_log(leaf)
         block, _, last = leaf.key.rpartition(".")
-        stands = next((other for other in self.leaves if other.key == block), leaf) if last in ("device", "enabled") else leaf
-        return Witness(self.name, stands.line, stands.column, note, stands.key)
+        shown = next((candidate for candidate in self.leaves if candidate.key == block), leaf) if last in ("device", "enabled") else leaf
+        return Witness(self.name, shown.line, shown.column, note, shown.key)
 
     def _in_log(self, leaf: Leaf) -> Witness:
         """The place in the log, with the line as it stands there; of a long line the part that holds the key."""
@@ -88,47 +88,47 @@ def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, 
 
     `beside`: what all parts of the same framework say together.
     """
-    told = Translation()
+    result = Translation()
     by_name = {name_of(leaf.key): leaf for leaf in part.leaves}
-    around = by_name if part.merged is None else part.merged
-    turns: dict[str, list[str]] = {}
-    vain = {one.leaf.key: one for one in in_vain(part.table, spans, by_name, beside or around)}
-    meant: dict[str, str] = {}
-    wrong: dict[str, Leaf] = {}
+    context = by_name if part.merged is None else part.merged
+    knobs: dict[str, list[str]] = {}
+    ignored = {ignored_key.leaf.key: ignored_key for ignored_key in in_vain(part.table, spans, by_name, beside or context)}
+    intended: dict[str, str] = {}
+    invalid: dict[str, Leaf] = {}
     for knob in part.table.knobs:
         for key in part.table.of(knob):
             leaf = by_name.get(key.key) if key.key else None
-            if leaf is None or not stands_with(key, around) or not key.reads(part.table.deciding(part.entry) or part.about):
+            if leaf is None or not stands_with(key, context) or not key.reads(part.table.deciding(part.entry) or part.about):
                 continue
-            value = _value(part, key, leaf, around, hidden, wrong)
+            value = _value(part, key, leaf, context, hidden, invalid)
             if value is NOTHING:
                 continue
-            if leaf.key in vain and vain[leaf.key].takes(knob):
-                meant.setdefault(leaf.key, knob)
+            if leaf.key in ignored and ignored[leaf.key].takes(knob):
+                intended.setdefault(leaf.key, knob)
                 continue
-            turns.setdefault(leaf.key, []).append(knob)
-            if knob not in told.settled and _in_force(part, key, spans):
-                told.settled.add(knob)
+            knobs.setdefault(leaf.key, []).append(knob)
+            if knob not in result.settled and _in_force(part, key, spans):
+                result.settled.add(knob)
                 if value is not None:
                     origin: Origin = "default" if leaf.option else part.origin
-                    fact = Fact(knob, value, origin, part.witness_of(leaf, _note(key, leaf, around, hidden)))  # type: ignore[arg-type]
-                    (told.winning if key.wins else told.facts).append(fact)
-    if wrong:
+                    fact = Fact(knob, value, origin, part.witness_of(leaf, _note(key, leaf, context, hidden)))  # type: ignore[arg-type]
+                    (result.winning if key.wins else result.facts).append(fact)
+    if invalid:
         from diagnose.adapters.translate import invalid_values  # a value that nothing understands is rare
 
-        told.notices += invalid_values.notices(part, wrong.values())
-    told.facts += _entry_facts(part, told.settled)
-    told.entries = [
+        result.notices += invalid_values.notices(part, invalid.values())
+    result.facts += _entry_facts(part, result.settled)
+    result.entries = [
         Entry(
-            leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(dict.fromkeys(turns.get(leaf.key, ()))), leaf.used
+            leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(dict.fromkeys(knobs.get(leaf.key, ()))), leaf.used
         )
         for leaf in part.leaves
     ]
-    told.facts += _within(part, by_name, told.settled)
-    unknown_keys(part, spans.get(part.table.version, EVERY), told)
-    for one in vain.values():
-        _ignored(part, one, meant.get(one.leaf.key), told)
-    return told
+    result.facts += _within(part, by_name, result.settled)
+    unknown_keys(part, spans.get(part.table.version, EVERY), result)
+    for ignored_key in ignored.values():
+        _ignored(part, ignored_key, intended.get(ignored_key.leaf.key), result)
+    return result
 
 
 def stands_with(key: Key, by_name: Mapping[str, Leaf]) -> bool:
@@ -139,11 +139,11 @@ def stands_with(key: Key, by_name: Mapping[str, Leaf]) -> bool:
 def _in_force(part: Part, key: Key, spans: Mapping[str, ReleaseSpan]) -> bool:
     """A framework that drops what it does not know drops the keys of other releases too; where it rejects them, what ran was known.
     Of a key that has a line for some releases and another for others, the line of this release counts."""
-    lines = [other for other in part.table.of(key.knob) if other.key == key.key]
+    lines = [candidate for candidate in part.table.of(key.knob) if candidate.key == key.key]
     return (part.table.unknown != "dropped" and len(lines) == 1) or key.releases.covers(spans.get(key.version, EVERY)) is not False
 
 
-def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, wrong: dict[str, Leaf]) -> Value | object:
+def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, invalid: dict[str, Leaf]) -> Value | object:
     if key.auto and (leaf.text or "").strip('"') == "auto":
         return automatic(key, hidden)
     try:
@@ -153,7 +153,7 @@ def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden
 
         if understood(part.table, leaf):
             return NOTHING
-        wrong[leaf.key] = leaf
+        invalid[leaf.key] = leaf
         return None
     return _scaled(key, _with_more(key, value, by_name), by_name)
 
@@ -162,7 +162,7 @@ def _with_more(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> 
     """The words that switches beside a list add to it."""
     if not key.also or not isinstance(value, str):
         return value
-    return ",".join([value, *(words for other, words in key.also.items() if on(by_name.get(other)))])
+    return ",".join([value, *(words for switch, words in key.also.items() if on(by_name.get(switch)))])
 
 
 def automatic(key: Key, hidden: int | None) -> int | None:
@@ -196,8 +196,8 @@ def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Val
 def _factors(key: Key, by_name: Mapping[str, Leaf]) -> Iterable[tuple[int | None, bool]]:
     """What multiplies or (False) divides a value; None where it cannot be known."""
     for written, multiply in ((key.times, True), (key.over, False)):
-        for other, presumed in framework_tables.factors(written):
-            leaf = by_name.get(other)
+        for name, presumed in framework_tables.factors(written):
+            leaf = by_name.get(name)
             text = (leaf.text or "").partition(":")[0] if leaf else ""
             absent = presumed or (1 if multiply else None) if leaf is None or leaf.shape == "null" else None
             yield (int(text) if text.isdecimal() and len(text) < 8 else absent), multiply
@@ -252,8 +252,8 @@ def _within(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) -> Itera
 
 def _inside(tab: Table, key: Key) -> str:
     """The first name below its block of the key that is absent; of a default without a key, of the knob's first one in the block."""
-    spelt = [other.key for other in (key, *tab.of(key.knob)) if other.key.startswith(f"{key.within}.")]
-    return spelt[0].removeprefix(f"{key.within}.").partition(".")[0] if spelt else ""
+    spellings = [candidate.key for candidate in (key, *tab.of(key.knob)) if candidate.key.startswith(f"{key.within}.")]
+    return spellings[0].removeprefix(f"{key.within}.").partition(".")[0] if spellings else ""
 
 
 def typed_default(key: Key) -> Value:
@@ -265,21 +265,21 @@ def spelt(tab: Table, knob: str) -> str:
     return next((key.key for key in tab.of(knob) if key.key), knob)
 
 
-def _ignored(part: Part, one: Vain, meant: str | None, told: Translation) -> None:
+def _ignored(part: Part, ignored_key: Vain, intended: str | None, result: Translation) -> None:
     """The key, what it was meant to turn, and the key that decides instead."""
-    witness = part.witness_of(one.leaf)
-    told.facts.append(Fact("config.ignored_key", one.leaf.key, part.origin, witness))
-    if one.rule.get("quiet"):
+    witness = part.witness_of(ignored_key.leaf)
+    result.facts.append(Fact("config.ignored_key", ignored_key.leaf.key, part.origin, witness))
+    if ignored_key.rule.get("quiet"):
         return
-    told.notices.append(Notice("warning", "config.ignored_key", Text(one.rule["en"], one.rule["zh"]), witness))
-    knob = meant or one.rule.get("wants")
+    result.notices.append(Notice("warning", "config.ignored_key", Text(ignored_key.rule["en"], ignored_key.rule["zh"]), witness))
+    knob = intended or ignored_key.rule.get("wants")
     if knob:
-        said = {
+        values = {
             "wanted_knob": knob,
-            "wanted_key": one.real or spelt(part.table, knob),
+            "wanted_key": ignored_key.real or spelt(part.table, knob),
             "reader": framework_tables.called(part.table.name).zh,
-            "wanted_value": one.held,
+            "wanted_value": ignored_key.held,
         }
-        told.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in said.items()]
-        other = bool(one.real) and all(key.key != one.real for key in part.table.of(knob))
-        told.facts.append(Fact("config.wanted_other", other, part.origin, witness))
+        result.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in values.items()]
+        is_other = bool(ignored_key.real) and all(key.key != ignored_key.real for key in part.table.of(knob))
+        result.facts.append(Fact("config.wanted_other", is_other, part.origin, witness))

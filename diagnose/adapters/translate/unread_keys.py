@@ -22,51 +22,51 @@ if TYPE_CHECKING:
 MOST_UNKNOWN = 100
 
 
-def unknown_keys(part: Part, span: ReleaseSpan, told: Translation) -> None:
+def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
     """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
     tab = part.table
-    refused = _in_blocks(part, told)
+    rejected = _in_blocks(part, result)
     if any(name_of(leaf.key) in tab.extended_by and on(leaf) for leaf in part.leaves):
         return
-    sure = _takes_no_others(part)
+    closed = _takes_no_others(part)
     unread: list[tuple[str, str, Leaf]] = []
-    looked = 0
+    count = 0
     for leaf in part.leaves:
         name = name_of(leaf.key)
         spellings = tab.named(name)
-        gone = sure and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
-        if not gone and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
+        removed = closed and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
+        if not removed and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
             continue
-        if _inside(name, refused):
+        if _inside(name, rejected):
             continue
-        looked += 1
-        if looked > MOST_UNKNOWN:
+        count += 1
+        if count > MOST_UNKNOWN:
             break
-        if not gone and (not sure or _nested(part, name)):
-            _resembles(part, leaf, span, told, unread)
+        if not removed and (not closed or _nested(part, name)):
+            _resembles(part, leaf, span, result, unread)
             continue
-        near, knob = nearest(tab, name, span, told.settled)
+        near, knob = nearest(tab, name, span, result.settled)
         if tab.unknown == "dropped":
             unread.append((knob, near, leaf))
         code = (
-            ("unknown_key_gone" if gone and near else "unknown_key_near" if near else "unknown_key")
+            ("unknown_key_gone" if removed and near else "unknown_key_near" if near else "unknown_key")
             if tab.unknown == "dropped"
             else ("rejected_key_near" if near else "rejected_key")
         )
-        _say(code, part, leaf, near, told)
+        _say(code, part, leaf, near, result)
     for knob, near, leaf in sorted(
         unread, key=lambda pair: not pair[0]
     ):  # those that wanted a knob first: the n-th wanted knob is the n-th key's
-        told.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
+        result.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
         if knob:
-            told.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
-            told.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
-            told.facts.append(Fact("config.reader", framework_tables.called(tab.name).zh, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.reader", framework_tables.called(tab.name).zh, part.origin, part.witness_of(leaf)))
 
 
-def _say(code: str, part: Part, leaf: Leaf, near: str, told: Translation) -> None:
+def _say(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:
     message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.called(part.table.name), near=near)
-    told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+    result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
 
 
 def _takes_no_others(part: Part) -> bool:
@@ -76,26 +76,31 @@ def _takes_no_others(part: Part) -> bool:
     if tab.unknown != "overrides":
         return tab.unknown != "anything" and part.own_keys
     chosen = {leaf.text for leaf in part.leaves if name_of(leaf.key) in tab.config_keys}
-    own = any(word in part.entry for word in tab.detect.get("commands", ()))
-    asked = any(leaf.key.startswith("-") and name_of(leaf.key) not in tab.config_keys for leaf in part.leaves)  # another folder, say
+    is_own_program = any(word in part.entry for word in tab.detect.get("commands", ()))
+    searches_elsewhere = any(
+        leaf.key.startswith("-") and name_of(leaf.key) not in tab.config_keys for leaf in part.leaves
+    )  # another folder, say
     return (
-        own and not asked and part.form in ("command", "shell") and {(text or "").removesuffix(".yaml") for text in chosen} <= tab.shipped
+        is_own_program
+        and not searches_elsewhere
+        and part.form in ("command", "shell")
+        and {(text or "").removesuffix(".yaml") for text in chosen} <= tab.shipped
     )
 
 
-def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, told: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
+def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
     """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
     tab, name = part.table, name_of(leaf.key)
     if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
         return
     near = _likeness(tab.name).unless_short(name)
-    if not near or any(name_of(other.key) == near for other in part.leaves):
+    if not near or any(name_of(sibling.key) == near for sibling in part.leaves):
         return
     if tab.unknown == "dropped" and part.own_keys:
         knob = next((key.knob for key in tab.named(near) if not key.read_only and key.releases.covers(span) is not False), "")
-        unread.append(("" if knob in told.settled else knob, near, leaf))
-    if not _inside(name, [one.witness.key for one in told.notices if one.code == "config.unknown_key" and one.witness]):
-        _say("key_like", part, leaf, near, told)
+        unread.append(("" if knob in result.settled else knob, near, leaf))
+    if not _inside(name, [notice.witness.key for notice in result.notices if notice.code == "config.unknown_key" and notice.witness]):
+        _say("key_like", part, leaf, near, result)
 
 
 def _inside(name: str, blocks: Iterable[str]) -> bool:
@@ -146,14 +151,14 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
     return near[0], "" if knob in settled else knob
 
 
-def _in_blocks(part: Part, told: Translation) -> list[str]:
+def _in_blocks(part: Part, result: Translation) -> list[str]:
     """The keys inside a block that allows no others: the start is refused, so that whatever ran did not have them."""
-    found: list[str] = []
+    rejected: list[str] = []
     for leaf in part.leaves if part.own_keys and part.table.blocks else ():
         block, dot, inner = name_of(leaf.key).partition(".")
         allowed = (part.table.blocks or {}).get(block)
         name = inner.partition(".")[0]
-        if not dot or allowed is None or name in allowed or "." in inner or len(told.notices) > MOST_UNKNOWN:
+        if not dot or allowed is None or name in allowed or "." in inner or len(result.notices) > MOST_UNKNOWN:
             continue
         import difflib
 
@@ -164,6 +169,6 @@ def _in_blocks(part: Part, told: Translation) -> list[str]:
             framework=framework_tables.called(part.table.name),
             near="".join(near),
         )
-        told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
-        found.append(name_of(leaf.key))
-    return found
+        result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+        rejected.append(name_of(leaf.key))
+    return rejected
