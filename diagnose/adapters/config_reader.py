@@ -5,29 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from diagnose import catalogue
-from diagnose.adapters.documents.open_config import Opened, opened
-from diagnose.adapters.documents.started_programs import Started, started
-from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.documents.failed_command import failed_programs
+from diagnose.adapters.documents.open_config import OpenDocument, open_document
+from diagnose.adapters.documents.started_programs import StartedProgram, identify_programs
+from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
 from diagnose.adapters.job import command_layers, config_layers, named_files
-from diagnose.adapters.job.framework_inference import adopted
-from diagnose.adapters.job.job_start import alone, cut_off, run_facts, script_facts, too_late, unrecognised, untrained
-from diagnose.adapters.job.script_options import answered, knowing
+from diagnose.adapters.job.framework_inference import infer_frameworks, with_script_frameworks
+from diagnose.adapters.job.job_start import (
+    cut_off_options,
+    idle_facts,
+    late_variables,
+    lone_engine,
+    run_facts,
+    script_facts,
+    unrecognised_scripts,
+)
+from diagnose.adapters.job.script_options import apply_script_options
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.effective_settings import derived, ineffective
-from diagnose.adapters.translate.file_conflicts import conflicts, integration
+from diagnose.adapters.translate.config_part import Part, Translation
+from diagnose.adapters.translate.effective_settings import derive_quantities, remove_ineffective
+from diagnose.adapters.translate.file_conflicts import find_conflicts, integration
 from diagnose.adapters.translate.framework_defaults import (
     Setting,
-    contradictions,
+    attention_default,
     defaults,
+    disagreement_notices,
     disagreements,
-    engine_of_name,
-    launcher_of_name,
-    stock,
-    unsaid_attention,
+    engine_from_file_name,
+    launcher_from_file_name,
+    stock_file_facts,
 )
-from diagnose.adapters.translate.model_dimensions import built
-from diagnose.adapters.translate.translation import Part, Translation, name_of, translate
+from diagnose.adapters.translate.model_dimensions import built_model
+from diagnose.adapters.translate.translation import translate
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.model.reading import Reading
@@ -43,70 +53,72 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     `book` holds what is given and logged already; it is not changed. Commands echoed in the log are read as well, with the
     log as their origin. Nothing in a config raises: what cannot be used is a notice.
     """
-    documents = [opened(source) for source in configs]
+    documents = [open_document(source) for source in configs]
     documents += [inner for one in documents for inner in one.inside]
-    documents += named_files.looked_up(documents)
-    hint = book.word("train.framework") or _trainer_of(reading)
-    programs = [start for command in reading.commands for start in _echoed(command.text, command.witness, hint)]
-    programs += [start for one in documents if one.form == "shell" for start in _scripted(one, hint)]
+    documents += named_files.find_named_files(documents)
+    hint = book.word("train.framework") or _trainer_in_traceback(reading)
+    programs = [start for command in reading.commands for start in _echoed_programs(command.text, command.witness, hint)]
+    programs += [start for one in documents if one.form == "shell" for start in _script_programs(one, hint)]
     if len(programs) > 1:
-        from diagnose.adapters.documents.failed_command import those_that_failed
-
-        programs = those_that_failed(programs, reading)
-    programs = knowing(programs, documents)
-    documents = adopted(documents, programs, hint)
-    dumps = _dumped(reading, hint, documents, programs)
-    parts = config_layers.in_order(
-        [*dumps, *_file_parts(documents), *(part for start in programs for part in command_layers.of_command(start)), *_variables(programs)]
+        programs = failed_programs(programs, reading)
+    programs = with_script_frameworks(programs, documents)
+    documents = infer_frameworks(documents, programs, hint)
+    dumps = _dumped_parts(reading, hint, documents, programs)
+    parts = config_layers.by_precedence(
+        [
+            *dumps,
+            *_file_parts(documents),
+            *(part for start in programs for part in command_layers.command_parts(start)),
+            *_environment_parts(programs),
+        ]
     )
-    parts = answered(_rewritten(parts), programs)
-    missing = named_files.missing(parts, programs, documents)
+    parts = apply_script_options(_resolve_references(parts), programs)
+    missing = named_files.find_missing(parts, programs, documents)
 
-    cut_off_facts, cut_off_notices = cut_off(programs)
-    late_facts, late_notices = too_late(documents)
+    cut_off_facts, cut_off_notices = cut_off_options(programs)
+    late_facts, late_notices = late_variables(documents)
     facts: list[Fact] = [
-        *_frameworks(parts, documents),
+        *_framework_facts(parts, documents),
         *run_facts(programs),
         *script_facts(documents),
         *cut_off_facts,
         *late_facts,
-        _given(parts),
+        _given_fact(parts),
     ]
-    facts += untrained(documents, programs, parts)
-    facts += alone(programs, parts, book)
+    facts += idle_facts(documents, programs, parts)
+    facts += lone_engine(programs, parts, book)
     known = FactBook(book).learn(facts)
-    spans = _spans(parts, known)
-    translations = _translated(parts, spans, known)
+    spans = _releases_by_framework(parts, known)
+    translations = _translate_all(parts, spans, known)
     facts += [fact for one in translations for fact in one.winning]
-    facts += [fact for part, one in zip(parts, translations, strict=True) for fact in one.facts if not _overruled(part, fact, missing)]
+    facts += [fact for part, one in zip(parts, translations, strict=True) for fact in one.facts if not _is_overruled(part, fact, missing)]
     settled = {knob for one in translations for knob in one.settled} | {fact.name for fact in facts}
     known = FactBook(book).learn(facts)
     model = _model(known)
-    facts += _presumed(parts, programs, known, spans, settled, model, missing)
-    facts, ignored_notices = ineffective(facts, book, parts)
-    facts += derived(FactBook(book).learn(facts))
-    conflict_facts, conflict_notices = conflicts(parts, translations, FactBook(book).learn(facts))
+    facts += _default_facts(parts, programs, known, spans, settled, model, missing)
+    facts, ignored_notices = remove_ineffective(facts, book, parts)
+    facts += derive_quantities(FactBook(book).learn(facts))
+    conflict_facts, conflict_notices = find_conflicts(parts, translations, FactBook(book).learn(facts))
     facts += [*conflict_facts, *disagreements(facts, book)]
 
     notices = [notice for one in documents for notice in one.notices]
     notices += [notice for part, one in zip(parts, translations, strict=True) if part.form != "dump" for notice in one.notices]
-    notices += [*ignored_notices, *conflict_notices, *contradictions(facts, book)]
-    notices += cut_off_notices + late_notices + missing.notices + unrecognised(documents, programs)
+    notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
+    notices += cut_off_notices + late_notices + missing.notices + unrecognised_scripts(documents, programs)
     return Settings(tuple(one.input for one in documents if not one.outer), tuple(facts), _documents(parts, translations), tuple(notices))
 
 
-def _rewritten(parts: Sequence[Part]) -> list[Part]:
+def _resolve_references(parts: Sequence[Part]) -> list[Part]:
     """What the command line takes out of the files, and what ${...} in them stands for."""
-    remaining = config_layers.taken_out(parts)
+    remaining = config_layers.clear_deleted_keys(parts)
     if not any(part.table.interpolates for part in remaining):
         return remaining
-    from diagnose.adapters.job.config_bases import layered
-    from diagnose.adapters.job.interpolation import interpolated
+    from diagnose.adapters.job.interpolation import interpolate
 
-    return interpolated(layered(remaining))
+    return interpolate(config_layers.order_by_base(remaining))
 
 
-def _overruled(part: Part, fact: Fact, missing: named_files.Missing) -> bool:
+def _is_overruled(part: Part, fact: Fact, missing: named_files.MissingFiles) -> bool:
     """A DeepSpeed file that nobody gave says more than what Accelerate is told of sharding."""
     return (
         bool(missing.deepspeed)
@@ -117,7 +129,7 @@ def _overruled(part: Part, fact: Fact, missing: named_files.Missing) -> bool:
     )
 
 
-def _trainer_of(reading: Reading) -> str | None:
+def _trainer_in_traceback(reading: Reading) -> str | None:
     """Whose trainer the failure's traceback runs through, of those whose scripts' options look like another framework's (TRL's)."""
     files = [] if reading.root is None else [frame.file for frame in reading.events[reading.root].frames]
     trainers = (
@@ -129,7 +141,7 @@ def _trainer_of(reading: Reading) -> str | None:
     return next(trainers, None)
 
 
-def _dumped(reading: Reading, hint: str | None, documents: Sequence[Opened], programs: Sequence[Started]) -> list[Part]:
+def _dumped_parts(reading: Reading, hint: str | None, documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> list[Part]:
     """Settings that the log prints; what Accelerate is set up with counts only where no launch names another file."""
     if not reading.dumps:
         return []
@@ -138,21 +150,21 @@ def _dumped(reading: Reading, hint: str | None, documents: Sequence[Opened], pro
     frameworks = [document.kind for document in documents] + [start.table.name for start in programs if start.table is not None]
     trainer = hint or next((name for name in frameworks if name in framework_tables.names() and framework_tables.table(name).trainer), None)
     has_config_file = any("config_file" in flag.name for start in programs for flag in start.launch.launcher_flags)
-    return dumped_configs.parts([dump for dump in reading.dumps if dump.effective or not has_config_file], trainer)
+    return dumped_configs.dump_parts([dump for dump in reading.dumps if dump.effective or not has_config_file], trainer)
 
 
-def _echoed(text: str, witness: Witness, hint: str | None) -> list[Started]:
+def _echoed_programs(text: str, witness: Witness, hint: str | None) -> list[StartedProgram]:
     from diagnose.adapters.launch.launch_command import launches
 
     try:
-        return started(launches(text), text, "command line", "command", hint, "log", witness)
+        return identify_programs(launches(text), text, "command line", "command", hint, "log", witness)
     except (RecursionError, Unreadable):
         return []
 
 
-def _scripted(document: Opened, hint: str | None) -> list[Started]:
+def _script_programs(document: OpenDocument, hint: str | None) -> list[StartedProgram]:
     framework = document.kind if document.kind in framework_tables.names() and document.kind != "shell" else None
-    programs = started(document.launches, document.text, document.source.name, "shell", hint)
+    programs = identify_programs(document.launches, document.text, document.source.name, "shell", hint)
     if framework:
         programs = [
             replace(start, table=framework_tables.table(framework))
@@ -163,17 +175,17 @@ def _scripted(document: Opened, hint: str | None) -> list[Started]:
     return programs
 
 
-def _file_parts(documents: Iterable[Opened]) -> list[Part]:
-    return [part for document in documents for part in config_layers.of_file(document)]
+def _file_parts(documents: Iterable[OpenDocument]) -> list[Part]:
+    return [part for document in documents for part in config_layers.document_parts(document)]
 
 
-def _variables(programs: Sequence[Started]) -> list[Part]:
+def _environment_parts(programs: Sequence[StartedProgram]) -> list[Part]:
     """The environment of what trains; a server's own is not the trainer's."""
     own = [start for start in programs if start.trains] or [start for start in programs if not start.is_server]
-    return [part for start in own if (part := command_layers.environment(start)) is not None]
+    return [part for start in own if (part := command_layers.environment_part(start)) is not None]
 
 
-def _frameworks(parts: Iterable[Part], documents: Sequence[Opened]) -> list[Fact]:
+def _framework_facts(parts: Iterable[Part], documents: Sequence[OpenDocument]) -> list[Fact]:
     """train.framework and train.entry, from the first trainer's part that names them."""
     keys = {document.source.name: document.found_by for document in documents if document.found_by is not None}
     facts = []
@@ -189,43 +201,43 @@ def _frameworks(parts: Iterable[Part], documents: Sequence[Opened]) -> list[Fact
     models = [
         Fact("model.shape", shape, "config", Witness(document.source.name, 1, 1))
         for document in documents
-        if document.model and (shape := _shape(document))
+        if document.model and (shape := _model_of_document(document))
     ]
-    models += [fact for part in parts if part.table.shape and (fact := built(part)) is not None]
+    models += [fact for part in parts if part.table.shape and (fact := built_model(part)) is not None]
     return facts + models
 
 
-def _given(parts: Sequence[Part]) -> Fact:
+def _given_fact(parts: Sequence[Part]) -> Fact:
     """Whether anything says how the trainer was configured; defaults alone contradict nobody."""
-    names = [part.name for part in config_layers.leading(parts) if part.leaves]
+    names = [part.name for part in config_layers.trainer_parts(parts) if part.leaves]
     return Fact("config.given", bool(names), "derived", Witness("derived", text=f"settings in {names[0]}" if names else "no settings"))
 
 
-def _shape(document: Opened) -> Model | None:
+def _model_of_document(document: OpenDocument) -> Model | None:
     try:
         return catalogue.model_of_config(dict(document.model or {}))
     except Exception:  # a stranger's config.json: whatever is wrong with it, it is not a model we can use
         return None
 
 
-def _spans(parts: Iterable[Part], book: FactBook) -> dict[str, ReleaseSpan]:
+def _releases_by_framework(parts: Iterable[Part], book: FactBook) -> dict[str, ReleaseSpan]:
     """For every framework the releases that are possible: the one known, else what the spellings of its keys leave."""
     present: dict[str, list[str]] = {}
     for part in parts:
         leaves = (leaf for leaf in part.leaves if not leaf.key.startswith("+"))  # what is added to a configuration need not be known to it
         present.setdefault(part.table.name, []).extend(name_of(leaf.key) for leaf in leaves)
     spans = {
-        name: ReleaseSpan(version, framework_tables.finished(version))
+        name: ReleaseSpan(version, framework_tables.final_release(version))
         for name in framework_tables.releases()
         if (version := book.version(name))
     }
     for name, keys in present.items():
         tab = framework_tables.table(name)
-        spans.setdefault(tab.version, framework_tables.span(tab, book.version(tab.version), keys))
+        spans.setdefault(tab.version, framework_tables.possible_releases(tab, book.version(tab.version), keys))
     return spans
 
 
-def _translated(parts: Sequence[Part], spans: dict[str, ReleaseSpan], book: FactBook) -> list[Translation]:
+def _translate_all(parts: Sequence[Part], spans: dict[str, ReleaseSpan], book: FactBook) -> list[Translation]:
     """Every part's facts. The hidden size, which "auto" needs, comes from the model that the trainer's part names."""
     merged: dict[str, dict[str, Leaf]] = {}
     for part in parts:
@@ -257,17 +269,17 @@ def _model(book: FactBook) -> Model | None:
     return shape or (catalogue.model(path) if path else None)
 
 
-def _presumed(
+def _default_facts(
     parts: Sequence[Part],
-    programs: Sequence[Started],
+    programs: Sequence[StartedProgram],
     book: FactBook,
     spans: dict[str, ReleaseSpan],
     settled: set[str],
     model: Model | None,
-    missing: named_files.Missing,
+    missing: named_files.MissingFiles,
 ) -> list[Fact]:
     """Files that a framework ships, then the defaults of the trainer, DeepSpeed's own, and what frameworks set whatever the config says."""
-    leading = config_layers.leading(parts)
+    leading = config_layers.trainer_parts(parts)
     trainer = next((part.table for part in leading), None)
     launchers = frozenset("spread" if start.launch.spread else start.launch.launcher for start in programs if start.trains)
     merged = next((part.merged for part in leading), None)
@@ -279,19 +291,19 @@ def _presumed(
     drives = trainer is None or integration(engine, trainer.name) is not None
     sharded = any(part.table is engine for part in parts) or (drives and (book.count("zero.stage") or 0) > 0)
     for file in missing.deepspeed:
-        stock_facts = list(stock(trainer, file, model.h if model else None)) if trainer else []
-        facts += stock_facts or [fact for fact in engine_of_name(file) if fact.name not in settled and fact.name not in book]
+        stock_facts = list(stock_file_facts(trainer, file, model.h if model else None)) if trainer else []
+        facts += stock_facts or [fact for fact in engine_from_file_name(file) if fact.name not in settled and fact.name not in book]
         settled |= {"zero.stage"}
     settled |= {fact.name for fact in facts}
     sharded = sharded or bool(facts)
     for file, witness in missing.launcher:
-        facts += [fact for fact in launcher_of_name(file, witness) if fact.name not in settled and fact.name not in book]
+        facts += [fact for fact in launcher_from_file_name(file, witness) if fact.name not in settled and fact.name not in book]
         settled |= {"zero.stage", "fsdp.sharding"}
     files = [part for part in leading if part.form != "dump"]
     is_whole = all(part.whole for part in files) if files else any(part.whole for part in leading)
     if trainer is not None and is_whole and not missing.trainer:
         if "model.attention" not in settled and "model.attention" not in book:
-            facts += unsaid_attention(trainer, setting)
+            facts += attention_default(trainer, setting)
         facts += defaults(trainer, setting, settled)
     if sharded and "zero.stage" not in missing.unknown:
         facts += defaults(engine, setting, settled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.facts import Notice, Witness
 from diagnose.inputs import pasted_configs
@@ -20,14 +20,16 @@ def that_count(
 ) -> tuple[list[ConfigSource], list[Notice]]:
     """The configs that lay beside the logs or inside them and count: those that adapters know, one of a kind, and none of a kind
     that was given. Of several the one that something else names comes first."""
-    known = [opened(source) for source in found]
+    known = [open_document(source) for source in found]
     known = [one for one in known if pasted_configs.is_config(one)]
     if len(known) > job_folder.CONFIGS:
         message = phrase("folder.many_configs", name=str(Path(known[0].source.name).parent), count=len(known))
         return [], [Notice("warning", "many_configs", message)]
     sources, _ = each(as_config, [one for one in given if isinstance(one, (Path, ConfigSource, str, bytes))])
-    taken = {opened(source).kind for source in sources}
-    texts = [command.text for command in reading.commands] + [one.text for one in known] + [opened(source).text for source in sources]
+    taken = {open_document(source).kind for source in sources}
+    texts = (
+        [command.text for command in reading.commands] + [one.text for one in known] + [open_document(source).text for source in sources]
+    )
     known.sort(key=lambda one: not any(Path(one.source.name).name in text for text in texts))
     kept: list[ConfigSource] = []
     notices: list[Notice] = []

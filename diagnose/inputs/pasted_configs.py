@@ -8,8 +8,8 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.open_config import opened
-from diagnose.adapters.documents.started_programs import started
+from diagnose.adapters.documents.open_config import open_document
+from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables
 from diagnose.record import record
@@ -17,7 +17,7 @@ from diagnose.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.adapters.documents.open_config import Opened
+    from diagnose.adapters.documents.open_config import OpenDocument
     from diagnose.scan.log_scan import Scanned
 
 LARGEST = 4 << 20  # bytes of a page: what is larger is a log
@@ -195,20 +195,20 @@ def _recognised(block: Block, name: str) -> ConfigSource | None:
         return None
     lead = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
-        one = opened(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
+        one = open_document(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
         if one.form != "shell":
             return one.source if is_config(one) else None
     text = _commands_only(text, block.language in _SHELLS)
-    one = opened(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
+    one = open_document(ConfigSource(name, f"{lead}{text}\n".encode("utf-8", "replace"), called=block.called))
     return one.source if text and one.form == "shell" and is_config(one) else None
 
 
-def is_config(one: Opened) -> bool:
+def is_config(one: OpenDocument) -> bool:
     """Whether what was opened configures a run: keys or classes that a framework knows, a model's shape, a command that trains."""
     if any(notice.level == "error" for notice in one.notices):
         return False
     if one.form == "shell":
-        begun = started(one.launches, one.text, one.source.name, "shell", None)
+        begun = identify_programs(one.launches, one.text, one.source.name, "shell", None)
         return any(start.table is not None or (start.trains and start.launch.launcher) for start in begun)
     return one.kind == "model" or one.kind in framework_tables.names()
 

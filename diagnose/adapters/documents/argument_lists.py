@@ -7,35 +7,35 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from diagnose.adapters.formats.config_value import Unreadable
+from diagnose.adapters.formats.yaml_file import compose_documents
 from diagnose.adapters.launch.launch_command import Launch, command_launches
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
 _WORDS = ("command", "args")
-_LISTED = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
-_MOST = 2000
+_OPTION_ITEM = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
+_MAX_WORDS = 2000
 
 
-def launches(text: str) -> list[Launch]:
+def parse_data_lists(text: str) -> list[Launch]:
     """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
-    from diagnose.adapters.formats.config_value import Unreadable
-    from diagnose.adapters.formats.yaml_file import compose_documents
-
     try:
         result: list[Launch] = []
         for node in compose_documents(text):
-            if _is(node, "sequence"):
-                result += _started(_scalars(node, text), {}, text)
+            if _is_node(node, "sequence"):
+                result += _start_of_words(_words(node, text), {}, text)
             elif node is not None:
-                result += [launch for words, env in _containers(node, text, 0) for launch in _started(words, env, text)]
+                result += [launch for words, env in _containers(node, text, 0) for launch in _start_of_words(words, env, text)]
         return result
     except (Unreadable, RecursionError):
         return []
 
 
-def _is(node: Any, kind: str) -> bool:
+def _is_node(node: Any, kind: str) -> bool:
     return getattr(node, "id", "") == kind
 
 
@@ -43,14 +43,14 @@ def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word],
     """Every mapping with `command` or `args`, however deep, with its variables."""
     if depth > 24:
         return
-    if _is(node, "sequence"):
+    if _is_node(node, "sequence"):
         for item in node.value:
             yield from _containers(item, text, depth + 1)
         return
-    if not _is(node, "mapping"):
+    if not _is_node(node, "mapping"):
         return
-    fields = {name.value: value for name, value in node.value if _is(name, "scalar")}
-    words = [word for name in _WORDS if _is(fields.get(name), "sequence") for word in _scalars(fields[name], text)]
+    fields = {name.value: value for name, value in node.value if _is_node(name, "scalar")}
+    words = [word for name in _WORDS if _is_node(fields.get(name), "sequence") for word in _words(fields[name], text)]
     if words:
         yield words, dict(_variables(fields.get("env"), text))
         return
@@ -60,17 +60,17 @@ def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word],
 
 def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
     """`env:` as a list of names and values, or as a mapping."""
-    if _is(node, "mapping"):
-        pairs = [(name, value) for name, value in node.value if _is(name, "scalar")]
-        yield from ((name.value, _word(value, text)) for name, value in pairs if _is(value, "scalar"))
-    for item in node.value if _is(node, "sequence") else ():
-        fields = {name.value: value for name, value in item.value if _is(name, "scalar")} if _is(item, "mapping") else {}
-        if _is(fields.get("name"), "scalar") and _is(fields.get("value"), "scalar"):
+    if _is_node(node, "mapping"):
+        pairs = [(name, value) for name, value in node.value if _is_node(name, "scalar")]
+        yield from ((name.value, _word(value, text)) for name, value in pairs if _is_node(value, "scalar"))
+    for item in node.value if _is_node(node, "sequence") else ():
+        fields = {name.value: value for name, value in item.value if _is_node(name, "scalar")} if _is_node(item, "mapping") else {}
+        if _is_node(fields.get("name"), "scalar") and _is_node(fields.get("value"), "scalar"):
             yield fields["name"].value, _word(fields["value"], text)
 
 
-def _scalars(node: Any, text: str) -> list[Word]:
-    return [_word(item, text) for item in node.value[:_MOST] if _is(item, "scalar")]
+def _words(node: Any, text: str) -> list[Word]:
+    return [_word(item, text) for item in node.value[:_MAX_WORDS] if _is_node(item, "scalar")]
 
 
 def _word(node: Any, text: str) -> Word:
@@ -85,13 +85,13 @@ def _word(node: Any, text: str) -> Word:
         chars = Chars()
         chars.literal(value, inner)
     elif node.style == "|":
-        chars = _block(value, text, start)
+        chars = _block_chars(value, text, start)
     sure = "$(" not in value or node.style in ("|", ">")
     chars.sure = sure
     return Word(value, start, end, sure, chars)
 
 
-def _block(value: str, text: str, start: int) -> Chars:
+def _block_chars(value: str, text: str, start: int) -> Chars:
     """A block of lines: each stands in the text, indented."""
     chars, at = Chars(), text.find("\n", start) + 1
     for line in value.splitlines(keepends=True):
@@ -107,35 +107,31 @@ def _block(value: str, text: str, start: int) -> Chars:
     return chars
 
 
-def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
+def _start_of_words(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
     """What the words start; options alone are those of a program that is named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
     launches_ = command_launches(Command(tuple(words), env, words[0].start), text)
-    return [_named_elsewhere(launch) if launch.orphan else launch for launch in launches_]
+    return [_as_list(launch) if launch.orphan else launch for launch in launches_]
 
 
-def _named_elsewhere(launch: Launch) -> Launch:
-    from diagnose.record import replace
-
+def _as_list(launch: Launch) -> Launch:
     return replace(launch, launcher="list", orphan=False)
 
 
-def lines(launches_: Sequence[Launch]) -> list[Launch]:
+def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
     """Options one to a line, without a program: one list, not a command that was cut to pieces."""
     orphans = [launch for launch in launches_ if launch.orphan]
     if not orphans or any(launch.program for launch in launches_) or any(launch.env for launch in launches_):
         return list(launches_)
-    from diagnose.record import replace
-
     flags = tuple(flag for launch in orphans for flag in launch.flags)
     files = tuple(word for launch in orphans for word in launch.files)
     return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
 
 
-def of_python(text: str) -> list[Launch]:
+def parse_python_lists(text: str) -> list[Launch]:
     """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
-    if not _LISTED.search(text) and "--" not in text:
+    if not _OPTION_ITEM.search(text) and "--" not in text:
         return []
     from diagnose.adapters.python.script_calls import parse_script
 
@@ -150,13 +146,13 @@ def of_python(text: str) -> list[Launch]:
     result: list[Launch] = []
     for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
-            words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
+            words = [_word_of_expression(item, place, text) for item in node.elts[:_MAX_WORDS]]
             if any(word.text.startswith("--") for word in words) and words[0].sure:
-                result += _started(words, {}, text)
+                result += _start_of_words(words, {}, text)
     return result
 
 
-def _of_node(node: ast.expr, place: Any, text: str) -> Word:
+def _word_of_expression(node: ast.expr, place: Any, text: str) -> Word:
     start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         is_literal = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Started:
+class StartedProgram:
     """A launch and what it starts: the trainer's table (None: none that we know), a rollout server, or nothing of interest."""
 
     launch: Launch
@@ -48,7 +48,7 @@ class Started:
         return not self.is_server and (self.table is not None or bool(self.launch.launcher) or self.launch.program.endswith(".py"))
 
 
-def started(
+def identify_programs(
     launches: Iterable[Launch],
     text: str,
     name: str,
@@ -56,10 +56,10 @@ def started(
     hint: str | None,
     origin: Origin = "config",
     witness: Witness | None = None,
-) -> list[Started]:
+) -> list[StartedProgram]:
     """What the commands of one text start; `hint` is the framework that the log names."""
     place = Places(text)
-    return [Started(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
+    return [StartedProgram(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
 
 
 def table_of(launch: Launch, hint: str | None) -> Table | None:

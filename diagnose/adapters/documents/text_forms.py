@@ -27,7 +27,7 @@ IsKnown = Callable[[list[Leaf]], bool]
 
 
 @cache
-def shell() -> re.Pattern[str]:
+def shell_pattern() -> re.Pattern[str]:
     """What a launch script or a command line holds: a program (rules/programs.yaml), a shell's own word, a variable, an option."""
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
@@ -35,47 +35,47 @@ def shell() -> re.Pattern[str]:
     return re.compile(rf"(?:^|[\s;&|(/])(?:{words})\s|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH", re.MULTILINE)
 
 
-def form_of(text: str, is_known: IsKnown) -> Form:
+def detect_form(text: str, is_known: IsKnown) -> Form:
     """Raises Unreadable for a text that has none of the forms."""
     first = text.lstrip()
     if first.startswith("#!"):
         return "python" if "python" in first.partition("\n")[0] else "shell"
     if _WINDOWS.search(text):
         return "shell"
-    if _TOML.search(text) and (form := _toml(text)):
+    if _TOML.search(text) and (form := _toml_form(text)):
         return form
     if re.match(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{|\[(?!\[?\s+-))", text, re.DOTALL):  # `[ -f x ]` is a test of the shell
         return "json"
     if _PYTHON.search(text):
         try:
-            _parsed(text)
+            _parse_python(text)
             return "python"
         except Unreadable:
             pass
     try:
         leaves = yaml_file.Reader(text).leaves()
         spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
-        return "shell" if spaced and shell().search(text) else "yaml"
+        return "shell" if spaced and shell_pattern().search(text) else "yaml"
     except Unreadable as trouble:
-        return _form_of_rest(text, is_known, trouble)
+        return _detect_non_mapping(text, is_known, trouble)
 
 
-def _form_of_rest(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
+def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
     """Of a text that is no mapping of YAML. Raises `trouble` where it is nothing else either."""
-    if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell().search(text)):
-        _parsed(text)  # says what is wrong with the script
+    if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell_pattern().search(text)):
+        _parse_python(text)  # says what is wrong with the script
     if re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- ", text) and trouble.code == "not_a_mapping":
         return "yaml"  # a list: whether it is one of words is for its reader to say
-    if shell().search(text) or _PATH.search(text):
+    if shell_pattern().search(text) or _PATH.search(text):
         return "shell"
     if _is_toml(text, is_known):
         return "toml"
-    if _calls(text):
+    if _is_python_fragment(text):
         return "python"
     raise trouble from None
 
 
-def _toml(text: str) -> Form | None:
+def _toml_form(text: str) -> Form | None:
     """TOML where the whole text is; raises Unreadable where its first line is a header and it is not."""
     from diagnose.adapters.formats import toml_file
 
@@ -99,16 +99,16 @@ def _is_toml(text: str, is_known: IsKnown) -> bool:
         return False
 
 
-def _parsed(text: str) -> Module:
+def _parse_python(text: str) -> Module:
     from diagnose.adapters.python import script_calls
 
     return script_calls.parse_script(text)
 
 
-def _calls(text: str) -> bool:
+def _is_python_fragment(text: str) -> bool:
     """Is this a fragment of Python: a bare call such as `TrainingArguments(...)`, or assignments?"""
     try:
-        tree = _parsed(text)
+        tree = _parse_python(text)
     except Unreadable:
         return False
     import ast

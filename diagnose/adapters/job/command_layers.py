@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag
 
 
-def of_command(program: Started) -> Iterator[Part]:
+def command_parts(program: StartedProgram) -> Iterator[Part]:
     """The parts of one command: the trainer's options, then the launcher's."""
     launch = program.launch
     if program.table is not None:
-        leaves = (*(leaf for flag in launch.flags for leaf in leaves_of(flag, program)), *_positional(program, program.table))
+        leaves = (*(leaf for flag in launch.flags for leaf in _option_leaves(flag, program)), *_positional(program, program.table))
         own = program.table.unknown != "anything"
         yield _part(program, program.table, leaves, launch.program, launch.program_at, own)
-    launcher = framework_tables.launcher(launch.launcher)
+    launcher = framework_tables.launcher_table(launch.launcher)
     if launcher and not program.is_server and launch.launcher_flags:
         yield _part(
             program,
             framework_tables.table(launcher),
-            tuple(leaf_of(flag, program) for flag in launch.launcher_flags),
+            tuple(_option_leaf(flag, program) for flag in launch.launcher_flags),
             "",
             launch.start,
             False,
         )
 
 
-def _positional(program: Started, tab: Table) -> Iterator[Leaf]:
+def _positional(program: StartedProgram, tab: Table) -> Iterator[Leaf]:
     """The first argument without a name, where the program takes one."""
     for word in (
         program.launch.files[:1] if tab.positional and not any(flag.name == tab.positional for flag in program.launch.flags) else ()
@@ -45,7 +45,7 @@ def _positional(program: Started, tab: Table) -> Iterator[Leaf]:
         yield Leaf(tab.positional, text, program.text[word.start : word.end], word.start, word.end, *program.place(word.start), shape)
 
 
-def _part(program: Started, tab: Table, leaves: tuple[Leaf, ...], entry: str, at: int, own: bool) -> Part:
+def _part(program: StartedProgram, tab: Table, leaves: tuple[Leaf, ...], entry: str, at: int, own: bool) -> Part:
     return Part(
         program.name,
         tab,
@@ -61,9 +61,9 @@ def _part(program: Started, tab: Table, leaves: tuple[Leaf, ...], entry: str, at
     )
 
 
-def leaves_of(flag: Flag, program: Started) -> list[Leaf]:
+def _option_leaves(flag: Flag, program: StartedProgram) -> list[Leaf]:
     """An option's leaf; those of an override (`key=value`) as OmegaConf reads its value."""
-    leaf = leaf_of(flag, program)
+    leaf = _option_leaf(flag, program)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
         return [leaf]
     from diagnose.adapters.formats.hydra_overrides import parse_override
@@ -71,7 +71,7 @@ def leaves_of(flag: Flag, program: Started) -> list[Leaf]:
     return parse_override(leaf)
 
 
-def leaf_of(flag: Flag, program: Started) -> Leaf:
+def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
     line, column = program.place(flag.pos)
     written = program.text[flag.start : flag.end]
     if not flag.sure:
@@ -84,7 +84,7 @@ def leaf_of(flag: Flag, program: Started) -> Leaf:
     return replace(leaf, shape="list", items=flag.items) if flag.items else leaf
 
 
-def environment(program: Started) -> Part | None:
+def environment_part(program: StartedProgram) -> Part | None:
     """The variables that a command runs with, as a part of the table of variables."""
     leaves = []
     for name, word in program.launch.env.items():

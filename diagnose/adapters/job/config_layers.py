@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.formats.json_file import flatten
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of, on
+from diagnose.adapters.schema.ignored_keys import is_on
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
 
-def of_file(document: Opened) -> Iterator[Part]:
+def document_parts(document: OpenDocument) -> Iterator[Part]:
     """The parts of a YAML, JSON or Python config."""
     if document.form in (None, "shell") or document.kind not in framework_tables.names():
         return
@@ -48,12 +49,12 @@ def of_file(document: Opened) -> Iterator[Part]:
             yield Part(document.source.name, variables, "python", document.text, tuple(document.script.env), own_keys=False)
 
 
-def leading(parts: Sequence[Part]) -> list[Part]:
+def trainer_parts(parts: Sequence[Part]) -> list[Part]:
     """The parts of the trainer; of a script that has none, what it says itself."""
     return [part for part in parts if part.table.trainer] or [part for part in parts if part.table.role == "plain"]
 
 
-def in_order(parts: Iterable[Part]) -> list[Part]:
+def by_precedence(parts: Iterable[Part]) -> list[Part]:
     """Settings that the log prints, echoed commands, commands of scripts, scripts, trainers' files, launchers, DeepSpeed
     (its file overrides what Accelerate says of it), Accelerate, servers, variables."""
     forms = {"dump": 0, "command": 1, "shell": 2, "python": 3, "yaml": 4, "json": 4, "toml": 4}
@@ -66,22 +67,22 @@ def in_order(parts: Iterable[Part]) -> list[Part]:
     return sorted(parts, key=place)
 
 
-def taken_out(parts: Sequence[Part]) -> list[Part]:
+def clear_deleted_keys(parts: Sequence[Part]) -> list[Part]:
     """The parts once the command line has taken keys out (`~key`): the framework's files still hold them and they say nothing."""
     deleted = {(part.table.name, leaf.key[1:]) for part in parts for leaf in part.leaves if leaf.key.startswith("~")}
     if not deleted:
         return list(parts)
     return [
-        replace(part, leaves=tuple(_emptied(leaf) if (part.table.name, leaf.key) in deleted else leaf for leaf in part.leaves))
+        replace(part, leaves=tuple(_cleared(leaf) if (part.table.name, leaf.key) in deleted else leaf for leaf in part.leaves))
         for part in parts
     ]
 
 
-def _emptied(leaf: Leaf) -> Leaf:
+def _cleared(leaf: Leaf) -> Leaf:
     return replace(leaf, text=None, shape="null", items=())
 
 
-def named_files(part: Part) -> list[Leaf]:
+def file_references(part: Part) -> list[Leaf]:
     """The leaves of a part that name another config."""
     keys = {
         part.table.file_key,
@@ -96,5 +97,58 @@ def named_files(part: Part) -> list[Leaf]:
     return [
         leaf
         for leaf in part.leaves
-        if name_of(leaf.key) in keys and leaf.text and on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
+        if name_of(leaf.key) in keys and leaf.text and is_on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
     ]
+
+
+# -- the `defaults:` of Hydra's and NeMo-RL's files
+
+_DEFAULTS = "defaults"
+_SELF = "_self_"
+#: How long a chain of files that build on each other is followed.
+_MAX_DEPTH = 16
+
+
+def config_stem(path: str) -> str:
+    """A configuration's name: its file without folder and ending."""
+    file = path.strip("\"'").replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return file.rpartition(".")[0] if file.endswith((".yaml", ".yml")) else file
+
+
+def base_configs(part: Part) -> Iterator[tuple[str, Leaf]]:
+    """The configurations that a file builds on, as it names them: whole ones, and members of a group (`model@a.b: hf_model`)."""
+    if not part.table.interpolates or part.form != "yaml":
+        return
+    for leaf in part.leaves:
+        head, _, member = leaf.key.partition(".")
+        if head != _DEFAULTS:
+            continue
+        if not member:
+            yield from ((name, leaf) for name in (leaf.items if leaf.shape == "list" else [leaf.text or ""]) if name and name != _SELF)
+        elif "." in member and leaf.shape == "scalar" and not member.partition(".")[2].startswith(("override ", "hydra/")):
+            yield leaf.text or "", leaf
+
+
+def order_by_base(parts: Sequence[Part]) -> list[Part]:
+    """A file that others build on after them: what they say wins (unless they put themselves first)."""
+    named = [(at, {config_stem(name) for name, _ in base_configs(part)}) for at, part in enumerate(parts)]
+    named = [(at, names) for at, names in named if names]
+    if not named:
+        return list(parts)
+    depth = dict.fromkeys(range(len(parts)), 0)
+    for _ in range(_MAX_DEPTH):
+        for at, names in named:
+            for base, part in enumerate(parts):
+                if base != at and part.form == "yaml" and part.table is parts[at].table and config_stem(part.name) in names:
+                    first = _precedes_bases(parts[at])
+                    depth[base] = max(depth[base], depth[at] + 1) if not first else depth[base]
+                    depth[at] = max(depth[at], depth[base] + 1) if first else depth[at]
+    places = [at for at, part in enumerate(parts) if part.form == "yaml" and part.table is parts[named[0][0]].table]
+    ordered = iter(sorted(places, key=lambda at: min(depth[at], _MAX_DEPTH)))
+    return [parts[next(ordered)] if at in places else part for at, part in enumerate(parts)]
+
+
+def _precedes_bases(part: Part) -> bool:
+    """Does the file put itself before what it builds on, which then wins?"""
+    leaf = next((leaf for leaf in part.leaves if leaf.key == _DEFAULTS and leaf.shape == "list"), None)
+    return leaf is not None and len(leaf.items) > 1 and leaf.items[0] == _SELF

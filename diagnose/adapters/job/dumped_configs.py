@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from diagnose.adapters.documents.open_config import kind_of_keys
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.config_kinds import kind_of_keys
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
 from diagnose.record import replace
 
 
-def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
+def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
     """The parts that the dumps are. `hint`: the trainer that something else names, which may extend the one whose class was printed.
 
     Where dumps of one framework differ in a key (an engine for the reference model beside the one that trains) nobody knows
@@ -23,18 +23,18 @@ def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
     result: list[Part] = []
     leaves_by_kind: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
     for dump in dumps:
-        for part in _of(dump, hint):
+        for part in _parts_of_dump(dump, hint):
             result.append(part)
             leaves_by_kind.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
     unsure: dict[str, dict[str, Leaf]] = {}
     for (name, _, _), dumps_of_kind in leaves_by_kind.items():
-        unsure.setdefault(name, {}).update(_differing(dumps_of_kind))
+        unsure.setdefault(name, {}).update(_partly_absent(dumps_of_kind))
     for name, keys in unsure.items():
         keys.update(_contradicting([leaves for kind, lists in leaves_by_kind.items() if kind[0] == name for leaves in lists]))
-    return [_without(part, unsure[part.table.name]) for part in result]
+    return [_mark_unsure(part, unsure[part.table.name]) for part in result]
 
 
-def _differing(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
+def _partly_absent(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
     """Keys that only some of several dumps of one kind hold: what is absent has its default."""
     every = {key: leaf for leaves in dumps for key, leaf in leaves.items()}
     return {key: leaf for key, leaf in every.items() if any(key not in leaves for leaves in dumps)}
@@ -47,18 +47,18 @@ def _contradicting(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
     for leaves in dumps:
         for key, leaf in leaves.items():
             if leaf.shape not in ("map", "null") and leaf.text != "auto":
-                values.setdefault(key, set()).add((_folded(leaf.text), leaf.items))
+                values.setdefault(key, set()).add((_fold_case(leaf.text), leaf.items))
                 if len(values[key]) > 1:
                     result[key] = leaf
     return result
 
 
-def _folded(text: str | None) -> str | None:
+def _fold_case(text: str | None) -> str | None:
     """JSON writes true where Python writes True."""
     return text.lower() if text in ("True", "False") else text
 
 
-def _without(part: Part, unsure: dict[str, Leaf]) -> Part:
+def _mark_unsure(part: Part, unsure: dict[str, Leaf]) -> Part:
     """The part with the keys that nobody can tell marked as such."""
     present = {leaf.key for leaf in part.leaves}
     marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
@@ -71,7 +71,7 @@ def _without(part: Part, unsure: dict[str, Leaf]) -> Part:
     return replace(part, leaves=marked + absent)
 
 
-def _of(dump: Dump, hint: str | None) -> Iterator[Part]:
+def _parts_of_dump(dump: Dump, hint: str | None) -> Iterator[Part]:
     try:
         leaves = _leaves(dump)
     except (Unreadable, RecursionError):
@@ -112,10 +112,10 @@ def _leaves(dump: Dump) -> list[Leaf]:
     if dump.form == "values":
         return reader.bracket_leaves()
     rows = reader.row_leaves()
-    return [replace(leaf, key=_in_json(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
+    return [replace(leaf, key=_json_key(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
 
 
-def _in_json(key: str) -> str:
+def _json_key(key: str) -> str:
     """A row of DeepSpeed's engine as its JSON spells it."""
     first, dot, inner = key.partition(".")
     if first == "zero_config":

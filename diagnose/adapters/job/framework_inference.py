@@ -5,40 +5,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.started_programs import Started
-from diagnose.adapters.job.named_files import base
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import rivals
+from diagnose.adapters.schema.config_kinds import ambiguous_kinds
 from diagnose.record import replace
 
 _FORMS = ("yaml", "json", "toml")
 
 
-def adopted(documents: Sequence[Opened], programs: Sequence[Started], hint: str | None = None) -> list[Opened]:
+def infer_frameworks(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], hint: str | None = None) -> list[OpenDocument]:
     """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`);
     keys that several frameworks know alike are those of the job's trainer: `hint`, what the other configs are, what is started."""
     takers = {
-        base(word.text): start.table.name
+        base_name(word.text): start.table.name
         for start in programs
         if start.table is not None and start.table.trainer and not start.table.positional
         for word in start.launch.files
         if word.sure
     }
-    result = [_of(document, takers.get(base(document.source.called or document.source.name), "")) for document in documents]
+    result = [
+        _with_framework(document, takers.get(base_name(document.source.called or document.source.name), "")) for document in documents
+    ]
     if all(document.kind != "unknown" or not document.leaves for document in result):
         return result
     names = [hint or "", *(document.kind for document in result), *(start.table.name for start in programs if start.table is not None)]
     trainers = [name for name in names if name in framework_tables.names() and framework_tables.table(name).trainer]
-    return [_of(document, _one_of(rivals(document.leaves), trainers)) if document.kind == "unknown" else document for document in result]
+    return [
+        _with_framework(document, _matching_trainer(ambiguous_kinds(document.leaves), trainers)) if document.kind == "unknown" else document
+        for document in result
+    ]
 
 
-def _one_of(kinds: Sequence[str], trainers: Iterable[str]) -> str:
+def with_script_frameworks(programs: Sequence[StartedProgram], documents: Sequence[OpenDocument]) -> list[StartedProgram]:
+    """The launches, each with the framework of the script that it starts, where that was given: whose options the command has,
+    where the framework's own parser reads them."""
+    scripts = {
+        base_name(script.source.name): script
+        for script in documents
+        if script.script is not None and script.kind in framework_tables.names()
+    }
+    result = []
+    for start in programs:
+        script = scripts.get(base_name(start.launch.program))
+        parses = script is not None and script.script is not None and script.script.asks
+        result.append(
+            replace(start, runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
+            if script is not None
+            else start
+        )
+    return result
+
+
+def _matching_trainer(kinds: Sequence[str], trainers: Iterable[str]) -> str:
     """The first trainer that is one of the kinds, or has the keys of one."""
     return next((name for name in trainers if {name, *framework_tables.bases(name)} & set(kinds)), "")
 
 
-def _of(document: Opened, taker: str) -> Opened:
+def _with_framework(document: OpenDocument, taker: str) -> OpenDocument:
     """A file of another kind than a trainer's keeps it, and so does one whose kind was said."""
     is_other_kind = document.kind != "unknown" and (
         document.kind not in framework_tables.names() or not framework_tables.table(document.kind).trainer

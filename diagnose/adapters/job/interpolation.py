@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf
+from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf, name_of
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
 #: References that lead to references, characters that a value may grow to, and lookups of one job.
-_DEEPEST = 16
-_LONGEST = 4096
-_MOST = 20_000
+_MAX_DEPTH = 16
+_MAX_TEXT = 4096
+_MAX_LOOKUPS = 20_000
 
 _WHOLE = re.compile(r"\$\{([^${}:]{1,300})\}")
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
-_SUMS: Mapping[str, Callable[[float, float], float]] = {
+_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "product": lambda a, b: a * b,
     "sum": lambda a, b: a + b,
     "difference": lambda a, b: a - b,
@@ -36,7 +36,7 @@ class _Unknown(Exception):
     """What a reference stands for cannot be known."""
 
 
-def interpolated(parts: Sequence[Part]) -> list[Part]:
+def interpolate(parts: Sequence[Part]) -> list[Part]:
     """The parts with every reference replaced, each with what all parts of its framework say together."""
     merged: dict[str, dict[str, Leaf]] = {}
     for part in parts:
@@ -45,7 +45,7 @@ def interpolated(parts: Sequence[Part]) -> list[Part]:
             for leaf in part.leaves:
                 own.setdefault(name_of(leaf.key), leaf)
     env = {leaf.key: leaf for part in parts if part.table.variables for leaf in part.leaves}
-    readers = {part.table.name: _Reader(merged[part.table.name], env, part.table) for part in parts if part.table.name in merged}
+    readers = {part.table.name: _Resolver(merged[part.table.name], env, part.table) for part in parts if part.table.name in merged}
     resolved = {name: {key: reader.leaf(leaf) for key, leaf in merged[name].items()} for name, reader in readers.items()}
     return [
         replace(part, leaves=tuple(readers[name].leaves(part.leaves)), merged=resolved[name])
@@ -55,7 +55,7 @@ def interpolated(parts: Sequence[Part]) -> list[Part]:
     ]
 
 
-def refers_to(written: str) -> str:
+def referenced_key(written: str) -> str:
     """The key whose value a text stands for as a whole (`${a.b}`); empty where it is more than that, or relative."""
     match = _WHOLE.fullmatch(written.strip().strip("\"'"))
     return _dotted(match[1].strip()) if match and not match[1].strip().startswith(".") else ""
@@ -65,19 +65,19 @@ def _dotted(path: str) -> str:
     return _INDEX.sub(lambda match: f".{match[1]}", path).lstrip(".") if "[" in path else path
 
 
-class _Reader:
+class _Resolver:
     """References of one framework's keys, within a budget that circles and bombs exhaust."""
 
     def __init__(self, merged: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
         self._held, self._env, self._known, self._resolvers = merged, env, table.known, table.resolvers or {}
-        self._left = _MOST
+        self._left = _MAX_LOOKUPS
         self._copied = MAX_LEAVES
         self._children: dict[str, list[Leaf]] | None = None
 
     def leaves(self, leaves: Sequence[Leaf]) -> Iterator[Leaf]:
         for leaf in leaves:
             yield self.leaf(leaf)
-            if leaf.shape == "scalar" and (target := refers_to(leaf.text or "")):
+            if leaf.shape == "scalar" and (target := referenced_key(leaf.text or "")):
                 yield from self._block(leaf, target)
 
     def leaf(self, leaf: Leaf) -> Leaf:
@@ -125,7 +125,7 @@ class _Reader:
     def _text(self, text: str, key: str, depth: int) -> str | Leaf | None:
         """A text with its references replaced; one that is a single reference is what that is, be it null or a list."""
         self._left -= 1
-        if depth > _DEEPEST or self._left < 0 or len(text) > _LONGEST:
+        if depth > _MAX_DEPTH or self._left < 0 or len(text) > _MAX_TEXT:
             raise _Unknown
         parts = list(_pieces(text))
         if len(parts) == 1 and parts[0][1]:
@@ -133,7 +133,7 @@ class _Reader:
         result = ""
         for piece, is_reference in parts:
             value = self._reference(piece, key, depth) if is_reference else piece
-            if isinstance(value, Leaf) or len(result) > _LONGEST:
+            if isinstance(value, Leaf) or len(result) > _MAX_TEXT:
                 raise _Unknown
             result += "None" if value is None else value
         return result
@@ -154,7 +154,7 @@ class _Reader:
             value = self._text(arguments[0], key, depth + 1)
             return None if value in ("null", None) else value
         kind = self._resolvers.get(name)
-        if kind is not None and kind in _SUMS:
+        if kind is not None and kind in _ARITHMETIC:
             return self._sum(kind, [self._text(argument, key, depth + 1) for argument in arguments])
         raise _Unknown
 
@@ -198,7 +198,7 @@ class _Reader:
         numbers = [float(value) for value in values if isinstance(value, str) and _NUMBER.fullmatch(value)]
         if len(numbers) != len(values) or len(numbers) != 2 or (kind == "quotient" and not numbers[1]):
             raise _Unknown
-        result = _SUMS[kind](numbers[0], numbers[1])
+        result = _ARITHMETIC[kind](numbers[0], numbers[1])
         return str(int(result)) if result.is_integer() else repr(result)
 
 

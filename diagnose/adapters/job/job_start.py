@@ -6,55 +6,55 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.scheduler_limits import scheduled
-from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.documents.scheduler_limits import scheduler_facts
+from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.phrases import phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
-    from diagnose.adapters.translate.translation import Part
+    from diagnose.adapters.translate.config_part import Part
 
 
-def run_facts(programs: Sequence[Started]) -> list[Fact]:
+def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
     """Cards and processes of the trainer, and where the rollout engine lives."""
     trainers = [start for start in programs if start.trains]
     servers = [start for start in programs if start.is_server]
-    facts = [fact for start in trainers for fact in _of_trainer(start)]
+    facts = [fact for start in trainers for fact in _trainer_facts(start)]
     for server in servers:
-        facts += _of_server(server, trainers)
-    return [*facts, *scheduled(programs)]
+        facts += _server_facts(server, trainers)
+    return [*facts, *scheduler_facts(programs)]
 
 
-def _of_trainer(start: Started) -> Iterator[Fact]:
+def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
     word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
-    count = cards_in(word)
+    count = count_cards(word)
     if word is not None and count is not None:
-        yield Fact("run.cuda_devices", count, start.origin, _at(start, word.start, "CUDA_VISIBLE_DEVICES"))
+        yield Fact("run.cuda_devices", count, start.origin, _witness(start, word.start, "CUDA_VISIBLE_DEVICES"))
     included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
     if included is not None and included.value and ":" in included.value:
         chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))
-        yield Fact("parallel.world", chosen, start.origin, _at(start, included.pos, included.key))
-    if count is not None and start.launch.launcher == "deepspeed" and not leaves_of(start, "num_gpus", "include", "hostfile"):
-        yield Fact("parallel.world", count, start.origin, _at(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
+        yield Fact("parallel.world", chosen, start.origin, _witness(start, included.pos, included.key))
+    if count is not None and start.launch.launcher == "deepspeed" and not launcher_options(start, "num_gpus", "include", "hostfile"):
+        yield Fact("parallel.world", count, start.origin, _witness(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
     open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # a variable that may hold any option
-    counted = open_ended or leaves_of(start, "nproc_per_node", "nnodes")
+    counted = open_ended or launcher_options(start, "nproc_per_node", "nnodes")
     if start.launch.launcher == "torchrun" and not counted and not start.launch.spread:
-        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.start, "torchrun"))
-    if _single(start):
-        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.program_at, start.launch.program))
-    if count and _own_torchrun(start) and "NPROC_PER_NODE" not in start.launch.env:
-        yield Fact("parallel.world", count, start.origin, _at(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
+        yield Fact("parallel.world", 1, start.origin, _witness(start, start.launch.start, "torchrun"))
+    if _is_single_process(start):
+        yield Fact("parallel.world", 1, start.origin, _witness(start, start.launch.program_at, start.launch.program))
+    if count and _spawns_per_card(start) and "NPROC_PER_NODE" not in start.launch.env:
+        yield Fact("parallel.world", count, start.origin, _witness(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
 
 
-def leaves_of(start: Started, *names: str) -> list[str]:
+def launcher_options(start: StartedProgram, *names: str) -> list[str]:
     """Which of these options the launcher was given."""
     return [flag.name for flag in start.launch.launcher_flags if flag.name in names]
 
 
-def _single(start: Started) -> bool:
+def _is_single_process(start: StartedProgram) -> bool:
     """`python train.py` is one process, unless the environment or another tool starts more."""
     launch = start.launch
     kind = start.table.name if start.table is not None else start.runs
@@ -68,12 +68,12 @@ def _single(start: Started) -> bool:
     )
 
 
-def _own_torchrun(start: Started) -> bool:
+def _spawns_per_card(start: StartedProgram) -> bool:
     """Whether the program starts one process per visible card by itself (llamafactory-cli)."""
     return start.table is not None and start.launch.launcher == "" and start.launch.program.startswith(start.table.spawns)
 
 
-def cards_in(word: Word | None) -> int | None:
+def count_cards(word: Word | None) -> int | None:
     """How many cards CUDA_VISIBLE_DEVICES names; None where it is unknown or none."""
     if word is None or not word.sure or not word.text.strip():
         return None
@@ -85,47 +85,47 @@ def cards_in(word: Word | None) -> int | None:
     )
 
 
-def _of_server(server: Started, trainers: Sequence[Started]) -> Iterator[Fact]:
+def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) -> Iterator[Fact]:
     """A server beside the trainer: on other cards, on the same, or unknown."""
     yield Fact(
         "rollout.engine",
         server.table.name if server.table else "vllm",
         server.origin,
-        _at(server, server.launch.program_at, server.launch.program),
+        _witness(server, server.launch.program_at, server.launch.program),
     )
-    server_cards = _cards(server)
+    server_cards = _visible_cards(server)
     for trainer in trainers:
-        trainer_cards = _cards(trainer)
+        trainer_cards = _visible_cards(trainer)
         if server_cards and trainer_cards:
             placement = "colocated" if server_cards & trainer_cards else "separate"
             word = server.launch.env["CUDA_VISIBLE_DEVICES"]
-            yield Fact("rollout.placement", placement, server.origin, _at(server, word.start, "CUDA_VISIBLE_DEVICES"))
+            yield Fact("rollout.placement", placement, server.origin, _witness(server, word.start, "CUDA_VISIBLE_DEVICES"))
             return
 
 
-def alone(programs: Sequence[Started], parts: Iterable[Part], book: FactBook) -> list[Fact]:
+def lone_engine(programs: Sequence[StartedProgram], parts: Iterable[Part], book: FactBook) -> list[Fact]:
     """That it is the engine which failed, where everything given starts engines and no trainer, and the log names no role."""
     server = next((start for start in programs if start.is_server), None)
     trains = any(start.trains for start in programs) or any(part.table.trainer for part in parts)
     if server is None or trains or "log.role" in book or book.word("train.framework") or book.word("train.stage"):
         return []
-    at = _at(server, server.launch.program_at, server.launch.program)
+    at = _witness(server, server.launch.program_at, server.launch.program)
     return [Fact("log.role", "engine", "derived", at)]
 
 
-def _cards(start: Started) -> set[str]:
+def _visible_cards(start: StartedProgram) -> set[str]:
     word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
     return {card.strip() for card in word.text.split(",") if card.strip()} if word is not None and word.sure else set()
 
 
-def _at(start: Started, offset: int, key: str) -> Witness:
+def _witness(start: StartedProgram, offset: int, key: str) -> Witness:
     if start.witness is not None:
         return start.witness
     line, column = start.place(offset)
     return Witness(start.name, line, column, key=key)
 
 
-def script_facts(documents: Iterable[Opened]) -> Iterator[Fact]:
+def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
     """What a script does before the trainer can shard its model."""
     for document in documents:
         script = document.script
@@ -158,13 +158,13 @@ def script_facts(documents: Iterable[Opened]) -> Iterator[Fact]:
             yield Fact("eval.metrics", True, "config", Witness(document.source.name, metric.line, metric.column, key="compute_metrics"))
 
 
-def untrained(documents: Iterable[Opened], programs: Sequence[Started], parts: Iterable[Part]) -> Iterator[Fact]:
+def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram], parts: Iterable[Part]) -> Iterator[Fact]:
     """That a script which only generates trains nothing, nor a program that never does (`swift infer`), where nothing else trains."""
     idle = [start for start in programs if _never_trains(start)]
     if idle and not any(start.trains for start in programs if start not in idle):
-        yield Fact("train.enabled", False, idle[0].origin, _at(idle[0], idle[0].launch.program_at, idle[0].launch.program))
+        yield Fact("train.enabled", False, idle[0].origin, _witness(idle[0], idle[0].launch.program_at, idle[0].launch.program))
         yield from (
-            Fact("run.merges", True, document.origin, _at(document, document.launch.program_at, document.launch.program))
+            Fact("run.merges", True, document.origin, _witness(document, document.launch.program_at, document.launch.program))
             for document in idle
             if _merges(document)
         )
@@ -175,24 +175,24 @@ def untrained(documents: Iterable[Opened], programs: Sequence[Started], parts: I
             yield Fact("train.enabled", False, "config", Witness(document.source.name, *document.script.generates_at, key="generate"))
 
 
-def _never_trains(start: Started) -> bool:
+def _never_trains(start: StartedProgram) -> bool:
     """Whether the command is one of those that evaluate, generate or convert, whatever their options."""
     return _is_one_of(start, rule_files.table("programs")["untrained"])
 
 
-def _merges(start: Started) -> bool:
+def _merges(start: StartedProgram) -> bool:
     """Whether the command merges adapters into their model."""
     merging = rule_files.table("programs")["merging"]
     return _is_one_of(start, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
 
 
-def _is_one_of(start: Started, programs: Iterable[str]) -> bool:
+def _is_one_of(start: StartedProgram, programs: Iterable[str]) -> bool:
     """By its name with the sub-command, or by the end of a script's path."""
     name = start.launch.program
     return any(f"{name} ".startswith(f"{program} ") or name.endswith(f"/{program}") for program in programs)
 
 
-def too_late(documents: Iterable[Opened]) -> tuple[list[Fact], list[Notice]]:
+def late_variables(documents: Iterable[OpenDocument]) -> tuple[list[Fact], list[Notice]]:
     """Variables that a script sets once CUDA is in use: nobody reads them any more."""
     facts: list[Fact] = []
     notices: list[Notice] = []
@@ -204,7 +204,7 @@ def too_late(documents: Iterable[Opened]) -> tuple[list[Fact], list[Notice]]:
     return facts, notices
 
 
-def unrecognised(documents: Iterable[Opened], programs: Sequence[Started]) -> list[Notice]:
+def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram]) -> list[Notice]:
     """Scripts in which nothing of a trainer, a launcher or its environment was recognised."""
     notices = []
     for document in documents:
@@ -221,21 +221,21 @@ def unrecognised(documents: Iterable[Opened], programs: Sequence[Started]) -> li
     return notices
 
 
-def cut_off(programs: Sequence[Started]) -> tuple[list[Fact], list[Notice]]:
+def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], list[Notice]]:
     """Options that stand as a command of their own: a missing backslash, or a comment inside a continued command, cut them off."""
     facts: list[Fact] = []
     notices: list[Notice] = []
-    trainer: Started | None = None
+    trainer: StartedProgram | None = None
     for start in programs:
         if start.table is not None and start.trains:
             trainer = start
         if not start.launch.orphan or trainer is None or trainer.name != start.name:
             continue
         flags = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
-        facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.pos, flag.key)) for flag in flags]
+        facts += [Fact("config.ignored_key", flag.key, start.origin, _witness(start, flag.pos, flag.key)) for flag in flags]
         if flags:
             keys = ", ".join(flag.key for flag in flags[:6]).replace("{", "(").replace("}", ")")
             notices.append(
-                Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _at(start, flags[0].pos, flags[0].key))
+                Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _witness(start, flags[0].pos, flags[0].key))
             )
     return facts, notices

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.started_programs import Started
-from diagnose.adapters.formats.config_value import YES, Leaf
-from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.formats.config_value import YES, Leaf, name_of
+from diagnose.adapters.job.named_files import base_name
+from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Witness
 from diagnose.record import replace
 
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag
 
 
-def answered(parts: Sequence[Part], programs: Sequence[Started]) -> list[Part]:
+def apply_script_options(parts: Sequence[Part], programs: Sequence[StartedProgram]) -> list[Part]:
     """The parts, with every entry point known to all parts of its framework and every script's options as its command gives them."""
     entries: dict[str, str] = {}
     for part in parts:
         entries[part.table.name] = entries.get(part.table.name) or part.table.deciding(part.entry)
     informed = [replace(part, about=entries[part.table.name]) if entries[part.table.name] else part for part in parts]
-    return _together([_of_script(part, programs) if part.form == "python" else part for part in informed])
+    return _merge_trainer_parts([_with_options(part, programs) if part.form == "python" else part for part in informed])
 
 
-def _together(parts: Sequence[Part]) -> list[Part]:
+def _merge_trainer_parts(parts: Sequence[Part]) -> list[Part]:
     """A trainer's file, script and command are one configuration: what one of them switches on serves the others."""
     trainers = [part for part in parts if part.table.trainer and part.form != "dump"]
     if len(trainers) < 2 or any(part.merged is not None or part.table is not trainers[0].table for part in trainers):
@@ -35,45 +34,23 @@ def _together(parts: Sequence[Part]) -> list[Part]:
     return [replace(part, merged=merged) if any(part is trainer for trainer in trainers) else part for part in parts]
 
 
-def knowing(programs: Sequence[Started], documents: Sequence[Opened]) -> list[Started]:
-    """The launches, each with the framework of the script that it starts, where that was given: whose options the command has,
-    where the framework's own parser reads them."""
-    scripts = {
-        _base(script.source.name): script for script in documents if script.script is not None and script.kind in framework_tables.names()
-    }
-    result = []
-    for start in programs:
-        script = scripts.get(_base(start.launch.program))
-        parses = script is not None and script.script is not None and script.script.asks
-        result.append(
-            replace(start, runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
-            if script is not None
-            else start
-        )
-    return result
-
-
-def _of_script(part: Part, programs: Sequence[Started]) -> Part:
+def _with_options(part: Part, programs: Sequence[StartedProgram]) -> Part:
     """A script that nobody is known to start leaves open what a parser fills."""
-    starts = [start for start in programs if _base(start.launch.program) == _base(part.name)]
+    starts = [start for start in programs if base_name(start.launch.program) == base_name(part.name)]
     if not starts:
         leaves = tuple(_unsure(leaf) if leaf.option and leaf.shape == "map" else leaf for leaf in part.leaves)
         return replace(part, leaves=leaves, whole=part.whole and not part.asks)
     if not any(leaf.option for leaf in part.leaves):
         return part
     flags = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
-    places = {leaf.key: _place(*flags[leaf.option]) for leaf in part.leaves if leaf.option in flags}
-    leaves = tuple(_given(leaf, flags[leaf.option][0]) if leaf.option in flags else leaf for leaf in part.leaves)
+    places = {leaf.key: _witness(*flags[leaf.option]) for leaf in part.leaves if leaf.option in flags}
+    leaves = tuple(_with_flag_value(leaf, flags[leaf.option][0]) if leaf.option in flags else leaf for leaf in part.leaves)
     left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch leaves out
     kept = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
     return replace(part, leaves=kept, elsewhere=places)
 
 
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
-def _given(leaf: Leaf, flag: Flag) -> Leaf:
+def _with_flag_value(leaf: Leaf, flag: Flag) -> Leaf:
     if not flag.sure:
         return _unsure(leaf)
     if flag.value is None:  # a switch turns what its default is not
@@ -89,7 +66,7 @@ def _unsure(leaf: Leaf) -> Leaf:
     return replace(leaf, text=None, shape="unsure", items=(), option="")
 
 
-def _place(flag: Flag, start: Started) -> Witness:
+def _witness(flag: Flag, start: StartedProgram) -> Witness:
     if start.witness is not None:
         return start.witness
     line, column = start.place(flag.pos)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
+from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.python.script_values import Script
@@ -17,38 +18,38 @@ if TYPE_CHECKING:
 FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
 
 
-def forced(kind: str | None) -> str | None:
+def resolve_forced_kind(kind: str | None) -> str | None:
     """The table that a forced kind names: `llamafactory` and `llamafactory_yaml` alike."""
     if kind is None:
         return None
     short = re.sub(r"_(?:yaml|json|cli)$", "", kind)
-    name = framework_tables.alias(short)
+    name = framework_tables.resolve_alias(short)
     return name if name in framework_tables.names() or name in FORMS else None
 
 
 def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
     """The framework whose keys these are, and the key that says so; the more particular framework first."""
     by_name = {leaf.key: leaf for leaf in leaves}
-    if len(_alone(by_name)) != 1:
+    if len(_value_leaves(by_name)) != 1:
         for name in framework_tables.names():
             for sign in framework_tables.signs(name).get("keys", ()):
                 if all(key in by_name for key in sign):
                     return name, by_name[sign[0]]
-    kinds, told = _by_keys(by_name)
+    kinds, told = _kinds_of_keys(by_name)
     return (kinds[0], told) if len(kinds) == 1 else (None, None)
 
 
-def rivals(leaves: Iterable[Leaf]) -> tuple[str, ...]:
+def ambiguous_kinds(leaves: Iterable[Leaf]) -> tuple[str, ...]:
     """The frameworks that know keys alike which are no sign of one: which of them it is the rest of the job has to say."""
-    return _by_keys({leaf.key: leaf for leaf in leaves})[0]
+    return _kinds_of_keys({leaf.key: leaf for leaf in leaves})[0]
 
 
-def _alone(by_name: Mapping[str, Leaf]) -> list[Leaf]:
+def _value_leaves(by_name: Mapping[str, Leaf]) -> list[Leaf]:
     return [leaf for leaf in by_name.values() if leaf.shape != "map" or len(by_name) == 1]
 
 
-def _by_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
-    values = _alone(by_name)
+def _kinds_of_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    values = _value_leaves(by_name)
     if len(values) == 1 and (result := _kinds_of_one(values[0]))[0]:
         return result
     return _kinds_by_majority(by_name)
@@ -111,3 +112,36 @@ def kind_of_classes(script: Script, text: str) -> str:
         if called & set(_classes(name, text)):
             return name
     return framework_tables.of_role("general") if called else framework_tables.of_role("plain") if script.leaves else "python"
+
+
+# -- a config that nobody recognises
+
+#: Of so many kinds the missing keys are told; so many others are only named, and the rest counted.
+NEAREST, NAMED = 3, 12
+
+
+def unknown_kind_text(leaves: Sequence[Leaf]) -> Text:
+    """Who would take these keys alike; where nobody would, what was tried."""
+    kinds = ambiguous_kinds(leaves)
+    if kinds:
+        return phrase("adapters.several_kinds", kinds=", ".join(kinds))
+    return phrase("adapters.unknown_kind", tried=_tried_kinds({leaf.key for leaf in leaves}))
+
+
+def _tried_kinds(keys: Container[str]) -> Text:
+    """Every kind that keys can tell, those that miss least first and with the keys that their nearest sign lacks."""
+    nearest = [
+        (name, _nearest_sign(signs, keys)) for name in framework_tables.names() if (signs := framework_tables.signs(name).get("keys", ()))
+    ]
+    ranked = sorted(nearest, key=lambda pair: (not pair[1][0], len(pair[1][1])))
+    texts = [phrase("adapters.tried_kind", kind=name, missed=", ".join(missed)) for name, (_, missed) in ranked[:NEAREST]]
+    texts += [same(name) for name, _ in ranked[NEAREST : NEAREST + NAMED]]
+    if (remaining := len(ranked) - len(texts)) > 0:
+        texts.append(phrase("adapters.more_kinds", count=str(remaining)))
+    return Text(", ".join(text.en for text in texts), "、".join(text.zh for text in texts))
+
+
+def _nearest_sign(signs: Sequence[Sequence[str]], keys: Container[str]) -> tuple[int, list[str]]:
+    """How many keys of a sign are there, and those that are not: of the sign that lacks fewest, the one that has most."""
+    split = [(sum(key in keys for key in sign), [key for key in sign if key not in keys]) for sign in signs]
+    return min(split, key=lambda pair: (not pair[0], len(pair[1])))

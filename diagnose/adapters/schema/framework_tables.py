@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from diagnose import rule_files
@@ -48,7 +48,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_index(), key=lambda name: (_index()[name]["rank"], name)))
 
 
-def called(name: str) -> Text:
+def display_name(name: str) -> Text:
     """A framework as its people write it."""
     try:
         return phrase(f"adapters.framework_{name}")
@@ -79,19 +79,19 @@ def of_role(role: Role) -> str:
 
 
 @cache
-def launcher(word: str) -> str | None:
+def launcher_table(word: str) -> str | None:
     """The table of a launcher's options."""
     return next((name for name in names() if word and _index()[name]["launches"] == word), None)
 
 
 @cache
-def anybodys() -> frozenset[str]:
+def job_independent() -> frozenset[str]:
     """Tables of what any job may hold, whatever it trains with."""
     return frozenset(name for name, entry in _index().items() if (entry["role"] or entry["launches"]) and not entry["trainer"])
 
 
 @cache
-def alias(word: str) -> str:
+def resolve_alias(word: str) -> str:
     """The framework that a word names which is not its own name; else the word."""
     return next((name for name, entry in _index().items() if word in entry["aliases"]), word)
 
@@ -124,7 +124,7 @@ def table(name: str) -> Table:
     base = table(raw["extends"]) if "extends" in raw else None
     version = raw.get("version", f"version.{name}")
     readers = raw.get("read_by", {})
-    own = tuple(_read_by(key, readers) for knob, entries in raw.items() if "." in knob for key in _keys(knob, entries, version))
+    own = tuple(_with_readers(key, readers) for knob, entries in raw.items() if "." in knob for key in _keys(knob, entries, version))
     without = set(raw.get("without", ()))
     turned = {key.knob for key in own if key.key} | {key.knob for key in own if not key.key and key.given is None and not key.always}
     inherited = tuple(key for key in base.keys if key.knob not in turned and key.key not in without) if base else ()
@@ -133,6 +133,7 @@ def table(name: str) -> Table:
         version=version,
         keys=own + inherited,
         unknown=raw.get("unknown", base.unknown if base else "anything"),
+        load_known=partial(known, name),
         detect=signs(name),
         entries={**(base.entries if base else {}), **raw.get("entries", {})},
         stock={**(base.stock if base else {}), **raw.get("stock", {})},
@@ -145,7 +146,7 @@ def table(name: str) -> Table:
         positional=raw.get("positional", ""),
         interpolates=raw.get("interpolates", base.interpolates if base else False),
         resolvers=raw.get("resolvers", base.resolvers if base else None),
-        dated=_dated(raw.get("dated", ())) or (base.dated if base else None),
+        dated=_dated_keys(raw.get("dated", ())) or (base.dated if base else None),
         shipped=frozenset(raw.get("shipped", base.shipped if base else ())),
         extended_by=frozenset(raw.get("extended_by", base.extended_by if base else ())),
         integrations=tuple(raw.get("integrations", base.integrations if base else ())),
@@ -216,7 +217,7 @@ def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iter
         )
 
 
-def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
+def _dated_keys(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
     spans: dict[str, ReleaseSpan] = {}
     for line in lines:
         span = from_data(line.get("since"), line.get("until"))
@@ -226,7 +227,7 @@ def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
     return spans
 
 
-def _read_by(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
+def _with_readers(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
     """The key with the entry points that read it, where the table says them of all keys of a pattern."""
     patterns = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
     return replace(key, entry=tuple(patterns)) if patterns else key
@@ -247,10 +248,10 @@ def _need(entry: Mapping[str, Any]) -> Need:
     return Need(entry["key"], entry.get("to"), entry.get("add", ""), from_data(entry.get("since"), entry.get("until")))
 
 
-def span(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
+def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
     """The releases that a config can be for: the known one, else what its own spellings leave (a key that came late, one that went)."""
     if version is not None:
-        return ReleaseSpan(version, finished(version))
+        return ReleaseSpan(version, final_release(version))
     lows, highs = [], []
     keys = set(present)
     for name in keys:
@@ -266,7 +267,7 @@ def span(tab: Table, version: Version | None, present: Iterable[str]) -> Release
     return EVERY if low and high and high < low else ReleaseSpan(low, high)
 
 
-def finished(version: Version) -> Version:
+def final_release(version: Version) -> Version:
     """The release that a development version leads to: it may hold all of that release, or none of what is new in it."""
     match = re.match(r"[\d.]*\d(?=\.?(?:dev|a|b|rc))", version.text)
     return Version(match[0]) if match else version

@@ -23,11 +23,11 @@ from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.word_conditions import conditions, hold, is_one_of
 
 #: Keys that one line of a table is said of at most.
-MOST = 20
+MAX_LEAVES_PER_RULE = 20
 
 
 @record
-class Vain:
+class IgnoredKey:
     """A leaf without effect, the line of the table that says so, and the key that decides instead with what stands there."""
 
     leaf: Leaf
@@ -41,57 +41,59 @@ class Vain:
         return knobs is None or knob in knobs
 
 
-def in_vain(tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf]) -> Iterator[Vain]:
+def find_ignored_keys(
+    tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf]
+) -> Iterator[IgnoredKey]:
     """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
     reported: set[str] = set()
     for rule in tab.ignored:
-        if not _of_release(rule, spans) or not stands(rule, context):
+        if not _covers_release(rule, spans) or not rule_applies(rule, context):
             continue
         count = 0
         for name in str(rule["key"]).split():
-            for leaf in _named(name, by_name):
-                if leaf.key in reported or not says_something(leaf) or count >= MOST:
+            for leaf in _matching_leaves(name, by_name):
+                if leaf.key in reported or not has_value(leaf) or count >= MAX_LEAVES_PER_RULE:
                     continue
                 reported.add(leaf.key)
                 count += 1
-                deciding = _real(rule)
-                yield Vain(leaf, rule, deciding, _written(context.get(deciding)))
+                deciding = _deciding_key(rule)
+                yield IgnoredKey(leaf, rule, deciding, _short_value(context.get(deciding)))
 
 
-def _named(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
+def _matching_leaves(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
     if "*" not in name:
         return [by_name[name]] if name in by_name else []
     return [leaf for key, leaf in by_name.items() if fnmatchcase(key, name) and leaf.shape != "map"]
 
 
-def says_something(leaf: Leaf) -> bool:
+def has_value(leaf: Leaf) -> bool:
     """A key that is switched off or empty loses nothing."""
     return leaf.shape != "null" and (leaf.text or "").lower() not in ("false", "no", "none")
 
 
-def stands(rule: Mapping[str, Any], context: Mapping[str, Leaf]) -> bool:
+def rule_applies(rule: Mapping[str, Any], context: Mapping[str, Leaf]) -> bool:
     """Does the combination stand here that makes the key say nothing?"""
     absent, present, item = rule.get("without"), rule.get("with"), rule.get("item")
     switch = context.get(absent) if absent else None
-    is_off = (is_one_of(texts_of(switch), (item,)) is True if item else on(switch)) if absent else False
-    if is_off or (present and not on(context.get(present))):
+    is_off = (is_one_of(texts_of(switch), (item,)) is True if item else is_on(switch)) if absent else False
+    if is_off or (present and not is_on(context.get(present))):
         return False
     return hold(conditions(rule.get("where")), lambda name: texts_of(context.get(name))) is True
 
 
-def on(leaf: Leaf | None) -> bool:
+def is_on(leaf: Leaf | None) -> bool:
     """Is the key there and not switched off?"""
     return leaf is not None and leaf.shape != "null" and (leaf.text or "true").lower() not in ("false", "no", "off", "none", "0")
 
 
-def _of_release(rule: Mapping[str, Any], spans: Mapping[str, ReleaseSpan]) -> bool:
+def _covers_release(rule: Mapping[str, Any], spans: Mapping[str, ReleaseSpan]) -> bool:
     return from_data(rule.get("since"), rule.get("until")).covers(spans.get(rule["version"], EVERY)) is True
 
 
-def _real(rule: Mapping[str, Any]) -> str:
+def _deciding_key(rule: Mapping[str, Any]) -> str:
     return str(rule.get("real") or rule.get("without") or next(iter(rule.get("where", {})), ""))
 
 
-def _written(leaf: Leaf | None) -> str:
+def _short_value(leaf: Leaf | None) -> str:
     """What stands there, short."""
     return "unset" if leaf is None or leaf.shape == "null" else "true" if leaf.shape == "flag" else (leaf.text or leaf.written)[:80]

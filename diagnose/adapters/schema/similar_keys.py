@@ -19,35 +19,35 @@ class Likeness:
         self._blocks: set[str] = set()
         for name in sorted(real):
             self._lengths.setdefault(len(name), []).append(name)
-            self._plain.setdefault(_plain(name), name)
+            self._plain.setdefault(_letters(name), name)
             self._blocks |= {name[:at] for at, letter in enumerate(name) if letter == "."}
 
     def of(self, name: str) -> str:
         """The real key that `name` is a slip of; empty where there is none."""
-        same = self._plain.get(_plain(name), "")
+        same = self._plain.get(_letters(name), "")
         if same:
             return same
-        near = (real for size in (0, -1, 1) for real in self._lengths.get(len(name) + size, ()) if one_slip(name, real))
+        near = (real for size in (0, -1, 1) for real in self._lengths.get(len(name) + size, ()) if is_one_slip(name, real))
         return next(near, "")
 
     def unless_short(self, name: str) -> str:
         """The same of a key that may well be the user's own: nothing of short ones, nor of a block that real keys lie in."""
-        if name in self._blocks or len(_last(name)) < SHORTEST:
+        if name in self._blocks or len(_last_name(name)) < SHORTEST:
             return ""
         near = self.of(name)
-        return near if len(_last(near)) >= SHORTEST else ""
+        return near if len(_last_name(near)) >= SHORTEST else ""
 
 
-def _last(name: str) -> str:
+def _last_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _plain(name: str) -> str:
+def _letters(name: str) -> str:
     """The letters of a key: perDeviceTrainBatchSize is per_device_train_batch_size, by whatever it is parted."""
     return name.replace("_", "").replace("-", "").lower()
 
 
-def one_slip(first: str, second: str) -> bool:
+def is_one_slip(first: str, second: str) -> bool:
     """Does a letter too many, too few, another or two exchanged part the two? Numbers do not count: beta2 is no slip of beta1."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -82,6 +82,7 @@ class Table:
     unknown: (
         str  # a key that it does not know: dropped, rejected, overrides (rejected as an override of its own program), anything (a script's)
     )
+    load_known: Callable[[], frozenset[str]]
     detect: Mapping[str, Any]
     entries: Mapping[str, Mapping[str, str]]  # entry points and classes, and the knobs that they settle
     stock: Mapping[str, Mapping[str, str]]  # files that the framework ships, by base name, and the folder they lie in
@@ -116,9 +117,7 @@ class Table:
     @property
     def known(self) -> frozenset[str]:
         """Every real key, read from its file when first asked for: most diagnoses need none."""
-        from diagnose.adapters.schema import framework_tables
-
-        return framework_tables.known(self.name)
+        return self.load_known()
 
     def of(self, knob: str) -> list[Key]:
         """The keys and defaults of a knob, first the ones that win."""

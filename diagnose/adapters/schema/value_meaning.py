@@ -24,40 +24,40 @@ def meaning(key: Key, leaf: Leaf) -> Value | object:
     if leaf.shape == "unsure":
         return None
     if leaf.shape == "null" and leaf.written == "none" and key.values and "none" in key.values:
-        return _typed(key.knob, key.values["none"])  # on a command line it is a word like any other
+        return _knob_value(key.knob, key.values["none"])  # on a command line it is a word like any other
     kind = (declared(key.knob) or _UNDECLARED).kind
     if leaf.shape in ("null", "map") and not (key.values and "*" in key.values and leaf.shape == "map"):
-        return _of_block(key, leaf, kind)
+        return _block_meaning(key, leaf, kind)
     if key.takes == "any":
-        return _any_of(key, leaf)
+        return _first_word_meaning(key, leaf)
     if key.takes == "each":
-        return _each_of(key, leaf)
-    text = _plain(key, leaf)
+        return _words_meaning(key, leaf)
+    text = _plain_text(key, leaf)
     if text is None:
         return NOTHING
     if leaf.shape == "list" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size", "switch"):
         raise ValueError(text)  # a list where one value belongs
     if key.values is not None:
-        word = _looked_up(key.values, text)
+        word = _look_up(key.values, text)
         if word is None:
             words = (declared(key.knob) or _UNDECLARED).words
             if text.lower() in words and _switch_word(text) not in ("true", "false"):
-                return _typed(key.knob, text.lower())
+                return _knob_value(key.knob, text.lower())
             if _switch_word(text) in ("true", "false") or text.lower() == "auto":
                 return NOTHING
             raise ValueError(text)
-        return NOTHING if word == "nothing" else None if word == "unknown" else _typed(key.knob, text if word == "same" else word)
-    return _typed(key.knob, text)
+        return NOTHING if word == "nothing" else None if word == "unknown" else _knob_value(key.knob, text if word == "same" else word)
+    return _knob_value(key.knob, text)
 
 
-def _of_block(key: Key, leaf: Leaf, kind: str) -> object:
+def _block_meaning(key: Key, leaf: Leaf, kind: str) -> object:
     """Nothing: the keys inside a block say it. A number has none inside."""
     if leaf.shape == "map" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size"):
         raise ValueError(leaf.written)
     return NOTHING
 
 
-def _looked_up(values: Mapping[str, str], text: str) -> str | None:
+def _look_up(values: Mapping[str, str], text: str) -> str | None:
     folded = {name.lower(): word for name, word in values.items()}
     exact = folded.get(text.lower(), folded.get(_switch_word(text)))
     patterns = (word for name, word in folded.items() if "*" in name and name != "*" and fnmatchcase(text.lower(), name))
@@ -73,7 +73,7 @@ class _Undeclared:
 _UNDECLARED = _Undeclared()
 
 
-def _plain(key: Key, leaf: Leaf) -> str | None:
+def _plain_text(key: Key, leaf: Leaf) -> str | None:
     if leaf.shape == "flag":
         return None if key.takes == "basename" else "true"
     if key.takes == "many":
@@ -89,19 +89,19 @@ def _plain(key: Key, leaf: Leaf) -> str | None:
     return text
 
 
-def _any_of(key: Key, leaf: Leaf) -> Value | object:
+def _first_word_meaning(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else (leaf.text or "").replace(",", " ").split()
     for word in words:
         for name in (word, _switch_word(word)):
             for spelling, value in (key.values or {}).items():
                 if spelling.lower() == name.lower():
-                    return NOTHING if value == "nothing" else _typed(key.knob, value)
+                    return NOTHING if value == "nothing" else _knob_value(key.knob, value)
     return NOTHING
 
 
-def _each_of(key: Key, leaf: Leaf) -> Value | object:
+def _words_meaning(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else re.findall(r"[\w.-]+", leaf.text or "")
-    return _typed(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
+    return _knob_value(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
 
 
 def allocator_option(text: str, name: str) -> str | None:
@@ -120,7 +120,7 @@ def _switch_word(text: str) -> str:
     return "true" if word in YES else "false" if word in NO else word
 
 
-def _count(knob: str, text: str) -> Value | object:
+def _count_value(knob: str, text: str) -> Value | object:
     """A count; -1, and 0 where none of something makes no sense, leave the knob as it is."""
     if text.strip().lower() in ("auto", "gpu", "") or re.fullmatch(r"\d+:\d+", text.strip()):  # as many as there are; elastic
         return NOTHING
@@ -136,17 +136,17 @@ def _count(knob: str, text: str) -> Value | object:
 
 
 #: Characters of the longest path or name.
-LONGEST = 4096
+MAX_TEXT = 4096
 
 
-def _typed(knob: str, text: str) -> Value | object:
+def _knob_value(knob: str, text: str) -> Value | object:
     entry = declared(knob)
     if entry is not None and entry.kind == "count":
-        return _count(knob, text)
+        return _count_value(knob, text)
     if entry is not None and entry.kind == "word" and entry.words and text not in entry.words:
         raise ValueError(text)
     if entry is not None and entry.kind == "text":
-        if len(text) > LONGEST:
+        if len(text) > MAX_TEXT:
             raise ValueError(text)
         return text or NOTHING
     try:

@@ -12,17 +12,17 @@ from diagnose.phrases import Text
 from diagnose.word_conditions import conditions, hold, word, word_of
 
 if TYPE_CHECKING:
-    from diagnose.adapters.translate.translation import Part
+    from diagnose.adapters.translate.config_part import Part
 
 #: Sentences about settings without effect that one job gets.
-MOST = 20
+MAX_NOTICES = 20
 
 
-def derived(book: FactBook) -> Iterator[Fact]:
+def derive_quantities(book: FactBook) -> Iterator[Fact]:
     """Quantities that follow from what is known, each with its arithmetic; those named first are there for those named later."""
     known = FactBook(book)
     for rule in rule_files.table("effective")["derived"]:
-        if rule["name"] in known or not _meant(rule, known):
+        if rule["name"] in known or not _is_missing(rule, known):
             continue
         quotient = _quotient(rule, known)
         if quotient is not None:
@@ -32,14 +32,14 @@ def derived(book: FactBook) -> Iterator[Fact]:
             yield fact
 
 
-def _meant(rule: Mapping[str, Any], book: FactBook) -> bool:
+def _is_missing(rule: Mapping[str, Any], book: FactBook) -> bool:
     """Is the rule for a job like this one?"""
     return all(book.value(name) is None for name in rule.get("unless", ())) and _holds(rule, book)
 
 
 def _quotient(rule: Mapping[str, Any], book: FactBook) -> tuple[int, str] | None:
     """The value and how it comes about; None where a part is unknown or a rest remains."""
-    factors, divisor_counts = ([_count(name, book) for name in rule.get(side, ())] for side in ("of", "over"))
+    factors, divisor_counts = ([_read_count(name, book) for name in rule.get(side, ())] for side in ("of", "over"))
     if any(not count for count in (*factors, *divisor_counts)):
         return None
     dividend, divisor = _product(factors), _product(divisor_counts)
@@ -59,7 +59,7 @@ def _product(counts: Iterable[int | None]) -> int:
     return product
 
 
-def _count(written: str, book: FactBook) -> int | None:
+def _read_count(written: str, book: FactBook) -> int | None:
     names, _, presumed = written.partition("=")
     value = next((count for name in names.split("|") if (count := book.count(name))), None)
     return value if value is not None else int(presumed) if presumed else None
@@ -68,7 +68,7 @@ def _count(written: str, book: FactBook) -> int | None:
 # -- settings without effect
 
 
-def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) -> tuple[list[Fact], list[Notice]]:
+def remove_ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) -> tuple[list[Fact], list[Notice]]:
     """The facts less the settings that do nothing here, with a fact and a sentence for each of these."""
     known = FactBook(book).learn(facts)
     effective = list(facts)
@@ -79,24 +79,24 @@ def ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) ->
             continue
         for knob in rule["knob"]:
             fact = known.fact(knob)
-            if fact is None or fact.origin not in ("config", "log") or not fact.witness.key or not _is(fact, rule):
+            if fact is None or fact.origin not in ("config", "log") or not fact.witness.key or not _has_value(fact, rule):
                 continue
             if not rule.get("keep"):
                 effective = [
                     candidate for candidate in effective if candidate.name != knob or candidate.origin not in ("config", "log", "default")
                 ]
-            added += _told(rule, fact, known, parts)
-            if len(notices) < MOST and not rule.get("quiet"):
+            added += _ignored_key_facts(rule, fact, known, parts)
+            if len(notices) < MAX_NOTICES and not rule.get("quiet"):
                 notices.append(Notice("warning", "config.ignored_key", _sentence(rule, fact, known), fact.witness))
     return effective + added, notices
 
 
-def _told(rule: Mapping[str, Any], fact: Fact, book: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
+def _ignored_key_facts(rule: Mapping[str, Any], fact: Fact, book: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
     """The key that is in vain, what it was meant for, what decides instead, and what holds."""
     yield Fact("config.ignored_key", fact.witness.key, fact.origin, fact.witness)
     real = book.fact(rule["real"]) if "real" in rule else None
     if real is not None and real.value is not None and not rule.get("quiet"):
-        key = real.witness.key or _spelt(real.name, parts)
+        key = real.witness.key or _spelling(real.name, parts)
         values = {"wanted_knob": fact.name, "wanted_key": key, "reader": _reader(fact, parts), "wanted_value": word(real.value)}
         yield from (Fact(f"config.{name}", text, fact.origin, fact.witness) for name, text in values.items())
         yield Fact("config.wanted_other", real.name != fact.name, fact.origin, fact.witness)
@@ -106,7 +106,7 @@ def _told(rule: Mapping[str, Any], fact: Fact, book: FactBook, parts: Sequence[P
         yield Fact(fact.name, "none" if value == "none" else typed(fact.name, word_of(value)), "derived", Witness("derived", text=text))
 
 
-def _spelt(knob: str, parts: Sequence[Part]) -> str:
+def _spelling(knob: str, parts: Sequence[Part]) -> str:
     """How the job's own files would write a knob that none of them sets; the knob's name where they have no key for it."""
     return next((key.key for part in parts for key in part.table.of(knob) if key.key), knob)
 
@@ -114,7 +114,7 @@ def _spelt(knob: str, parts: Sequence[Part]) -> str:
 def _reader(fact: Fact, parts: Sequence[Part]) -> str:
     """Who reads the file that the key stands in."""
     readers = [part for part in parts if part.name == fact.witness.source and any(leaf.key == fact.witness.key for leaf in part.leaves)]
-    return framework_tables.called(readers[0].table.name).zh if readers else "-"
+    return framework_tables.display_name(readers[0].table.name).zh if readers else "-"
 
 
 def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
@@ -127,7 +127,7 @@ def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
     return Text(sentences["en"], sentences["zh"])
 
 
-def _is(fact: Fact, rule: Mapping[str, Any]) -> bool:
+def _has_value(fact: Fact, rule: Mapping[str, Any]) -> bool:
     """Has the setting the value that the rule is about? Without one, it is about any."""
     return fact.value is not None and ("is" not in rule or hold(conditions({fact.name: rule["is"]}), lambda _: fact.value) is True)
 
@@ -137,10 +137,12 @@ def _holds(rule: Mapping[str, Any], book: FactBook) -> bool:
     excepted = rule.get("unless_framework")
     if excepted is not None and hold(conditions({"train.framework": excepted}), book.value):
         return False
-    return hold(conditions(rule.get("if")), lambda name: _of_card(name, book) if name.startswith("card.") else book.value(name)) is True
+    return (
+        hold(conditions(rule.get("if")), lambda name: _card_ability(name, book) if name.startswith("card.") else book.value(name)) is True
+    )
 
 
-def _of_card(name: str, book: FactBook) -> bool | None:
+def _card_ability(name: str, book: FactBook) -> bool | None:
     """What every card that the given or printed name may mean can do."""
     gpu = book.word("hardware.gpu")
     cards = catalogue.cards_named(gpu) if gpu else []

@@ -6,22 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part, Translation, name_of
+from diagnose.adapters.translate.config_part import Part, Translation
 from diagnose.facts import Fact, FactBook, Notice, Witness, declared
 from diagnose.phrases import Text, phrase
 from diagnose.word_conditions import word
 
 #: Sentences of one job.
-MOST = 20
+MAX_NOTICES = 20
 
 
-def conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
+def find_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
     """A fact and a sentence for every knob that two parts set differently, and for batch sizes that do not multiply."""
-    pairs = [*_between(parts, translations), *_sums(parts, translations, book)]
-    pairs += islice(_overridden(parts, translations), MOST)
+    pairs = [*_engine_conflicts(parts, translations), *_batch_conflicts(parts, translations, book)]
+    pairs += islice(_overridden_settings(parts, translations), MAX_NOTICES)
     reported: set[tuple[str, object, str, int]] = set()
     facts: list[Fact] = []
     notices: list[Notice] = []
@@ -31,7 +32,7 @@ def conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: 
             reported.add(place)
             facts += [fact] if notice.code == "config.conflict" else []
             notices.append(notice)
-    return facts, notices[:MOST]
+    return facts, notices[:MAX_NOTICES]
 
 
 def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
@@ -41,7 +42,7 @@ def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
     return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
 
 
-def _between(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+def _engine_conflicts(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
     """The trainer's settings against those of its engine."""
     for trainer, trainer_result in zip(parts, translations, strict=True):
         if not trainer.table.trainer or trainer.origin == "log":
@@ -49,19 +50,19 @@ def _between(parts: Sequence[Part], translations: Sequence[Translation]) -> Iter
         for engine, engine_result in zip(parts, translations, strict=True):
             way = integration(engine.table, trainer.table.name) if engine.table is not trainer.table else None
             for outcome in ("refuses", "trainer", "engine") if way else ():
-                for entry, knob in _turned(engine_result, way.get(outcome, ()) if way else ()):
-                    first, second = _set(trainer_result, knob), _set(engine_result, knob)
+                for entry, knob in _entries_of_keys(engine_result, way.get(outcome, ()) if way else ()):
+                    first, second = _configured_fact(trainer_result, knob), _configured_fact(engine_result, knob)
                     if first is not None and second is not None and _differ(first, second):
-                        yield _pair(first, second, outcome, way["called"] if way else {}, entry.key)
+                        yield _conflict(first, second, outcome, way["called"] if way else {}, entry.key)
 
 
-def _turned(translation: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
+def _entries_of_keys(translation: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
     for entry in translation.entries:
         if name_of(entry.key) in keys:
             yield from ((entry, knob) for knob in entry.knobs)
 
 
-def _set(translation: Translation, knob: str) -> Fact | None:
+def _configured_fact(translation: Translation, knob: str) -> Fact | None:
     return next((fact for fact in translation.facts if fact.name == knob and fact.value is not None and fact.origin == "config"), None)
 
 
@@ -70,39 +71,44 @@ def _differ(first: Fact, second: Fact) -> bool:
     return first.value != second.value and not {"pure_bf16", "fp8"} & {first.value, second.value}
 
 
-def _pair(first: Fact, second: Fact, outcome: str, called: Mapping[str, str], key: str) -> tuple[Fact, Notice]:
-    values = {"name": _name(first.name).en, "value": _shown(first), "place": _place(first.witness), "spelt": _clean(key)}
-    others = {"other": _shown(second), "there": _place(second.witness)}
+def _conflict(first: Fact, second: Fact, outcome: str, called: Mapping[str, str], key: str) -> tuple[Fact, Notice]:
+    values = {
+        "name": _knob_name(first.name).en,
+        "value": _short_value(first),
+        "place": _place(first.witness),
+        "spelt": _without_braces(key),
+    }
+    others = {"other": _short_value(second), "there": _place(second.witness)}
     en = phrase(f"adapters.conflict_{outcome}", **values, **others, who=called.get("en", "")).en
-    zh = phrase(f"adapters.conflict_{outcome}", **{**values, "name": _name(first.name).zh}, **others, who=called.get("zh", "")).zh
+    zh = phrase(f"adapters.conflict_{outcome}", **{**values, "name": _knob_name(first.name).zh}, **others, who=called.get("zh", "")).zh
     return Fact("config.conflict", first.name, "config", second.witness), Notice("warning", "config.conflict", Text(en, zh), second.witness)
 
 
-def _name(knob: str) -> Text:
+def _knob_name(knob: str) -> Text:
     entry = declared(knob)
     return Text(entry.en, entry.zh) if entry else Text(knob, knob)
 
 
 def _place(witness: Witness) -> str:
-    return _clean(f"{witness.source.rpartition('/')[2]}:{witness.line}")
+    return _without_braces(f"{witness.source.rpartition('/')[2]}:{witness.line}")
 
 
-def _shown(fact: Fact) -> str:
-    return _clean((word(fact.value) or "-")[:80])
+def _short_value(fact: Fact) -> str:
+    return _without_braces((word(fact.value) or "-")[:80])
 
 
-def _clean(text: str) -> str:
+def _without_braces(text: str) -> str:
     """Braces are placeholders in a sentence."""
     return text.replace("{", "(").replace("}", ")")
 
 
-def _sums(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
+def _batch_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
     """DeepSpeed asserts that its global batch is micro batch, accumulation and data-parallel ranks multiplied."""
     ranks = book.count("parallel.data")
     for part, translation in zip(parts, translations, strict=True):
         if not any(way.get("multiplies") for way in part.table.integrations) or not ranks:
             continue
-        global_batch = _set(translation, "train.global_batch")
+        global_batch = _configured_fact(translation, "train.global_batch")
         micro, steps = (book.count(name) for name in ("train.micro_batch_size", "train.gradient_accumulation"))
         if global_batch is None or not micro or not steps or global_batch.value == micro * steps * ranks:
             continue
@@ -110,7 +116,7 @@ def _sums(parts: Sequence[Part], translations: Sequence[Translation], book: Fact
         message = phrase(
             "adapters.conflict_sum",
             spelt=global_batch.witness.key,
-            value=_shown(global_batch),
+            value=_short_value(global_batch),
             place=_place(global_batch.witness),
             sum=product,
         )
@@ -120,7 +126,7 @@ def _sums(parts: Sequence[Part], translations: Sequence[Translation], book: Fact
         )
 
 
-def _overridden(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+def _overridden_settings(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
     """What the command line says otherwise than a file of the same framework: the command line counts."""
     for index, (part, translation) in enumerate(zip(parts, translations, strict=True)):
         if part.form not in ("shell", "command") or not part.table.trainer or part.origin == "log":
@@ -129,11 +135,15 @@ def _overridden(parts: Sequence[Part], translations: Sequence[Translation]) -> I
             if file.form not in ("yaml", "json", "toml") or file.table.name != part.table.name:
                 continue
             for fact in translation.facts:
-                loser = _set(file_translation, fact.name)
+                loser = _configured_fact(file_translation, fact.name)
                 if fact.name.startswith(("config.", "run.")) or loser is None or fact.value is None or fact.value == loser.value:
                     continue
                 if not fact.witness.key:
                     continue
-                values = {"name": _clean(loser.witness.key or fact.name), "value": _shown(fact), "other": _shown(loser)}
+                values = {
+                    "name": _without_braces(loser.witness.key or fact.name),
+                    "value": _short_value(fact),
+                    "other": _short_value(loser),
+                }
                 message = phrase("adapters.overridden", **values, place=_place(fact.witness), there=_place(loser.witness))
                 yield fact, Notice("info", "config.overridden", message, loser.witness)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key, Table
-from diagnose.adapters.translate.translation import automatic, stands_with, typed_default
+from diagnose.adapters.translate.translation import auto_value, typed_default, where_holds
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
 from diagnose.phrases import phrase
@@ -17,7 +17,7 @@ from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 
 #: What the log's word for compute precision makes of a configured precision.
-_COMPUTES = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
+_COMPUTE_DTYPE = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
 
 
 @record
@@ -70,19 +70,19 @@ def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool 
                 continue
             if not key.always and knob in setting.book and only_always:
                 continue
-            value = typed_default(key) if not key.fills else _filling(key.fills, setting)
+            value = typed_default(key) if not key.fills else _filling_accumulation(key.fills, setting)
             if value is None and key.fills:
                 break
             settled.add(knob)
             setting.found[knob] = value
-            yield Fact(knob, value, "default", Witness("default", text=_said(tab, key, setting)))
+            yield Fact(knob, value, "default", Witness("default", text=_default_text(tab, key, setting)))
             break
 
 
-def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
+def possible_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
     """The defaults of a knob in all releases that are still possible."""
     for key in tab.of(knob):
-        if key.default is None or key.within or not setting.holds(key.given) or not stands_with(key, setting.merged):
+        if key.default is None or key.within or not setting.holds(key.given) or not where_holds(key, setting.merged):
             continue
         covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
         if covered is not False:
@@ -91,15 +91,15 @@ def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
             return
 
 
-def unsaid_attention(tab: Table, setting: Setting) -> Iterator[Fact]:
+def attention_default(tab: Table, setting: Setting) -> Iterator[Fact]:
     """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
-    possible = set(open_defaults(tab, "model.attention", setting))
+    possible = set(possible_defaults(tab, "model.attention", setting))
     if possible:
         text = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
         yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=text))
 
 
-def _filling(rows: int, setting: Setting) -> int | None:
+def _filling_accumulation(rows: int, setting: Setting) -> int | None:
     """Micro batches that make so many rows over all processes, rounded up; None where a number is missing."""
     micro, world = setting.word("train.micro_batch_size"), setting.word("parallel.world")
     return None if not micro or not world else max(1, -(-rows // (int(micro) * int(world))))
@@ -107,10 +107,10 @@ def _filling(rows: int, setting: Setting) -> int | None:
 
 def _applies(key: Key, setting: Setting) -> bool:
     covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
-    return covered is True and setting.holds(key.given) and stands_with(key, setting.merged)
+    return covered is True and setting.holds(key.given) and where_holds(key, setting.merged)
 
 
-def _said(tab: Table, key: Key, setting: Setting) -> str:
+def _default_text(tab: Table, key: Key, setting: Setting) -> str:
     release = setting.spans.get(key.version, EVERY)
     number = f" {release.low}" if release.low and release.low == release.high else ""
     name = key.version.partition(".")[2] if key.version != tab.version else tab.name
@@ -119,13 +119,13 @@ def _said(tab: Table, key: Key, setting: Setting) -> str:
     return f"default of {name}{number}" + (f": {key.key} is not set" if key.key else "")
 
 
-def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
+def stock_file_facts(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
     """What a file that the framework ships says, where a configuration names it and nobody gave it."""
     engine = framework_tables.table(framework_tables.of_role("engine"))
     for knob, written in tab.stock.get(file, {}).items():
         text = word_of(written)
         value = (
-            automatic(next(key for key in engine.of(knob) if key.auto), hidden)
+            auto_value(next(key for key in engine.of(knob) if key.auto), hidden)
             if text == "auto"
             else text
             if text == "none"
@@ -137,7 +137,7 @@ def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
 
 #: How files that set a launcher up are called after what they switch on (huggingface/trl examples/accelerate_configs,
 #: hiyouga/LlamaFactory examples/accelerate).
-_CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
+_FILE_NAME_PATTERNS: tuple[tuple[str, str, Value], ...] = (
     (r"fsdp", "fsdp.sharding", "full_shard"),
     (r"(?:zero|z|stage)[-_]?3", "zero.stage", 3),
     (r"(?:zero|z|stage)[-_]?2", "zero.stage", 2),
@@ -145,20 +145,20 @@ _CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
 )
 
 
-def launcher_of_name(file: str, witness: Witness) -> Iterator[Fact]:
+def launcher_from_file_name(file: str, witness: Witness) -> Iterator[Fact]:
     """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
     yield Fact("config.launcher_missing", True, "config", witness)
-    yield from _called_after(file)
+    yield from _from_file_name(file)
 
 
-def engine_of_name(file: str) -> Iterator[Fact]:
+def engine_from_file_name(file: str) -> Iterator[Fact]:
     """The same of DeepSpeed's own file, where the framework ships none of that name."""
     yield Fact("config.engine_file_missing", True, "config", Witness("derived", text=f"{file} was not given"))
-    yield from _called_after(file)
+    yield from _from_file_name(file)
 
 
-def _called_after(file: str) -> Iterator[Fact]:
-    for pattern, knob, value in _CALLED_AFTER:
+def _from_file_name(file: str) -> Iterator[Fact]:
+    for pattern, knob, value in _FILE_NAME_PATTERNS:
         if re.search(pattern, file.lower()):
             yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))
             return
@@ -166,43 +166,43 @@ def _called_after(file: str) -> Iterator[Fact]:
 
 def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:
     """Knobs that a file sets to one value and the log shows at another: the file is not what ran."""
-    for fact, _ in _differing(facts, book):
+    for fact, _ in _disagreeing_facts(facts, book):
         yield Fact("config.disagreement", fact.name, "config", fact.witness)
 
 
-def contradictions(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
+def disagreement_notices(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
     """The same for the reader, with both places: the log is believed."""
-    for fact, logged in _differing(facts, book):
-        values = {"log": _shown(logged.value), "config": _shown(fact.value)}
+    for fact, logged in _disagreeing_facts(facts, book):
+        values = {"log": _format_value(logged.value), "config": _format_value(fact.value)}
         places = {"place": f"{logged.witness.source}:{logged.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
         message = phrase("adapters.disagreement", name=fact.witness.key or fact.name, **values, **places)
         yield Notice("warning", "config.disagreement", message, fact.witness)
 
 
-def _differing(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
+def _disagreeing_facts(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
     """What a file says and what the log says instead."""
     names: set[str] = set()
     for fact in facts:
         if fact.origin != "config" or fact.name in names:
             continue
         names.add(fact.name)
-        logged = _logged(fact.name, book, facts)
+        logged = _logged_fact(fact.name, book, facts)
         if logged is not None and fact.value is not None and logged.value != fact.value and not _same_model(fact, logged.value):
             yield fact, logged
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _logged(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
+def _logged_fact(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
     """What the log says of a knob. It prints the precision of computing: a file that says pure_bf16 or fp8 agrees with bf16."""
     logged = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
     computed = book.fact("train.compute_dtype") if name == "train.precision" else None
     configured = next((fact.value for fact in facts if fact.name == name and fact.origin == "config"), None)
     if computed is None or not isinstance(configured, str) or configured == "fp8":
         return logged[0] if logged else None
-    return computed if _COMPUTES.get(configured, configured) != computed.value else None
+    return computed if _COMPUTE_DTYPE.get(configured, configured) != computed.value else None
 
 
 def _same_model(fact: Fact, logged: Value) -> bool:

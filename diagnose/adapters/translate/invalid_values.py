@@ -13,18 +13,18 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.adapters.translate.translation import Part
+    from diagnose.adapters.translate.config_part import Part
 
 #: Characters of a value, and of the line it stands in, that are shown.
 VALUE, LINE = 80, 500
 
 
-def understood(tab: Table, leaf: Leaf) -> bool:
+def is_understood(tab: Table, leaf: Leaf) -> bool:
     """Does any line of the table know this value of the key? One key turns several knobs, and a word of one is no slip in another."""
-    return any(_knows(key, leaf) for key in tab.named(name_of(leaf.key)))
+    return any(_accepts(key, leaf) for key in tab.named(name_of(leaf.key)))
 
 
-def _knows(key: Key, leaf: Leaf) -> bool:
+def _accepts(key: Key, leaf: Leaf) -> bool:
     """A line that says the same whatever stands there says nothing of the word."""
     named = {word: means for word, means in (key.values or {}).items() if word != "*"}
     try:
@@ -34,18 +34,18 @@ def _knows(key: Key, leaf: Leaf) -> bool:
     return True
 
 
-def notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
+def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
     """For each value one warning, at its key."""
     result = []
     for leaf in leaves:
-        words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _wanted(key))
+        words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _accepted_words(key))
         accepted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
         message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=accepted)
         result.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
     return result
 
 
-def _wanted(key: Key) -> Iterable[Text]:
+def _accepted_words(key: Key) -> Iterable[Text]:
     """The words that a line reads, else those of its knob, else what it takes."""
     if key.values is not None:
         return (same(word) for word in key.values if word != "*")

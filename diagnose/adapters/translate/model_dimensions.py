@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnose import catalogue
-from diagnose.adapters.formats.config_value import Leaf, texts_of
+from diagnose.adapters.formats.config_value import Leaf, name_of, texts_of
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.translate.config_part import Part
 from diagnose.errors import UserError
 from diagnose.facts import Fact
 from diagnose.word_conditions import conditions, hold, word_of
@@ -21,7 +21,7 @@ from diagnose.word_conditions import conditions, hold, word_of
 _LARGEST = 2**31
 
 
-def built(part: Part) -> Fact | None:
+def built_model(part: Part) -> Fact | None:
     """The model that the part describes; None where it leaves a dimension out that sizes are made of."""
     if not part.table.shape:
         return None
@@ -29,7 +29,7 @@ def built(part: Part) -> Fact | None:
     by_name = {**(part.merged or {}), **own}
     config: dict[str, Any] = {}
     for field, lines in part.table.shape.items():
-        value = next((result for line in lines if (result := _value(line, by_name, part.entry)) is not None), None)
+        value = next((result for line in lines if (result := _field_value(line, by_name, part.entry)) is not None), None)
         if value is not None:
             config[field] = value
     witness = next((own[line["key"]] for line in part.table.shape.get("hidden_size", ()) if line.get("key") in own), None)
@@ -42,7 +42,7 @@ def built(part: Part) -> Fact | None:
     return Fact("model.shape", shape, part.origin, part.witness_of(witness))
 
 
-def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
+def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
     """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
     if hold(conditions(line.get("where")), lambda name: texts_of(by_name.get(name))) is not True:
         return None
@@ -63,10 +63,10 @@ def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> 
         found = values.get(text.lower())
         return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
     number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
-    return None if number is None or number >= _LARGEST else _padded(_shared(number, line), line, by_name)
+    return None if number is None or number >= _LARGEST else _padded(_share(number, line), line, by_name)
 
 
-def _shared(number: int, line: Mapping[str, Any]) -> int:
+def _share(number: int, line: Mapping[str, Any]) -> int:
     """So many parts of a number, rounded down to a multiple."""
     over, under = line.get("share", (1, 1))
     step = line.get("rounded_down_to", 1)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.ignored_keys import on
+from diagnose.adapters.schema.ignored_keys import is_on
+from diagnose.adapters.schema.similar_keys import Likeness
 from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Fact, Notice
 from diagnose.phrases import phrase
 from diagnose.release_spans import ReleaseSpan
 
 if TYPE_CHECKING:
-    from diagnose.adapters.schema.similar_keys import Likeness
-    from diagnose.adapters.translate.translation import Part, Translation
+    from diagnose.adapters.translate.config_part import Part, Translation
 
 #: Unknown keys that are spoken of; a file with more of them is no config of this framework.
 MOST_UNKNOWN = 100
@@ -25,10 +25,10 @@ MOST_UNKNOWN = 100
 def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
     """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
     tab = part.table
-    rejected = _in_blocks(part, result)
-    if any(name_of(leaf.key) in tab.extended_by and on(leaf) for leaf in part.leaves):
+    rejected = _reject_in_blocks(part, result)
+    if any(name_of(leaf.key) in tab.extended_by and is_on(leaf) for leaf in part.leaves):
         return
-    closed = _takes_no_others(part)
+    closed = _is_closed(part)
     unread: list[tuple[str, str, Leaf]] = []
     count = 0
     for leaf in part.leaves:
@@ -37,13 +37,13 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
         removed = closed and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
         if not removed and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
             continue
-        if _inside(name, rejected):
+        if _is_inside(name, rejected):
             continue
         count += 1
         if count > MOST_UNKNOWN:
             break
-        if not removed and (not closed or _nested(part, name)):
-            _resembles(part, leaf, span, result, unread)
+        if not removed and (not closed or _is_nested(part, name)):
+            _add_similar(part, leaf, span, result, unread)
             continue
         near, knob = nearest(tab, name, span, result.settled)
         if tab.unknown == "dropped":
@@ -53,7 +53,7 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
             if tab.unknown == "dropped"
             else ("rejected_key_near" if near else "rejected_key")
         )
-        _say(code, part, leaf, near, result)
+        _add_notice(code, part, leaf, near, result)
     for knob, near, leaf in sorted(
         unread, key=lambda pair: not pair[0]
     ):  # those that wanted a knob first: the n-th wanted knob is the n-th key's
@@ -61,15 +61,15 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
         if knob:
             result.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
             result.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
-            result.facts.append(Fact("config.reader", framework_tables.called(tab.name).zh, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.reader", framework_tables.display_name(tab.name).zh, part.origin, part.witness_of(leaf)))
 
 
-def _say(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:
-    message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.called(part.table.name), near=near)
+def _add_notice(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:
+    message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.display_name(part.table.name), near=near)
     result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
 
 
-def _takes_no_others(part: Part) -> bool:
+def _is_closed(part: Part) -> bool:
     """Is a key that no release has surely none of this config's? Hydra takes no other overrides of a framework's own
     configuration, where its own program reads it; a file may extend it."""
     tab = part.table
@@ -88,7 +88,7 @@ def _takes_no_others(part: Part) -> bool:
     )
 
 
-def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
+def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
     """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
     tab, name = part.table, name_of(leaf.key)
     if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
@@ -99,11 +99,11 @@ def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, u
     if tab.unknown == "dropped" and part.own_keys:
         knob = next((key.knob for key in tab.named(near) if not key.read_only and key.releases.covers(span) is not False), "")
         unread.append(("" if knob in result.settled else knob, near, leaf))
-    if not _inside(name, [notice.witness.key for notice in result.notices if notice.code == "config.unknown_key" and notice.witness]):
-        _say("key_like", part, leaf, near, result)
+    if not _is_inside(name, [notice.witness.key for notice in result.notices if notice.code == "config.unknown_key" and notice.witness]):
+        _add_notice("key_like", part, leaf, near, result)
 
 
-def _inside(name: str, blocks: Iterable[str]) -> bool:
+def _is_inside(name: str, blocks: Iterable[str]) -> bool:
     """Does the key lie in a block that is misspelt itself? Then the block has been named."""
     return any(name.startswith(f"{block}.") for block in blocks)
 
@@ -111,14 +111,12 @@ def _inside(name: str, blocks: Iterable[str]) -> bool:
 @cache
 def _likeness(framework: str) -> Likeness:
     """The real keys of a framework, to compare with; most configs have none that is unknown."""
-    from diagnose.adapters.schema.similar_keys import Likeness
-
     tab = framework_tables.table(framework)
     inside = (f"{block}.{word}" for block, words in (tab.blocks or {}).items() for word in words)
     return Likeness({*tab.known, *(key.key for key in tab.keys if key.key), *inside})
 
 
-def _nested(part: Part, name: str) -> bool:
+def _is_nested(part: Part, name: str) -> bool:
     """Keys inside a block, or of a dialect that joins words by dots, are judged only with their block; TOML's and Hydra's whole."""
     if part.table.unknown == "overrides":
         return False
@@ -151,7 +149,7 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
     return near[0], "" if knob in settled else knob
 
 
-def _in_blocks(part: Part, result: Translation) -> list[str]:
+def _reject_in_blocks(part: Part, result: Translation) -> list[str]:
     """The keys inside a block that allows no others: the start is refused, so that whatever ran did not have them."""
     rejected: list[str] = []
     for leaf in part.leaves if part.own_keys and part.table.blocks else ():
@@ -166,7 +164,7 @@ def _in_blocks(part: Part, result: Translation) -> list[str]:
         message = phrase(
             f"adapters.rejected_key{'_near' if near else ''}",
             name=leaf.key,
-            framework=framework_tables.called(part.table.name),
+            framework=framework_tables.display_name(part.table.name),
             near="".join(near),
         )
         result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key
-from diagnose.adapters.translate.translation import automatic, name_of
+from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_fitting import spelled_key
@@ -33,7 +33,7 @@ class Desk:
         if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
             return False
         version = self.book.version(key.version)
-        return key.releases.covers(ReleaseSpan(version, framework_tables.finished(version)) if version else span)
+        return key.releases.covers(ReleaseSpan(version, framework_tables.final_release(version)) if version else span)
 
     def entry_points(self) -> list[Fact]:
         """The entry points of the job that settle what is trained; one that says nothing where none does."""
@@ -49,7 +49,7 @@ class Desk:
 
     def span(self, document: Document) -> ReleaseSpan:
         tab = framework_tables.table(document.framework)
-        return framework_tables.span(
+        return framework_tables.possible_releases(
             tab, self.book.version(tab.version), [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"]
         )
 
@@ -83,7 +83,7 @@ class Desk:
         """The value as it is written for this key in this form; None where the key cannot hold it."""
         if value is None:
             return None
-        if key.auto and document.form == "json" and value == automatic(key, self._hidden()):
+        if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
         if key.times:
             value = self.per_unit(document, key, value)

@@ -19,7 +19,7 @@ from diagnose.plan.rules.remedy_rules import Rule
 
 def generic(job: Job) -> bool:
     """Whether the files are nobody's in particular: a plain script or launcher, whose own keys no table can know."""
-    return all(document.framework in framework_tables.anybodys() for document in job.documents)
+    return all(document.framework in framework_tables.job_independent() for document in job.documents)
 
 
 def written_by_hand(job: Job) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.ignored_keys import in_vain
+from diagnose.adapters.schema.ignored_keys import find_ignored_keys
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook
 from diagnose.phrases import Text
@@ -31,9 +31,9 @@ def why_in_vain(documents: Sequence[Document], book: FactBook, edits: Sequence[E
             if edit.to is not None:
                 key = edit.renamed or edit.key
                 leaves[name_of(key)] = _leaf(key, edit.to, False)
-        span = framework_tables.span(tab, book.version(tab.version), [name for name in leaves if name[:1] != "+"])
+        span = framework_tables.possible_releases(tab, book.version(tab.version), [name for name in leaves if name[:1] != "+"])
         written = {name_of(edit.renamed or edit.key) for edit in mine if edit.to is not None}
-        for one in in_vain(tab, {tab.version: span}, leaves, leaves):
+        for one in find_ignored_keys(tab, {tab.version: span}, leaves, leaves):
             if name_of(one.leaf.key) in written and one.rule.get("knobs") is None:
                 return Text(one.rule["en"], one.rule["zh"])
     return None

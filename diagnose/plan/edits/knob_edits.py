@@ -98,9 +98,9 @@ def where_it_stands(desk: Desk, document: Document, edit: Edit) -> Edit:
     entry = next((entry for entry in document.entries if entry.key == edit.key), None)
     if entry is None or edit.to is None or "${" not in entry.written or not framework_tables.table(document.framework).interpolates:
         return edit
-    from diagnose.adapters.job.interpolation import refers_to
+    from diagnose.adapters.job.interpolation import referenced_key
 
-    target = refers_to(entry.written)
+    target = referenced_key(entry.written)
     holder = next((other for other in document.entries if target and name_of(other.key) == target), None)
     mine = [other for one in desk.documents if one.framework == document.framework for other in one.entries]
     users = [

@@ -133,7 +133,7 @@ def keys_of(name: str, framework: str | None, most: int = 2) -> Text | None:
     keys = list(dict.fromkeys(key.key for key in framework_tables.table(framework).of(name) if key.addable))[:most]
     either = phrase("plan.how_or")
     names = Text(either.en.join(keys), either.zh.join(keys))
-    return phrase("plan.how_key", keys=names, framework=framework_tables.called(framework)) if keys else None
+    return phrase("plan.how_key", keys=names, framework=framework_tables.display_name(framework)) if keys else None
 
 
 def where_set(rule: Rule, job: Job) -> Text | None:
@@ -164,7 +164,7 @@ def how_set(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
         return None
     if in_file:
         return phrase("plan.in_engine_file", setting=same(told), option=same(trainer.file_key))
-    return phrase("plan.in_framework", setting=same(told), framework=framework_tables.called(named))
+    return phrase("plan.in_framework", setting=same(told), framework=framework_tables.display_name(named))
 
 
 def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:

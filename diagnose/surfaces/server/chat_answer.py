@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.inputs.pasted_configs import is_config
 from diagnose.record import replace
@@ -56,4 +56,6 @@ def configures(name: str, data: str | bytes) -> bool:
     if not name.lower().endswith(CONFIGS) or len(data) > LARGEST:
         return False
     held = data if isinstance(data, bytes) else data.encode(errors="replace")
-    return not any(True for _ in memory_words.anchors(core=True).find(memoryview(held))) or is_config(opened(ConfigSource(name, held)))
+    return not any(True for _ in memory_words.anchors(core=True).find(memoryview(held))) or is_config(
+        open_document(ConfigSource(name, held))
+    )
