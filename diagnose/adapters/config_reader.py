@@ -1,4 +1,4 @@
-"""Configs, and commands that the log echoes, to knobs with their keys, and to documents that edits can be made in."""
+"""Reads configs and echoed commands: knobs with their keys, and documents that edits can be made in."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ __all__ = ["read"]
 
 
 def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> Settings:
-    """All that the configs say, the keys that say it, and what the frameworks presume where they are silent.
+    """All settings of a job: values of configs with their keys, defaults of frameworks, notices, and documents to edit.
 
-    `book` holds what is given and logged already; it is not changed. Commands echoed in the log are read as well, with the
-    log as their origin. Nothing in a config raises: what cannot be used is a notice.
+    `book` holds the facts from options and log; it is not changed. Commands echoed in the log are read too, with the log as
+    origin. Nothing in a config raises: an unusable one has a notice.
     """
     documents = [open_document(source) for source in configs]
-    documents += [inner for one in documents for inner in one.inside]
+    documents += [inner for document in documents for inner in document.inside]
     documents += named_files.find_named_files(documents)
     hint = book.word("train.framework") or _trainer_in_traceback(reading)
     programs = [start for command in reading.commands for start in _echoed_programs(command.text, command.witness, hint)]
-    programs += [start for one in documents if one.form == "shell" for start in _script_programs(one, hint)]
+    programs += [start for document in documents if document.form == "shell" for start in _script_programs(document, hint)]
     if len(programs) > 1:
         programs = failed_programs(programs, reading)
     programs = with_script_frameworks(programs, documents)
@@ -90,9 +90,10 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     known = FactBook(book).learn(facts)
     spans = _releases_by_framework(parts, known)
     translations = _translate_all(parts, spans, known)
-    facts += [fact for one in translations for fact in one.winning]
-    facts += [fact for part, one in zip(parts, translations, strict=True) for fact in one.facts if not _is_overruled(part, fact, missing)]
-    settled = {knob for one in translations for knob in one.settled} | {fact.name for fact in facts}
+    facts += [fact for translation in translations for fact in translation.winning]
+    pairs = list(zip(parts, translations, strict=True))
+    facts += [fact for part, translation in pairs for fact in translation.facts if not _is_overruled(part, fact, missing)]
+    settled = {knob for translation in translations for knob in translation.settled} | {fact.name for fact in facts}
     known = FactBook(book).learn(facts)
     model = _model(known)
     facts += _default_facts(parts, programs, known, spans, settled, model, missing)
@@ -101,25 +102,26 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     conflict_facts, conflict_notices = find_conflicts(parts, translations, FactBook(book).learn(facts))
     facts += [*conflict_facts, *disagreements(facts, book)]
 
-    notices = [notice for one in documents for notice in one.notices]
-    notices += [notice for part, one in zip(parts, translations, strict=True) if part.form != "dump" for notice in one.notices]
+    notices = [notice for document in documents for notice in document.notices]
+    notices += [notice for part, translation in pairs if part.form != "dump" for notice in translation.notices]
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
     notices += cut_off_notices + late_notices + missing.notices + unrecognised_scripts(documents, programs)
-    return Settings(tuple(one.input for one in documents if not one.outer), tuple(facts), _documents(parts, translations), tuple(notices))
+    inputs = tuple(document.input for document in documents if not document.outer)
+    return Settings(inputs, tuple(facts), _documents(parts, translations), tuple(notices))
 
 
 def _resolve_references(parts: Sequence[Part]) -> list[Part]:
-    """What the command line takes out of the files, and what ${...} in them stands for."""
+    """Apply deletions by the command line, then the order of base configurations and interpolation."""
     remaining = config_layers.clear_deleted_keys(parts)
     if not any(part.table.interpolates for part in remaining):
         return remaining
-    from diagnose.adapters.job.interpolation import interpolate
+    from diagnose.adapters.job.interpolation import interpolate  # few frameworks use OmegaConf
 
     return interpolate(config_layers.order_by_base(remaining))
 
 
 def _is_overruled(part: Part, fact: Fact, missing: named_files.MissingFiles) -> bool:
-    """A DeepSpeed file that nobody gave says more than what Accelerate is told of sharding."""
+    """Whether a missing DeepSpeed file overrides this sharding fact of a launcher."""
     return (
         bool(missing.deepspeed)
         and (part.table.launches or part.table.role == "around")
@@ -130,7 +132,7 @@ def _is_overruled(part: Part, fact: Fact, missing: named_files.MissingFiles) -> 
 
 
 def _trainer_in_traceback(reading: Reading) -> str | None:
-    """Whose trainer the failure's traceback runs through, of those whose scripts' options look like another framework's (TRL's)."""
+    """The framework whose trainer is in the failure's traceback; needed if its options look like another's (TRL's)."""
     files = [] if reading.root is None else [frame.file for frame in reading.events[reading.root].frames]
     trainers = (
         name
@@ -142,10 +144,10 @@ def _trainer_in_traceback(reading: Reading) -> str | None:
 
 
 def _dumped_parts(reading: Reading, hint: str | None, documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> list[Part]:
-    """Settings that the log prints; what Accelerate is set up with counts only where no launch names another file."""
+    """Parts from settings printed in the log; non-effective ones count only if no launch names a config file."""
     if not reading.dumps:
         return []
-    from diagnose.adapters.job import dumped_configs
+    from diagnose.adapters.job import dumped_configs  # few logs print their settings
 
     frameworks = [document.kind for document in documents] + [start.table.name for start in programs if start.table is not None]
     trainer = hint or next((name for name in frameworks if name in framework_tables.names() and framework_tables.table(name).trainer), None)
@@ -154,7 +156,7 @@ def _dumped_parts(reading: Reading, hint: str | None, documents: Sequence[OpenDo
 
 
 def _echoed_programs(text: str, witness: Witness, hint: str | None) -> list[StartedProgram]:
-    from diagnose.adapters.launch.launch_command import launches
+    from diagnose.adapters.launch.launch_command import launches  # the reader of shell is loaded only for commands
 
     try:
         return identify_programs(launches(text), text, "command line", "command", hint, "log", witness)
@@ -180,7 +182,7 @@ def _file_parts(documents: Iterable[OpenDocument]) -> list[Part]:
 
 
 def _environment_parts(programs: Sequence[StartedProgram]) -> list[Part]:
-    """The environment of what trains; a server's own is not the trainer's."""
+    """The environments of the trainers; a server's own does not apply to them."""
     own = [start for start in programs if start.trains] or [start for start in programs if not start.is_server]
     return [part for start in own if (part := command_layers.environment_part(start)) is not None]
 
@@ -208,7 +210,7 @@ def _framework_facts(parts: Iterable[Part], documents: Sequence[OpenDocument]) -
 
 
 def _given_fact(parts: Sequence[Part]) -> Fact:
-    """Whether anything says how the trainer was configured; defaults alone contradict nobody."""
+    """Whether any config sets something for the trainer: defaults alone cannot contradict the log."""
     names = [part.name for part in config_layers.trainer_parts(parts) if part.leaves]
     return Fact("config.given", bool(names), "derived", Witness("derived", text=f"settings in {names[0]}" if names else "no settings"))
 
@@ -216,15 +218,15 @@ def _given_fact(parts: Sequence[Part]) -> Fact:
 def _model_of_document(document: OpenDocument) -> Model | None:
     try:
         return catalogue.model_of_config(dict(document.model or {}))
-    except Exception:  # a stranger's config.json: whatever is wrong with it, it is not a model we can use
+    except Exception:  # an arbitrary config.json may be malformed in any way
         return None
 
 
 def _releases_by_framework(parts: Iterable[Part], book: FactBook) -> dict[str, ReleaseSpan]:
-    """For every framework the releases that are possible: the one known, else what the spellings of its keys leave."""
+    """The possible releases of each framework: the known version, else those that have all its keys."""
     present: dict[str, list[str]] = {}
     for part in parts:
-        leaves = (leaf for leaf in part.leaves if not leaf.key.startswith("+"))  # what is added to a configuration need not be known to it
+        leaves = (leaf for leaf in part.leaves if not leaf.key.startswith("+"))  # a key added by `+` need not exist in the configuration
         present.setdefault(part.table.name, []).extend(name_of(leaf.key) for leaf in leaves)
     spans = {
         name: ReleaseSpan(version, framework_tables.final_release(version))
@@ -238,7 +240,7 @@ def _releases_by_framework(parts: Iterable[Part], book: FactBook) -> dict[str, R
 
 
 def _translate_all(parts: Sequence[Part], spans: dict[str, ReleaseSpan], book: FactBook) -> list[Translation]:
-    """Every part's facts. The hidden size, which "auto" needs, comes from the model that the trainer's part names."""
+    """Translate all parts; a second time with the model's hidden size where values are "auto"."""
     merged: dict[str, dict[str, Leaf]] = {}
     for part in parts:
         own = merged.setdefault(part.table.name, {})
@@ -258,7 +260,7 @@ def _translate_all(parts: Sequence[Part], spans: dict[str, ReleaseSpan], book: F
 
 
 def _fills_in(part: Part, trainer: str | None) -> bool:
-    """Does something write a value for "auto"? Where nobody says what trains it is presumed to be transformers, which does."""
+    """Whether the trainer fills in "auto" values; an unknown trainer is presumed to be transformers, which does."""
     way = integration(part.table, trainer) if trainer else None
     return trainer is None or not part.table.integrations or (way is not None and way.get("auto", False))
 
@@ -278,7 +280,7 @@ def _default_facts(
     model: Model | None,
     missing: named_files.MissingFiles,
 ) -> list[Fact]:
-    """Files that a framework ships, then the defaults of the trainer, DeepSpeed's own, and what frameworks set whatever the config says."""
+    """Facts of shipped and missing files, then defaults of trainer, DeepSpeed and servers for knobs that no config sets."""
     leading = config_layers.trainer_parts(parts)
     trainer = next((part.table for part in leading), None)
     launchers = frozenset("spread" if start.launch.spread else start.launch.launcher for start in programs if start.trains)
@@ -317,7 +319,7 @@ def _default_facts(
 
 
 def _documents(parts: Sequence[Part], translations: Sequence[Translation]) -> tuple[Document, ...]:
-    """What edits are made in: files first, the command line of the log last."""
+    """The documents to edit: files first, the log's command line last."""
     documents = [
         Document(part.name, part.table.name, part.form, part.text, tuple(translation.entries), part.outer, part.shift, part.entry)
         for part, translation in zip(parts, translations, strict=True)

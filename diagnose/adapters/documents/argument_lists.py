@@ -1,4 +1,4 @@
-"""Argument lists: a list of words in YAML, JSON or Python, the containers of a Kubernetes manifest, options one to a line."""
+"""Reads commands written as lists: words in YAML, JSON or Python, containers of a Kubernetes manifest, one option per line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_WORDS = 2000
 
 
 def parse_data_lists(text: str) -> list[Launch]:
-    """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
+    """The launches in the argument lists of a YAML or JSON text; empty for a text that cannot be parsed."""
     try:
         result: list[Launch] = []
         for node in compose_documents(text):
@@ -74,7 +74,7 @@ def _words(node: Any, text: str) -> list[Word]:
 
 
 def _word(node: Any, text: str) -> Word:
-    """A scalar as a word; `$(NAME)` is for the cluster to fill in."""
+    """A scalar as a shell word; unsure if Kubernetes would expand a `$(NAME)` in it."""
     start, end = node.start_mark.index, node.end_mark.index
     value, written = node.value, text[start:end]
     if node.style in ("|", ">"):
@@ -92,7 +92,7 @@ def _word(node: Any, text: str) -> Word:
 
 
 def _block_chars(value: str, text: str, start: int) -> Chars:
-    """A block of lines: each stands in the text, indented."""
+    """Offsets of a literal block: each line is indented in the text."""
     chars, at = Chars(), text.find("\n", start) + 1
     for line in value.splitlines(keepends=True):
         bare = line.rstrip("\n")
@@ -108,7 +108,7 @@ def _block_chars(value: str, text: str, start: int) -> Chars:
 
 
 def _start_of_words(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
-    """What the words start; options alone are those of a program that is named elsewhere."""
+    """The launch that the words describe; options without a program belong to one named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
     launches_ = command_launches(Command(tuple(words), env, words[0].start), text)
@@ -120,7 +120,7 @@ def _as_list(launch: Launch) -> Launch:
 
 
 def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
-    """Options one to a line, without a program: one list, not a command that was cut to pieces."""
+    """Join options on lines of their own, without any program, into one launch instead of many cut-off ones."""
     orphans = [launch for launch in launches_ if launch.orphan]
     if not orphans or any(launch.program for launch in launches_) or any(launch.env for launch in launches_):
         return list(launches_)
@@ -130,10 +130,10 @@ def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
 
 
 def parse_python_lists(text: str) -> list[Launch]:
-    """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
+    """The launches in a script's lists of strings: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
     if not _OPTION_ITEM.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python.script_calls import parse_script
+    from diagnose.adapters.python.script_calls import parse_script  # the reader of Python is loaded only for scripts
 
     offsets = [0]
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Of several commands the one that failed, where the log tells: by the program that its traceback runs through, or by its echo."""
+"""Selects, among several commands, the one that failed: by the script in the log's traceback, or by the echoed command."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.parse.model.reading import Reading
 
-#: Echoed commands that a script's are compared with: the last ones.
+#: Number of last echoed commands that are compared with those of a script.
 MAX_ECHOES = 16
-#: Folders of installed packages: their train.py is nobody's script.
+#: Folders of installed packages: a train.py in them is not the user's script.
 _INSTALLED = ("site-packages/", "dist-packages/")
 
 
 def failed_programs(programs: Sequence[StartedProgram], reading: Reading) -> list[StartedProgram]:
-    """The launches without those of trainers that the log shows not to be the one that failed; all, where it tells nothing."""
+    """Drop the trainers that, by the log, did not fail; keep all if the log does not tell."""
     trainers = [start for start in programs if start.trains and _script_name(start).endswith(".py")]
     if len(trainers) < 2:
         return list(programs)
@@ -40,14 +40,14 @@ def _script_name(start: StartedProgram) -> str:
 
 
 def _traceback_scripts(reading: Reading) -> set[str]:
-    """The scripts that the failure's traceback runs through."""
+    """File names of the user's scripts in the failure's traceback."""
     event = None if reading.root is None else reading.events[reading.root]
     files = [frame.file.replace("\\", "/") for frame in event.frames] if event is not None else []
     return {file.rpartition("/")[2] for file in files if not any(folder in file for folder in _INSTALLED)}
 
 
 def _last_echoed_script(echoed: Sequence[StartedProgram], reading: Reading) -> str:
-    """The program of the last command that stands before the failure."""
+    """The script of the last command echoed before the failure."""
     event = None if reading.root is None else reading.events[reading.root]
     end = event.evidence[0].line if event is not None and event.evidence else 0
     earlier = [start for start in echoed if start.witness is not None and (not end or start.witness.line <= end)]
@@ -55,7 +55,7 @@ def _last_echoed_script(echoed: Sequence[StartedProgram], reading: Reading) -> s
 
 
 def _contradicting_echo(trainers: Sequence[StartedProgram], echoed: Sequence[StartedProgram]) -> list[StartedProgram]:
-    """Of a script's commands that start the echoed program those whose options contradict the echo more than others do."""
+    """Commands of the echoed script whose options contradict the echo more than the best match does."""
     programs = {_script_name(echo) for echo in echoed}
     candidates = [start for start in trainers if start.origin != "log" and _script_name(start) in programs]
     echoes = echoed[-MAX_ECHOES:]
@@ -67,6 +67,6 @@ def _contradicting_echo(trainers: Sequence[StartedProgram], echoed: Sequence[Sta
 
 
 def _contradictions(start: StartedProgram, echo: StartedProgram) -> int:
-    """Options that both give, with certainty, and differently."""
+    """Number of options that both set, for certain, to different values."""
     echoed = {flag.name: flag.value for flag in echo.launch.flags if flag.sure}
     return sum(flag.sure and flag.name in echoed and flag.value != echoed[flag.name] for flag in start.launch.flags)

@@ -1,4 +1,4 @@
-"""A config's bytes to its form and its leaves: decoded, its kind found by what it says, never by its name."""
+"""Opens a config: decodes its bytes, recognises form and framework by content, and reads its leaves or launches."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from diagnose.adapters.python.script_values import Script
     from diagnose.adapters.shell.shell_text import WrittenFile
 
-#: A line that is shown with its fault is cut here.
+#: Characters shown of a line with an error.
 MAX_SHOWN = 500
 
 
-#: What could be a list of words in YAML or JSON: the containers of a manifest.
+#: Hint of an argument list in YAML or JSON, such as the containers of a manifest.
 _MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
 
 
 @record(frozen=False)
 class OpenDocument:
-    """A config that was read (or was not: then `kind` is unknown and `notices` says why)."""
+    """A config as read. If it could not be used, `kind` is unknown and `notices` says why."""
 
     source: ConfigSource
     input: Input
@@ -51,15 +51,15 @@ class OpenDocument:
     launches: tuple[Launch, ...] = ()
     script: Script | None = None
     model: Mapping[str, object] | None = None  # a model's own config.json
-    found_by: Leaf | None = None  # the key that gave the kind away
+    found_by: Leaf | None = None  # the key that identified the kind
     notices: tuple[Notice, ...] = ()
-    inside: list[OpenDocument] = field(default_factory=list)  # the configs that a script writes
-    outer: str = ""  # of one of those: the script's text, and where it begins in it
+    inside: list[OpenDocument] = field(default_factory=list)  # configs in the here-documents of a script
+    outer: str = ""  # of a here-document: the script's text and the offset in it
     shift: int = 0
 
 
 def open_document(source: ConfigSource) -> OpenDocument:
-    """Never raises: what cannot be used is a notice that names the place."""
+    """Read one config. Never raises: an unusable one has a notice with line and column."""
     text, encoding, fault = decode(source.data)
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
 
@@ -88,7 +88,7 @@ def open_document(source: ConfigSource) -> OpenDocument:
 
 
 def decode(data: bytes) -> tuple[str, str, str]:
-    """The text, its encoding, and what is wrong with it (empty: nothing)."""
+    """The text, its encoding, and an error code (empty: none)."""
     if len(data) > MAX_BYTES:
         return "", "binary", "too_large"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -135,8 +135,9 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
 
 
 def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
-    """A Python script; one that only starts another program with a list of words is read for that."""
-    from diagnose.adapters.python import python_file  # ast is not for every start
+    """Read a Python script; if it calls no trainer, the programs that it starts."""
+    # Here and below: the readers of Python (ast), of shell and of TOML are loaded only for texts of that form.
+    from diagnose.adapters.python import python_file
 
     script = python_file.Reader(text).read(python_classes(text))
     kind = kind_of_classes(script, text) if kind in (None, "python") else kind
@@ -150,7 +151,7 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
 
 def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
     from diagnose.adapters.documents import argument_lists
-    from diagnose.adapters.launch import launch_command  # nor is the reader of shell
+    from diagnose.adapters.launch import launch_command
 
     launches, files = launch_command.read_script(text)
     document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
@@ -159,7 +160,7 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
 
 
 def _list_launches(text: str) -> tuple[Launch, ...]:
-    """What the lists of words in a text start: a manifest's containers, a list of arguments."""
+    """Launches in the argument lists of a YAML or JSON text."""
     if not _MANIFEST.search(text) and text.lstrip()[:1] not in ("[", "-"):
         return ()
     from diagnose.adapters.documents.argument_lists import parse_data_lists
@@ -180,7 +181,7 @@ def _build_reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader 
 
 
 def _describes_model(keys: set[str]) -> bool:
-    """A model's own config.json: its dimensions, at the top or in the part that is its decoder, by any of their names."""
+    """Whether these are the keys of a model's config.json, at top level or in a nested decoder config."""
     inside = {key.rpartition(".")[2] for key in keys if key.count(".") <= 1}
     return any(inside >= names for names in ({"hidden_size", "num_hidden_layers"}, {"n_embd", "n_layer"}, {"d_model", "n_layers"}))
 
@@ -200,7 +201,7 @@ _MAX_HEREDOCS = 8
 
 
 def _heredoc_configs(source: ConfigSource, text: str, files: Sequence[WrittenFile]) -> list[OpenDocument]:
-    """Those of the written files that are configs."""
+    """The here-documents that are configs, each value with its place in the script."""
     place = Places(text)
     return [
         document
@@ -232,7 +233,7 @@ def _heredoc_config(source: ConfigSource, text: str, file: WrittenFile, place: P
     document.found_by = None
     document.text = text[file.start : file.end]
     if scattered:
-        document.form = "dump"  # to be read and not edited: parts of it are written elsewhere
+        document.form = "dump"  # read-only: parts of its text come from elsewhere in the script
     document.notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")
     return document
 

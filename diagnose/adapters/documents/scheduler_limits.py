@@ -1,4 +1,4 @@
-"""What the scheduler gives a job, as far as the script asks for it: processes of `srun`, nodes, host memory."""
+"""Resources requested from Slurm or Kubernetes: processes, nodes, visible GPUs, host memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
 
 def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
-    """Facts of the first manifest that starts a trainer, and of the first script with `#SBATCH` lines."""
+    """Facts from the first manifest that starts a trainer and from the first script with `#SBATCH` lines."""
     scripts = [start for start in programs if start.trains and start.form == "shell"]
     manifest = next((start for start in scripts if "resources" in start.text or "ReplicaSpecs" in start.text), None)
     if manifest is not None:
@@ -56,7 +56,7 @@ def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
 
 
 def _task_count(options: sbatch.SbatchOptions) -> tuple[int, str] | None:
-    """How many processes `srun` starts, and the option that says so."""
+    """Number of processes that `srun` starts, and the option that sets it."""
     total, per_node = sbatch.count(options, "ntasks"), sbatch.count(options, "ntasks-per-node")
     if total is not None:
         return total, "ntasks"
@@ -73,7 +73,7 @@ def _witness(start: StartedProgram, offset: int, key: str) -> Witness:
 
 
 def _manifest_facts(start: StartedProgram) -> Iterator[Fact]:
-    """Facts of the container whose command starts the trainer; limits that hold for the whole container are what its processes share."""
+    """Memory and GPU limits of the container that starts the trainer; its processes share them."""
     if not {"limits", "ReplicaSpecs"} & set(_MANIFEST_WORDS.findall(start.text)) or "containers" not in start.text:
         return
     try:
@@ -95,8 +95,8 @@ def _manifest_facts(start: StartedProgram) -> Iterator[Fact]:
 
 
 def _replica_facts(start: StartedProgram, leaves: Sequence[Leaf]) -> Iterator[Fact]:
-    """Masters and workers of a PyTorchJob are nodes, one of each kind where no number stands. Whether a command that says nothing of
-    nodes starts one group of processes or one on each is for the operator's variables: the world is unknown then."""
+    """Nodes of a PyTorchJob: masters plus workers, one each by default. The world size is unknown unless the command sets nnodes,
+    because the operator's variables decide it."""
     kinds = {match[1] for leaf in leaves if (match := _KIND.match(leaf.key))}
     counts = {leaf.key.rpartition(".")[0]: leaf for leaf in leaves if leaf.key.endswith(".replicas") and (leaf.text or "").isdecimal()}
     nodes = sum(int((counts[kind].text or "1")[:6]) if kind in counts else 1 for kind in kinds)
@@ -109,7 +109,7 @@ def _replica_facts(start: StartedProgram, leaves: Sequence[Leaf]) -> Iterator[Fa
 
 
 def _quantity_bytes(leaf: Leaf) -> int | None:
-    """A quantity in bytes; None for what is no quantity."""
+    """A Kubernetes quantity in bytes; None if it is none."""
     match = _QUANTITY.match(leaf.text or "")
     if match is None:
         return None

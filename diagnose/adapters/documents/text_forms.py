@@ -1,4 +1,4 @@
-"""What form a text has, by what it looks like: YAML, JSON, TOML, a shell script, Python."""
+"""Detects the form of a text by its content: YAML, JSON, TOML, shell or Python."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TOML = later(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _PATH = later(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _WINDOWS = later(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 
-#: Whether keys are some framework's.
+#: Whether a framework knows these keys.
 IsKnown = Callable[[list[Leaf]], bool]
 
 
 @cache
 def shell_pattern() -> re.Pattern[str]:
-    """What a launch script or a command line holds: a program (rules/programs.yaml), a shell's own word, a variable, an option."""
+    """Matches a line of shell: a program of rules/programs.yaml, a shell word, an assignment or an option."""
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
     words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
@@ -36,7 +36,7 @@ def shell_pattern() -> re.Pattern[str]:
 
 
 def detect_form(text: str, is_known: IsKnown) -> Form:
-    """Raises Unreadable for a text that has none of the forms."""
+    """The form of a text. Raises Unreadable if it has none."""
     first = text.lstrip()
     if first.startswith("#!"):
         return "python" if "python" in first.partition("\n")[0] else "shell"
@@ -61,7 +61,7 @@ def detect_form(text: str, is_known: IsKnown) -> Form:
 
 
 def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
-    """Of a text that is no mapping of YAML. Raises `trouble` where it is nothing else either."""
+    """The form of a text that is no YAML mapping. Raises `trouble` if it has no other form."""
     if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell_pattern().search(text)):
         _parse_python(text)  # says what is wrong with the script
     if re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- ", text) and trouble.code == "not_a_mapping":
@@ -76,7 +76,8 @@ def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Fo
 
 
 def _toml_form(text: str) -> Form | None:
-    """TOML where the whole text is; raises Unreadable where its first line is a header and it is not."""
+    """TOML if the whole text parses; raises Unreadable if it starts as TOML and then fails."""
+    # Here and below: the readers of TOML and of Python (ast) are loaded only for texts that may be that.
     from diagnose.adapters.formats import toml_file
 
     try:
@@ -90,7 +91,7 @@ def _toml_form(text: str) -> Form | None:
 
 
 def _is_toml(text: str, is_known: IsKnown) -> bool:
-    """Dotted assignments without a header read as Python too: TOML where they are a framework's keys."""
+    """Whether dotted assignments without a header, which are valid Python too, are a framework's keys."""
     from diagnose.adapters.formats import toml_file
 
     try:
@@ -106,7 +107,7 @@ def _parse_python(text: str) -> Module:
 
 
 def _is_python_fragment(text: str) -> bool:
-    """Is this a fragment of Python: a bare call such as `TrainingArguments(...)`, or assignments?"""
+    """Whether this is Python with a call, such as `TrainingArguments(...)`, or an assignment."""
     try:
         tree = _parse_python(text)
     except Unreadable:

@@ -1,4 +1,4 @@
-"""One command to parts: the trainer's options, the launcher's, and the variables that it runs with."""
+"""Splits a command into parts: the trainer's options, the launcher's, and its environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command_parts(program: StartedProgram) -> Iterator[Part]:
 
 
 def _positional(program: StartedProgram, tab: Table) -> Iterator[Leaf]:
-    """The first argument without a name, where the program takes one."""
+    """The first positional argument, if the program takes one."""
     for word in (
         program.launch.files[:1] if tab.positional and not any(flag.name == tab.positional for flag in program.launch.flags) else ()
     ):
@@ -62,11 +62,11 @@ def _part(program: StartedProgram, tab: Table, leaves: tuple[Leaf, ...], entry: 
 
 
 def _option_leaves(flag: Flag, program: StartedProgram) -> list[Leaf]:
-    """An option's leaf; those of an override (`key=value`) as OmegaConf reads its value."""
+    """The leaf of an option, or the leaves of a structured override (`key={a: 1}`)."""
     leaf = _option_leaf(flag, program)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
         return [leaf]
-    from diagnose.adapters.formats.hydra_overrides import parse_override
+    from diagnose.adapters.formats.hydra_overrides import parse_override  # few commands hold such a value
 
     return parse_override(leaf)
 
@@ -85,7 +85,7 @@ def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
 
 
 def environment_part(program: StartedProgram) -> Part | None:
-    """The variables that a command runs with, as a part of the table of variables."""
+    """The command's environment variables as a part; None if it sets none."""
     leaves = []
     for name, word in program.launch.env.items():
         named = word.start - len(name) - 1  # where the name is written, unless the value stands elsewhere

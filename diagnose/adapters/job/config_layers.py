@@ -1,4 +1,4 @@
-"""Opened configs to parts, and the order in which parts win: command line, script, trainer's file, launcher, DeepSpeed."""
+"""Splits documents into parts and orders parts by precedence: command line, script, trainer's file, launcher, DeepSpeed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diagnose.record import replace
 
 
 def document_parts(document: OpenDocument) -> Iterator[Part]:
-    """The parts of a YAML, JSON or Python config."""
+    """The parts of a document: one per framework that its keys configure."""
     if document.form in (None, "shell") or document.kind not in framework_tables.names():
         return
     tab = framework_tables.table(document.kind)
@@ -50,13 +50,13 @@ def document_parts(document: OpenDocument) -> Iterator[Part]:
 
 
 def trainer_parts(parts: Sequence[Part]) -> list[Part]:
-    """The parts of the trainer; of a script that has none, what it says itself."""
+    """The trainer's parts; without a trainer, those of a plain script."""
     return [part for part in parts if part.table.trainer] or [part for part in parts if part.table.role == "plain"]
 
 
 def by_precedence(parts: Iterable[Part]) -> list[Part]:
-    """Settings that the log prints, echoed commands, commands of scripts, scripts, trainers' files, launchers, DeepSpeed
-    (its file overrides what Accelerate says of it), Accelerate, servers, variables."""
+    """Sort parts by precedence. By role: trainer, launcher, DeepSpeed (before Accelerate, whose settings it overrides), Accelerate,
+    server, variables; then by form: log dump, echoed command, shell, Python, files."""
     forms = {"dump": 0, "command": 1, "shell": 2, "python": 3, "yaml": 4, "json": 4, "toml": 4}
 
     def place(part: Part) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def by_precedence(parts: Iterable[Part]) -> list[Part]:
 
 
 def clear_deleted_keys(parts: Sequence[Part]) -> list[Part]:
-    """The parts once the command line has taken keys out (`~key`): the framework's files still hold them and they say nothing."""
+    """Clear the keys that an override deletes (`~key`) in all parts of the framework."""
     deleted = {(part.table.name, leaf.key[1:]) for part in parts for leaf in part.leaves if leaf.key.startswith("~")}
     if not deleted:
         return list(parts)
@@ -83,7 +83,7 @@ def _cleared(leaf: Leaf) -> Leaf:
 
 
 def file_references(part: Part) -> list[Leaf]:
-    """The leaves of a part that name another config."""
+    """The leaves of a part that name another config file."""
     keys = {
         part.table.file_key,
         *part.table.config_keys,
@@ -105,18 +105,18 @@ def file_references(part: Part) -> list[Leaf]:
 
 _DEFAULTS = "defaults"
 _SELF = "_self_"
-#: How long a chain of files that build on each other is followed.
+#: Longest chain of base configurations that is followed.
 _MAX_DEPTH = 16
 
 
 def config_stem(path: str) -> str:
-    """A configuration's name: its file without folder and ending."""
+    """The file name of a configuration without folder and YAML ending."""
     file = path.strip("\"'").replace("\\", "/").rstrip("/").rpartition("/")[2]
     return file.rpartition(".")[0] if file.endswith((".yaml", ".yml")) else file
 
 
 def base_configs(part: Part) -> Iterator[tuple[str, Leaf]]:
-    """The configurations that a file builds on, as it names them: whole ones, and members of a group (`model@a.b: hf_model`)."""
+    """The base configurations in a file's `defaults:` list, whole ones and members of a group (`model@a.b: hf_model`)."""
     if not part.table.interpolates or part.form != "yaml":
         return
     for leaf in part.leaves:
@@ -130,7 +130,7 @@ def base_configs(part: Part) -> Iterator[tuple[str, Leaf]]:
 
 
 def order_by_base(parts: Sequence[Part]) -> list[Part]:
-    """A file that others build on after them: what they say wins (unless they put themselves first)."""
+    """Order files so that each precedes its bases and overrides them, or follows them if its list begins with `_self_`."""
     named = [(at, {config_stem(name) for name, _ in base_configs(part)}) for at, part in enumerate(parts)]
     named = [(at, names) for at, names in named if names]
     if not named:
@@ -149,6 +149,6 @@ def order_by_base(parts: Sequence[Part]) -> list[Part]:
 
 
 def _precedes_bases(part: Part) -> bool:
-    """Does the file put itself before what it builds on, which then wins?"""
+    """Whether `_self_` is first in the file's list, so that its bases override it."""
     leaf = next((leaf for leaf in part.leaves if leaf.key == _DEFAULTS and leaf.shape == "list"), None)
     return leaf is not None and len(leaf.items) > 1 and leaf.items[0] == _SELF

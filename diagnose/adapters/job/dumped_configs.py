@@ -1,4 +1,4 @@
-"""Settings that the log prints whole to parts of the framework's table: what was in effect, whatever a file says."""
+"""Parts from settings that the log prints: what was in effect, whatever a file says."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from diagnose.record import replace
 
 
 def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
-    """The parts that the dumps are. `hint`: the trainer that something else names, which may extend the one whose class was printed.
+    """The parts of all dumps. `hint`: the job's trainer, which may extend the one whose class was printed.
 
-    Where dumps of one framework differ in a key (an engine for the reference model beside the one that trains) nobody knows
-    which of them is meant: its value is unknown.
+    A key whose value differs between dumps of one framework (an engine each for the actor and the reference model) is unsure.
     """
     result: list[Part] = []
     leaves_by_kind: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
@@ -35,13 +34,13 @@ def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
 
 
 def _partly_absent(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
-    """Keys that only some of several dumps of one kind hold: what is absent has its default."""
+    """Keys that some dumps of one kind lack, where they have their default."""
     every = {key: leaf for leaves in dumps for key, leaf in leaves.items()}
     return {key: leaf for key, leaf in every.items() if any(key not in leaves for leaves in dumps)}
 
 
 def _contradicting(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
-    """Keys that two dumps set to different values, of whatever kind these are."""
+    """Keys that two dumps set to different values."""
     values: dict[str, set[tuple[str | None, tuple[str, ...]]]] = {}
     result: dict[str, Leaf] = {}
     for leaves in dumps:
@@ -59,7 +58,7 @@ def _fold_case(text: str | None) -> str | None:
 
 
 def _mark_unsure(part: Part, unsure: dict[str, Leaf]) -> Part:
-    """The part with the keys that nobody can tell marked as such."""
+    """Mark the unsure keys of the part, adding those that it lacks."""
     present = {leaf.key for leaf in part.leaves}
     marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
     first = part.leaves[0]
@@ -116,7 +115,7 @@ def _leaves(dump: Dump) -> list[Leaf]:
 
 
 def _json_key(key: str) -> str:
-    """A row of DeepSpeed's engine as its JSON spells it."""
+    """The JSON key for a row that DeepSpeed's engine prints."""
     first, dot, inner = key.partition(".")
     if first == "zero_config":
         return f"zero_optimization{dot}{inner}"
@@ -125,7 +124,7 @@ def _json_key(key: str) -> str:
 
 
 def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None:
-    """The framework that the dump names, or the one whose keys it holds."""
+    """The framework that the dump names, else the one that its keys identify."""
     if not dump.framework:
         names = {leaf.key for leaf in leaves}
         for name in framework_tables.names():
@@ -139,7 +138,7 @@ def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None
 
 
 def _extended(tab: Table, hint: str | None) -> Table:
-    """transformers' arguments are printed by every trainer that extends it, which reads them in its own way."""
+    """Replace the general trainer by the job's own one, which prints the same arguments."""
     if tab.role == "general" and hint in framework_tables.names():
         extension = framework_tables.table(hint or "")
         if extension.trainer and "per_device_train_batch_size" in extension.known:

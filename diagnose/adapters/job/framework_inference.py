@@ -1,5 +1,4 @@
-"""Whose a configuration of few keys is, as the rest of the job tells: of the command that names it, or of the only trainer that
-knows them among those that would."""
+"""Infers the framework of a config from the command that names it or from the job's trainer, and of a command from its script."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ _FORMS = ("yaml", "json", "toml")
 
 
 def infer_frameworks(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], hint: str | None = None) -> list[OpenDocument]:
-    """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`);
-    keys that several frameworks know alike are those of the job's trainer: `hint`, what the other configs are, what is started."""
+    """Assign frameworks to config files: that of the trainer whose argument the file is (`llamafactory-cli train x.yaml`), else,
+    for keys that fit several frameworks, that of the job's trainer (`hint`, then other configs, then programs)."""
     takers = {
         base_name(word.text): start.table.name
         for start in programs
@@ -39,8 +38,8 @@ def infer_frameworks(documents: Sequence[OpenDocument], programs: Sequence[Start
 
 
 def with_script_frameworks(programs: Sequence[StartedProgram], documents: Sequence[OpenDocument]) -> list[StartedProgram]:
-    """The launches, each with the framework of the script that it starts, where that was given: whose options the command has,
-    where the framework's own parser reads them."""
+    """Add to each program the framework of its script, if that is among the documents, and the table whose options it takes, if the
+    script uses the framework's own parser."""
     scripts = {
         base_name(script.source.name): script
         for script in documents
@@ -59,12 +58,12 @@ def with_script_frameworks(programs: Sequence[StartedProgram], documents: Sequen
 
 
 def _matching_trainer(kinds: Sequence[str], trainers: Iterable[str]) -> str:
-    """The first trainer that is one of the kinds, or has the keys of one."""
+    """The first trainer that is, or extends, one of the kinds; empty if none."""
     return next((name for name in trainers if {name, *framework_tables.bases(name)} & set(kinds)), "")
 
 
 def _with_framework(document: OpenDocument, taker: str) -> OpenDocument:
-    """A file of another kind than a trainer's keeps it, and so does one whose kind was said."""
+    """Set the framework, unless the user forced one or the file is of a kind that no trainer has."""
     is_other_kind = document.kind != "unknown" and (
         document.kind not in framework_tables.names() or not framework_tables.table(document.kind).trainer
     )

@@ -1,7 +1,7 @@
-"""`${...}` in the files and overrides that a framework reads with OmegaConf: what it stands for once all of them are merged.
+"""Resolves OmegaConf interpolations (`${...}`) in merged files and overrides.
 
-Nothing is looked up outside what was given: a variable counts where a command sets it, else as the default that the text
-names; a resolver that neither OmegaConf nor the framework's table knows makes its key unknown.
+Only the given files count: an environment variable has the value that a command sets, else the default in the text. An unknown
+resolver makes its key unsure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
-#: References that lead to references, characters that a value may grow to, and lookups of one job.
+#: Limits: depth of references, characters of a value, lookups per framework.
 _MAX_DEPTH = 16
 _MAX_TEXT = 4096
 _MAX_LOOKUPS = 20_000
@@ -33,11 +33,11 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 
 
 class _Unknown(Exception):
-    """What a reference stands for cannot be known."""
+    """A reference that cannot be resolved."""
 
 
 def interpolate(parts: Sequence[Part]) -> list[Part]:
-    """The parts with every reference replaced, each with what all parts of its framework say together."""
+    """The parts with references resolved, each with its framework's merged configuration."""
     merged: dict[str, dict[str, Leaf]] = {}
     for part in parts:
         if part.table.interpolates:
@@ -56,7 +56,7 @@ def interpolate(parts: Sequence[Part]) -> list[Part]:
 
 
 def referenced_key(written: str) -> str:
-    """The key whose value a text stands for as a whole (`${a.b}`); empty where it is more than that, or relative."""
+    """The key that a text consists of a reference to (`${a.b}`); empty for other text and relative references."""
     match = _WHOLE.fullmatch(written.strip().strip("\"'"))
     return _dotted(match[1].strip()) if match and not match[1].strip().startswith(".") else ""
 
@@ -66,7 +66,7 @@ def _dotted(path: str) -> str:
 
 
 class _Resolver:
-    """References of one framework's keys, within a budget that circles and bombs exhaust."""
+    """Resolves references of one framework within a budget, which stops cycles and exponential growth."""
 
     def __init__(self, merged: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
         self._held, self._env, self._known, self._resolvers = merged, env, table.known, table.resolvers or {}
@@ -81,13 +81,13 @@ class _Resolver:
                 yield from self._block(leaf, target)
 
     def leaf(self, leaf: Leaf) -> Leaf:
-        """The leaf with what it stands for; unsure where that cannot be known."""
+        """The leaf with its references resolved; unsure if that is impossible."""
         if leaf.shape == "list" and any("${" in item for item in leaf.items):
             items = [self._said(item, leaf) for item in leaf.items]
             if any(item is None for item in items):
                 return replace(leaf, shape="unsure", items=())
             return replace(leaf, items=tuple(item for item in items if item is not None))
-        if leaf.shape == "scalar" and leaf.text == "???":  # another file or the command line must say it
+        if leaf.shape == "scalar" and leaf.text == "???":  # OmegaConf's mark for a mandatory value set elsewhere
             return replace(leaf, text=None, shape="unsure")
         if leaf.shape != "scalar" or "${" not in (leaf.text or ""):
             return leaf
@@ -107,7 +107,7 @@ class _Resolver:
         return value if isinstance(value, str) else None
 
     def _block(self, leaf: Leaf, target: str) -> Iterator[Leaf]:
-        """The keys of a block that is taken over whole; they stand where the block stands."""
+        """Copies of the keys of a referenced block, below the referring key."""
         if self._children is None:
             self._children = {}
             for child in self._held.values():
@@ -123,7 +123,7 @@ class _Resolver:
     # -- text
 
     def _text(self, text: str, key: str, depth: int) -> str | Leaf | None:
-        """A text with its references replaced; one that is a single reference is what that is, be it null or a list."""
+        """Resolve the references in a text; a single reference keeps its type (null, list)."""
         self._left -= 1
         if depth > _MAX_DEPTH or self._left < 0 or len(text) > _MAX_TEXT:
             raise _Unknown
@@ -159,7 +159,7 @@ class _Resolver:
         raise _Unknown
 
     def _node(self, path: str, depth: int) -> str | Leaf | None:
-        """What stands at a key; the reference that it may be is followed."""
+        """The value of a key, its own references resolved."""
         leaf = self._held.get(path)
         if leaf is None or leaf.shape in ("unsure", "map"):
             raise _Unknown
@@ -177,7 +177,7 @@ class _Resolver:
         if path in self._held:
             return self._node(path, depth)
         if len(arguments) < 2 or path in self._known:
-            raise _Unknown  # the framework's own configuration may say it
+            raise _Unknown  # the framework's own configuration may set it
         value = self._text(arguments[1], key, depth + 1)
         return None if value == "null" else value
 
@@ -203,7 +203,7 @@ class _Resolver:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Plain text, and what stands inside `${...}`. Raises _Unknown for one that is not closed."""
+    """Split a text into plain pieces and, with True, the insides of `${...}`. Raises _Unknown for an unclosed one."""
     at = start = 0
     while (at := text.find("${", at)) >= 0:
         if at and text[at - 1] == "\\":
@@ -224,7 +224,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _split_at_colon(inside: str) -> tuple[str, str, str]:
-    """A resolver's name and its arguments; a reference has no colon outside other references."""
+    """A resolver's name, a colon and its arguments; for a plain reference the latter two are empty."""
     level = 0
     for at, char in enumerate(inside):
         level += (char == "{") - (char == "}")
@@ -248,7 +248,7 @@ def _unquoted(text: str) -> str:
 
 
 def _absolute(path: str, key: str) -> str:
-    """`.name` is beside the key, `..name` beside its block."""
+    """Resolve a relative path: `.name` is a sibling of the key, `..name` of its block."""
     dots = len(path) - len(path.lstrip("."))
     if not dots:
         return _dotted(path)

@@ -1,4 +1,4 @@
-"""How the job was started: processes, visible cards, the rollout server beside it; and what a script does in the wrong order."""
+"""Facts about how the job was started: processes, visible GPUs, inference servers; and scripts that do things in the wrong order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
-    """Cards and processes of the trainer, and where the rollout engine lives."""
+    """Visible GPUs and processes of the trainers, and placement of inference servers."""
     trainers = [start for start in programs if start.trains]
     servers = [start for start in programs if start.is_server]
     facts = [fact for start in trainers for fact in _trainer_facts(start)]
@@ -39,7 +39,7 @@ def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
         yield Fact("parallel.world", chosen, start.origin, _witness(start, included.pos, included.key))
     if count is not None and start.launch.launcher == "deepspeed" and not launcher_options(start, "num_gpus", "include", "hostfile"):
         yield Fact("parallel.world", count, start.origin, _witness(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
-    open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # a variable that may hold any option
+    open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # an unexpanded variable may hold any option
     counted = open_ended or launcher_options(start, "nproc_per_node", "nnodes")
     if start.launch.launcher == "torchrun" and not counted and not start.launch.spread:
         yield Fact("parallel.world", 1, start.origin, _witness(start, start.launch.start, "torchrun"))
@@ -50,12 +50,12 @@ def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
 
 
 def launcher_options(start: StartedProgram, *names: str) -> list[str]:
-    """Which of these options the launcher was given."""
+    """Those of the named options that the launcher has."""
     return [flag.name for flag in start.launch.launcher_flags if flag.name in names]
 
 
 def _is_single_process(start: StartedProgram) -> bool:
-    """`python train.py` is one process, unless the environment or another tool starts more."""
+    """Whether this is one process, as `python train.py` is unless the environment or a launcher starts more."""
     launch = start.launch
     kind = start.table.name if start.table is not None else start.runs
     is_known = kind in framework_tables.names() and framework_tables.table(kind).one_process
@@ -69,12 +69,12 @@ def _is_single_process(start: StartedProgram) -> bool:
 
 
 def _spawns_per_card(start: StartedProgram) -> bool:
-    """Whether the program starts one process per visible card by itself (llamafactory-cli)."""
+    """Whether the program starts one process per visible GPU by itself (llamafactory-cli)."""
     return start.table is not None and start.launch.launcher == "" and start.launch.program.startswith(start.table.spawns)
 
 
 def count_cards(word: Word | None) -> int | None:
-    """How many cards CUDA_VISIBLE_DEVICES names; None where it is unknown or none."""
+    """Number of GPUs in CUDA_VISIBLE_DEVICES; None if unknown or none."""
     if word is None or not word.sure or not word.text.strip():
         return None
     cards = [card for card in word.text.strip("\"'").split(",") if card.strip()]
@@ -86,7 +86,7 @@ def count_cards(word: Word | None) -> int | None:
 
 
 def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) -> Iterator[Fact]:
-    """A server beside the trainer: on other cards, on the same, or unknown."""
+    """The inference server's engine, and whether it shares GPUs with a trainer."""
     yield Fact(
         "rollout.engine",
         server.table.name if server.table else "vllm",
@@ -104,7 +104,7 @@ def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) ->
 
 
 def lone_engine(programs: Sequence[StartedProgram], parts: Iterable[Part], book: FactBook) -> list[Fact]:
-    """That it is the engine which failed, where everything given starts engines and no trainer, and the log names no role."""
+    """The role `engine`, if the job starts only inference servers and the log names no role."""
     server = next((start for start in programs if start.is_server), None)
     trains = any(start.trains for start in programs) or any(part.table.trainer for part in parts)
     if server is None or trains or "log.role" in book or book.word("train.framework") or book.word("train.stage"):
@@ -126,7 +126,7 @@ def _witness(start: StartedProgram, offset: int, key: str) -> Witness:
 
 
 def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
-    """What a script does before the trainer can shard its model."""
+    """What a script does before the trainer can shard its model, and metrics that keep predictions in memory."""
     for document in documents:
         script = document.script
         if script is None:
@@ -159,7 +159,7 @@ def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
 
 
 def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram], parts: Iterable[Part]) -> Iterator[Fact]:
-    """That a script which only generates trains nothing, nor a program that never does (`swift infer`), where nothing else trains."""
+    """That nothing is trained: only programs that never train (`swift infer`) or scripts that only generate."""
     idle = [start for start in programs if _never_trains(start)]
     if idle and not any(start.trains for start in programs if start not in idle):
         yield Fact("train.enabled", False, idle[0].origin, _witness(idle[0], idle[0].launch.program_at, idle[0].launch.program))
@@ -176,24 +176,24 @@ def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProg
 
 
 def _never_trains(start: StartedProgram) -> bool:
-    """Whether the command is one of those that evaluate, generate or convert, whatever their options."""
+    """Whether the command only evaluates, generates or converts."""
     return _is_one_of(start, rule_files.table("programs")["untrained"])
 
 
 def _merges(start: StartedProgram) -> bool:
-    """Whether the command merges adapters into their model."""
+    """Whether the command merges adapters into the model."""
     merging = rule_files.table("programs")["merging"]
     return _is_one_of(start, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
 
 
 def _is_one_of(start: StartedProgram, programs: Iterable[str]) -> bool:
-    """By its name with the sub-command, or by the end of a script's path."""
+    """Whether the program is listed, by name with sub-command or by the end of its path."""
     name = start.launch.program
     return any(f"{name} ".startswith(f"{program} ") or name.endswith(f"/{program}") for program in programs)
 
 
 def late_variables(documents: Iterable[OpenDocument]) -> tuple[list[Fact], list[Notice]]:
-    """Variables that a script sets once CUDA is in use: nobody reads them any more."""
+    """Environment variables that a script sets after CUDA is initialised, too late to have an effect."""
     facts: list[Fact] = []
     notices: list[Notice] = []
     for document in documents:
@@ -205,7 +205,7 @@ def late_variables(documents: Iterable[OpenDocument]) -> tuple[list[Fact], list[
 
 
 def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram]) -> list[Notice]:
-    """Scripts in which nothing of a trainer, a launcher or its environment was recognised."""
+    """Notices for scripts without a recognised trainer, launcher or environment."""
     notices = []
     for document in documents:
         if document.form == "shell":
@@ -222,7 +222,7 @@ def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[S
 
 
 def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], list[Notice]]:
-    """Options that stand as a command of their own: a missing backslash, or a comment inside a continued command, cut them off."""
+    """Options cut off from their command by a missing backslash or by a comment inside a continued command."""
     facts: list[Fact] = []
     notices: list[Notice] = []
     trainer: StartedProgram | None = None

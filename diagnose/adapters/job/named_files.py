@@ -1,4 +1,4 @@
-"""Files that a config or a command names: looked up beside it where that is allowed, linked where they were given, missed where not."""
+"""Finds files that configs and commands name: reads them from the same folder where allowed, reports those that are missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_FILES = 8
 
 @record(frozen=False)
 class MissingFiles:
-    """What was named and not given: DeepSpeed files, the trainer's own file, the launcher's."""
+    """Files that are named and not given: DeepSpeed's, the trainer's, the launcher's, with the knobs that they leave unknown."""
 
     deepspeed: list[str] = field(default_factory=list)
     trainer: bool = False
@@ -40,11 +40,11 @@ def base_name(path: str) -> str:
 
 
 def find_named_files(documents: Sequence[OpenDocument]) -> list[OpenDocument]:
-    """Files beside a given one that it names and that nobody gave: regular files of its folder only, a few, none of them large."""
+    """Open files that the documents name, from the same folder: a few regular files of limited size."""
     result: list[OpenDocument] = []
     names = {base_name(document.source.called or document.source.name) for document in documents}
     pending = [*documents]
-    for document in pending:  # what is found may name more in its turn
+    for document in pending:  # a new document may name further files
         folder = document.source.folder
         for path in _named_paths(document) if folder is not None else ():
             if base_name(path) in names or len(result) >= _MAX_FILES or folder is None:
@@ -60,7 +60,7 @@ def find_named_files(documents: Sequence[OpenDocument]) -> list[OpenDocument]:
 
 
 def _named_paths(document: OpenDocument) -> list[str]:
-    """Every config that a file names by a key or on a command line."""
+    """Paths of all configs and scripts that a document names by a key or on a command line."""
     names = [leaf.text or "" for part in config_layers.document_parts(document) for leaf in config_layers.file_references(part)]
     names += [
         name if name.endswith(_CONFIG_ENDINGS) else f"{name}.yaml"
@@ -80,7 +80,7 @@ def _named_paths(document: OpenDocument) -> list[str]:
 
 
 def _read_beside(folder: Path, path: str) -> bytes | None:
-    """The file under the folder; None for a path that leads out of it, for anything but a regular file, or a large one."""
+    """The bytes of a file below the folder; None for a path that leaves it, a large file or no regular file."""
     try:
         target = (folder / path).resolve()
         if not target.is_relative_to(folder.resolve()):
@@ -94,15 +94,15 @@ def _read_beside(folder: Path, path: str) -> bytes | None:
 
 
 def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Iterable[OpenDocument]) -> MissingFiles:
-    """What is named and was not given, and whether the defaults can be trusted without it."""
+    """The named files that are missing, and whether defaults hold without them."""
     result = MissingFiles()
     names = {base_name(document.source.called or document.source.name) for document in documents}
     stems = {file.rpartition(".")[0] for file in names}
     for part in parts:
         for leaf in config_layers.file_references(part):
             file = base_name(leaf.text or "")
-            is_config_key = name_of(leaf.key) in part.table.config_keys  # it may name one that the framework ships, without an ending
-            if file in part.table.stock and not file.endswith(_CONFIG_ENDINGS):  # a word for a file that the framework ships
+            is_config_key = name_of(leaf.key) in part.table.config_keys  # may name a shipped config, without ending
+            if file in part.table.stock and not file.endswith(_CONFIG_ENDINGS):  # alias of a shipped file
                 _add_deepspeed(result, file, part)
                 continue
             if (
@@ -129,17 +129,17 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
                 line, column = start.place(start.launch.program_at)
                 _add_notice(result, files[0], Witness(start.name, line, column))
         elif start.table is not None and _is_script(start) and not any(base_name(file) in names for file in files):
-            result.trainer = True  # it takes a configuration whatever is said
+            result.trainer = True  # this program always reads a configuration
     return result
 
 
 def _shipped(part: Part, file: str) -> set[str]:
-    """The file itself, where the table's defaults are what it says."""
+    """The file, if the framework ships it and the table's defaults describe it."""
     return {file} if config_layers.config_stem(file) in part.table.shipped else set()
 
 
 def _add_missing_bases(result: MissingFiles, part: Part, stems: set[str]) -> None:
-    """What a file builds on and nobody gave; the framework's own defaults are known."""
+    """Add base configurations that are neither given nor shipped with the framework."""
     for name, leaf in config_layers.base_configs(part):
         if config_layers.config_stem(name) not in stems | part.table.shipped:
             result.trainer = True
@@ -151,7 +151,7 @@ def _is_script(start: StartedProgram) -> bool:
 
 
 def _variable_words(start: StartedProgram) -> list[Word]:
-    """What the variables that a framework's own script reads hold."""
+    """Values of the environment variables that the framework's own script reads."""
     variables = {name for names in start.table.detect.get("scripts", {}).values() for name in names} if start.table else set()
     return [word for name, word in start.launch.env.items() if name in variables and word.sure]
 

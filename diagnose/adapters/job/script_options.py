@@ -1,4 +1,4 @@
-"""A script's own options: what the command that starts it gives for them, in place of the defaults that the script has."""
+"""Replaces the defaults of a script's own options by the values on its command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def apply_script_options(parts: Sequence[Part], programs: Sequence[StartedProgram]) -> list[Part]:
-    """The parts, with every entry point known to all parts of its framework and every script's options as its command gives them."""
+    """Set scripts' options from their commands, and share entry points and switches between the parts of a framework."""
     entries: dict[str, str] = {}
     for part in parts:
         entries[part.table.name] = entries.get(part.table.name) or part.table.deciding(part.entry)
@@ -26,7 +26,7 @@ def apply_script_options(parts: Sequence[Part], programs: Sequence[StartedProgra
 
 
 def _merge_trainer_parts(parts: Sequence[Part]) -> list[Part]:
-    """A trainer's file, script and command are one configuration: what one of them switches on serves the others."""
+    """Merge the trainer's file, script and command: a switch in one of them affects keys of the others."""
     trainers = [part for part in parts if part.table.trainer and part.form != "dump"]
     if len(trainers) < 2 or any(part.merged is not None or part.table is not trainers[0].table for part in trainers):
         return list(parts)
@@ -35,7 +35,7 @@ def _merge_trainer_parts(parts: Sequence[Part]) -> list[Part]:
 
 
 def _with_options(part: Part, programs: Sequence[StartedProgram]) -> Part:
-    """A script that nobody is known to start leaves open what a parser fills."""
+    """The part of a script with its command's values; without a command, parsed settings are unsure."""
     starts = [start for start in programs if base_name(start.launch.program) == base_name(part.name)]
     if not starts:
         leaves = tuple(_unsure(leaf) if leaf.option and leaf.shape == "map" else leaf for leaf in part.leaves)
@@ -45,7 +45,7 @@ def _with_options(part: Part, programs: Sequence[StartedProgram]) -> Part:
     flags = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
     places = {leaf.key: _witness(*flags[leaf.option]) for leaf in part.leaves if leaf.option in flags}
     leaves = tuple(_with_flag_value(leaf, flags[leaf.option][0]) if leaf.option in flags else leaf for leaf in part.leaves)
-    left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch leaves out
+    left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch disables
     kept = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
     return replace(part, leaves=kept, elsewhere=places)
 
@@ -53,7 +53,7 @@ def _with_options(part: Part, programs: Sequence[StartedProgram]) -> Part:
 def _with_flag_value(leaf: Leaf, flag: Flag) -> Leaf:
     if not flag.sure:
         return _unsure(leaf)
-    if flag.value is None:  # a switch turns what its default is not
+    if flag.value is None:  # a bare switch inverts its default
         return replace(
             leaf, text="False" if leaf.text == "True" else "True", shape=leaf.shape if leaf.shape == "map" else "scalar", option=""
         )

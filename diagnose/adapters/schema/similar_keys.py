@@ -1,15 +1,15 @@
-"""The real key that a misspelt one resembles: one slip of the pen away, or the same letters parted otherwise."""
+"""Finds the real key that a misspelt one resembles: one typing error away, or the same letters with other separators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-#: Below this many letters one slip makes another word (lr, tp, seed): of so short a key nothing is said unless it is surely unknown.
+#: Letters below which one typing error often gives another valid word (lr, tp, seed).
 SHORTEST = 5
 
 
 class Likeness:
-    """Real keys by their length, so that a key is compared with few of them. Building it costs a look at each."""
+    """Index of real keys by length, so that a key is compared with few of them."""
 
     __slots__ = ("_blocks", "_lengths", "_plain")
 
@@ -23,7 +23,7 @@ class Likeness:
             self._blocks |= {name[:at] for at, letter in enumerate(name) if letter == "."}
 
     def of(self, name: str) -> str:
-        """The real key that `name` is a slip of; empty where there is none."""
+        """The real key that `name` misspells; empty if none."""
         same = self._plain.get(_letters(name), "")
         if same:
             return same
@@ -31,7 +31,7 @@ class Likeness:
         return next(near, "")
 
     def unless_short(self, name: str) -> str:
-        """The same of a key that may well be the user's own: nothing of short ones, nor of a block that real keys lie in."""
+        """Like `of`, for a key that may be the user's own: empty for short keys and for blocks of real keys."""
         if name in self._blocks or len(_last_name(name)) < SHORTEST:
             return ""
         near = self.of(name)
@@ -43,12 +43,12 @@ def _last_name(name: str) -> str:
 
 
 def _letters(name: str) -> str:
-    """The letters of a key: perDeviceTrainBatchSize is per_device_train_batch_size, by whatever it is parted."""
+    """The letters without separators: perDeviceTrainBatchSize equals per_device_train_batch_size."""
     return name.replace("_", "").replace("-", "").lower()
 
 
 def is_one_slip(first: str, second: str) -> bool:
-    """Does a letter too many, too few, another or two exchanged part the two? Numbers do not count: beta2 is no slip of beta1."""
+    """Whether one insertion, deletion, substitution or transposition separates the two; digits never do (beta1, beta2)."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1

@@ -1,4 +1,4 @@
-"""What a written value means for the knob that its key turns."""
+"""Translates a written value to the value of the knob that its key turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
 from diagnose.record import record
 
-#: Stands for a key that is there but says nothing about the knob.
+#: Sentinel: the key is present and leaves the knob alone.
 NOTHING = object()
 
 
@@ -51,7 +51,7 @@ def meaning(key: Key, leaf: Leaf) -> Value | object:
 
 
 def _block_meaning(key: Key, leaf: Leaf, kind: str) -> object:
-    """Nothing: the keys inside a block say it. A number has none inside."""
+    """NOTHING: the block's own keys set the knob. Raises ValueError for a block where a number belongs."""
     if leaf.shape == "map" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size"):
         raise ValueError(leaf.written)
     return NOTHING
@@ -121,7 +121,7 @@ def _switch_word(text: str) -> str:
 
 
 def _count_value(knob: str, text: str) -> Value | object:
-    """A count; -1, and 0 where none of something makes no sense, leave the knob as it is."""
+    """A count; negative numbers, and 0 for training and parallel sizes, leave the knob alone."""
     if text.strip().lower() in ("auto", "gpu", "") or re.fullmatch(r"\d+:\d+", text.strip()):  # as many as there are; elastic
         return NOTHING
     if "," in text:
@@ -135,7 +135,7 @@ def _count_value(knob: str, text: str) -> Value | object:
     return NOTHING if value < 0 or (value == 0 and knob.startswith(("train.", "parallel."))) else value
 
 
-#: Characters of the longest path or name.
+#: Characters of the longest accepted path or name.
 MAX_TEXT = 4096
 
 

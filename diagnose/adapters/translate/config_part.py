@@ -16,10 +16,10 @@ MAX_SHOWN = 500
 
 @record
 class Part:
-    """One config, or one command of a script: leaves of one framework and how to speak of them.
+    """The leaves of one framework in one config or command, and how to cite them.
 
-    `origin` is log for a command that the log echoes; `witness` then stands for every key. `whole` says that nothing else
-    of this framework's configuration is missing, so that a key which is absent has its default.
+    `origin` is log for a command that the log echoes; `witness` is then cited for every key. `whole`: no other file of this
+    framework is missing, so that an absent key has its default.
     """
 
     name: str
@@ -32,17 +32,17 @@ class Part:
     entry: str = ""
     entry_at: tuple[int, int] = (1, 1)
     whole: bool = True
-    about: str = ""  # the entry point, where another part of the job names it
-    asks: bool = False  # a script whose settings a parser of the command line fills
-    elsewhere: Mapping[str, Witness] | None = None  # keys whose values the command line gives, and where
-    own_keys: bool = True  # every key is meant for this framework (not a script with arguments of its own)
-    lines: tuple[Witness, ...] = ()  # of settings that a log prints: where each line of the text stands in it
-    merged: Mapping[str, Leaf] | None = None  # what files and overrides say together, where the framework merges them
-    outer: str = ""  # of a config that a script writes: the script's text, and where it begins in it
+    about: str = ""  # the entry point, if another part of the job names it
+    asks: bool = False  # a script whose settings come from a command-line parser
+    elsewhere: Mapping[str, Witness] | None = None  # places of values that the command line gives
+    own_keys: bool = True  # every key is meant for this framework (false for a script with its own arguments)
+    lines: tuple[Witness, ...] = ()  # of settings printed in a log: the place of each line
+    merged: Mapping[str, Leaf] | None = None  # the merged configuration, if the framework merges files and overrides
+    outer: str = ""  # of a here-document: the script's text and the offset in it
     shift: int = 0
 
     def witness_of(self, leaf: Leaf, note: str = "") -> Witness:
-        """Where the leaf stands. `device` and `enabled` say nothing by themselves: their block's line does."""
+        """The place of a leaf; for `device` and `enabled` that of their block, which is more telling."""
         if self.witness is not None:
             return self.witness
         if self.elsewhere and leaf.key in self.elsewhere:
@@ -54,7 +54,7 @@ class Part:
         return Witness(self.name, shown.line, shown.column, note, shown.key)
 
     def _in_log(self, leaf: Leaf) -> Witness:
-        """The place in the log, with the line as it stands there; of a long line the part that holds the key."""
+        """The place in the log with its line; of a long line, the part with the key."""
         place = self.lines[min(leaf.line, len(self.lines)) - 1]
         column = place.column + leaf.column - 1
         if leaf.column < MAX_SHOWN // 2:
@@ -65,10 +65,10 @@ class Part:
 
 @record(frozen=False)
 class Translation:
-    """What one part says. `settled` are the knobs that a key of it sets, even to something unknown."""
+    """The result for one part. `settled`: knobs that it sets, even to an unknown value."""
 
     facts: list[Fact] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     settled: set[str] = field(default_factory=set)
-    winning: list[Fact] = field(default_factory=list)  # of keys that win over the other parts' as well
+    winning: list[Fact] = field(default_factory=list)  # of keys that take precedence over every part

@@ -1,4 +1,4 @@
-"""What holds once every file is read: settings in vain, and quantities that follow from the rest (rules/effective.yaml)."""
+"""Derives quantities from the settings and removes settings without effect (rules/effective.yaml)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from diagnose.word_conditions import conditions, hold, word, word_of
 if TYPE_CHECKING:
     from diagnose.adapters.translate.config_part import Part
 
-#: Sentences about settings without effect that one job gets.
+#: Limit of messages about settings without effect per job.
 MAX_NOTICES = 20
 
 
 def derive_quantities(book: FactBook) -> Iterator[Fact]:
-    """Quantities that follow from what is known, each with its arithmetic; those named first are there for those named later."""
+    """Facts computed from others, in the order of the rules, each with its arithmetic as witness."""
     known = FactBook(book)
     for rule in rule_files.table("effective")["derived"]:
-        if rule["name"] in known or not _is_missing(rule, known):
+        if rule["name"] in known or not _applies(rule, known):
             continue
         quotient = _quotient(rule, known)
         if quotient is not None:
@@ -32,13 +32,13 @@ def derive_quantities(book: FactBook) -> Iterator[Fact]:
             yield fact
 
 
-def _is_missing(rule: Mapping[str, Any], book: FactBook) -> bool:
-    """Is the rule for a job like this one?"""
+def _applies(rule: Mapping[str, Any], book: FactBook) -> bool:
+    """Whether the quantity is still unknown and the rule's conditions hold."""
     return all(book.value(name) is None for name in rule.get("unless", ())) and _holds(rule, book)
 
 
 def _quotient(rule: Mapping[str, Any], book: FactBook) -> tuple[int, str] | None:
-    """The value and how it comes about; None where a part is unknown or a rest remains."""
+    """The quotient and its arithmetic as text; None if a factor is unknown or the division leaves a remainder."""
     factors, divisor_counts = ([_read_count(name, book) for name in rule.get(side, ())] for side in ("of", "over"))
     if any(not count for count in (*factors, *divisor_counts)):
         return None
@@ -69,7 +69,7 @@ def _read_count(written: str, book: FactBook) -> int | None:
 
 
 def remove_ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) -> tuple[list[Fact], list[Notice]]:
-    """The facts less the settings that do nothing here, with a fact and a sentence for each of these."""
+    """Remove settings without effect, with a fact and a notice for each."""
     known = FactBook(book).learn(facts)
     effective = list(facts)
     added: list[Fact] = []
@@ -92,7 +92,7 @@ def remove_ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Pa
 
 
 def _ignored_key_facts(rule: Mapping[str, Any], fact: Fact, book: FactBook, parts: Sequence[Part]) -> Iterator[Fact]:
-    """The key that is in vain, what it was meant for, what decides instead, and what holds."""
+    """Facts about an ineffective key: the knob it was meant for, the deciding key, and the value that holds."""
     yield Fact("config.ignored_key", fact.witness.key, fact.origin, fact.witness)
     real = book.fact(rule["real"]) if "real" in rule else None
     if real is not None and real.value is not None and not rule.get("quiet"):
@@ -107,12 +107,12 @@ def _ignored_key_facts(rule: Mapping[str, Any], fact: Fact, book: FactBook, part
 
 
 def _spelling(knob: str, parts: Sequence[Part]) -> str:
-    """How the job's own files would write a knob that none of them sets; the knob's name where they have no key for it."""
+    """The key for this knob in the job's frameworks; the knob's own name if they have none."""
     return next((key.key for part in parts for key in part.table.of(knob) if key.key), knob)
 
 
 def _reader(fact: Fact, parts: Sequence[Part]) -> str:
-    """Who reads the file that the key stands in."""
+    """Display name of the framework that reads the key's file; "-" if unknown."""
     readers = [part for part in parts if part.name == fact.witness.source and any(leaf.key == fact.witness.key for leaf in part.leaves)]
     return framework_tables.display_name(readers[0].table.name).zh if readers else "-"
 
@@ -128,12 +128,12 @@ def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
 
 
 def _has_value(fact: Fact, rule: Mapping[str, Any]) -> bool:
-    """Has the setting the value that the rule is about? Without one, it is about any."""
+    """Whether the setting has the value that the rule names, if it names one."""
     return fact.value is not None and ("is" not in rule or hold(conditions({fact.name: rule["is"]}), lambda _: fact.value) is True)
 
 
 def _holds(rule: Mapping[str, Any], book: FactBook) -> bool:
-    """Is the rule for a job like this one? What is unknown has none of its words."""
+    """Whether the rule's conditions hold; an unknown fact fails them."""
     excepted = rule.get("unless_framework")
     if excepted is not None and hold(conditions({"train.framework": excepted}), book.value):
         return False
@@ -143,7 +143,7 @@ def _holds(rule: Mapping[str, Any], book: FactBook) -> bool:
 
 
 def _card_ability(name: str, book: FactBook) -> bool | None:
-    """What every card that the given or printed name may mean can do."""
+    """Whether the GPU has this ability; None if the name fits several models that differ."""
     gpu = book.word("hardware.gpu")
     cards = catalogue.cards_named(gpu) if gpu else []
     abilities = {bool(getattr(card, name.partition(".")[2], None)) for card in cards}

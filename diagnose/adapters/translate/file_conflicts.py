@@ -1,4 +1,4 @@
-"""Two files of one job that set a knob differently: which of them counts, or that the start is refused (`integrations` of a table)."""
+"""Reports knobs that two files of a job set differently: which value wins, or that the start fails (`integrations` of a table)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from diagnose.facts import Fact, FactBook, Notice, Witness, declared
 from diagnose.phrases import Text, phrase
 from diagnose.word_conditions import word
 
-#: Sentences of one job.
+#: Limit of messages per job.
 MAX_NOTICES = 20
 
 
 def find_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
-    """A fact and a sentence for every knob that two parts set differently, and for batch sizes that do not multiply."""
+    """Facts and notices for knobs that two parts set differently and for batch sizes that do not multiply."""
     pairs = [*_engine_conflicts(parts, translations), *_batch_conflicts(parts, translations, book)]
     pairs += islice(_overridden_settings(parts, translations), MAX_NOTICES)
     reported: set[tuple[str, object, str, int]] = set()
@@ -36,14 +36,13 @@ def find_conflicts(parts: Sequence[Part], translations: Sequence[Translation], b
 
 
 def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
-    """What the trainer's way of using the engine does where both speak, or that of the one that it extends; None where nobody wrote it
-    down."""
+    """How the trainer, or one that it extends, resolves conflicts with the engine's file; None if unknown."""
     lineage = (trainer, *framework_tables.bases(trainer))
     return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
 
 
 def _engine_conflicts(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
-    """The trainer's settings against those of its engine."""
+    """Conflicts between the trainer's settings and its engine's."""
     for trainer, trainer_result in zip(parts, translations, strict=True):
         if not trainer.table.trainer or trainer.origin == "log":
             continue
@@ -67,7 +66,7 @@ def _configured_fact(translation: Translation, knob: str) -> Fact | None:
 
 
 def _differ(first: Fact, second: Fact) -> bool:
-    """pure_bf16 and fp8 are ways of their own beside an engine's bf16."""
+    """Whether the values conflict; pure_bf16 and fp8 are compatible with an engine's bf16."""
     return first.value != second.value and not {"pure_bf16", "fp8"} & {first.value, second.value}
 
 
@@ -103,7 +102,7 @@ def _without_braces(text: str) -> str:
 
 
 def _batch_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
-    """DeepSpeed asserts that its global batch is micro batch, accumulation and data-parallel ranks multiplied."""
+    """DeepSpeed asserts: global batch = micro batch * accumulation * data-parallel ranks."""
     ranks = book.count("parallel.data")
     for part, translation in zip(parts, translations, strict=True):
         if not any(way.get("multiplies") for way in part.table.integrations) or not ranks:
@@ -127,7 +126,7 @@ def _batch_conflicts(parts: Sequence[Part], translations: Sequence[Translation],
 
 
 def _overridden_settings(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
-    """What the command line says otherwise than a file of the same framework: the command line counts."""
+    """Settings of a file that the command line of the same framework overrides."""
     for index, (part, translation) in enumerate(zip(parts, translations, strict=True)):
         if part.form not in ("shell", "command") or not part.table.trainer or part.origin == "log":
             continue  # what the log shows otherwise is a disagreement

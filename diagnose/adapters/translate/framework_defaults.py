@@ -1,4 +1,4 @@
-"""What nobody set: defaults of the framework's release, files that it ships, and what follows from the rest."""
+"""Values of knobs that no config sets: defaults by release, files that frameworks ship; and disagreements with the log."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from diagnose.record import field, record
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 
-#: What the log's word for compute precision makes of a configured precision.
+#: The compute dtype that a log prints for a configured precision.
 _COMPUTE_DTYPE = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
 
 
 @record
 class Setting:
-    """What decides which defaults hold: all that is known so far, and how the job was started."""
+    """The context that decides which defaults apply: known facts, releases, forms and launchers."""
 
     book: FactBook
     spans: Mapping[str, ReleaseSpan]
@@ -33,18 +33,18 @@ class Setting:
     found: dict[str, Value] = field(default_factory=dict)
 
     def word(self, name: str) -> str | None:
-        """The value of a fact as tables write it; None: unknown."""
+        """The value of a fact as tables write it; None if unknown."""
         return word(self._value(name))
 
     def holds(self, conditions: Conditions | None) -> bool:
-        """Is all of this so? What is unknown is not."""
+        """Whether all conditions hold; an unknown fact fails them."""
         return hold(conditions, self._said) is True
 
     def _value(self, name: str) -> Value:
         return self.found[name] if name in self.found else self.book.value(name)
 
     def _said(self, name: str) -> Said:
-        """A fact, or what tables may ask of a job besides."""
+        """The value of a fact, or of one of the additional names that conditions of tables may use."""
         if name == "form":
             return self.forms
         if name == "launcher":
@@ -61,7 +61,7 @@ class Setting:
 
 
 def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool = False) -> Iterator[Fact]:
-    """The defaults of a table for the knobs that nobody settled. `only_always`: those that hold whatever the config says."""
+    """Defaults of a table for unset knobs. `only_always`: only those that hold whatever the config says."""
     for knob in tab.knobs:
         if knob in settled:
             continue
@@ -80,7 +80,7 @@ def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool 
 
 
 def possible_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
-    """The defaults of a knob in all releases that are still possible."""
+    """A knob's defaults over all releases that are possible."""
     for key in tab.of(knob):
         if key.default is None or key.within or not setting.holds(key.given) or not where_holds(key, setting.merged):
             continue
@@ -92,7 +92,7 @@ def possible_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value
 
 
 def attention_default(tab: Table, setting: Setting) -> Iterator[Fact]:
-    """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
+    """Whether eager attention is the default of some possible release, if no config chooses one."""
     possible = set(possible_defaults(tab, "model.attention", setting))
     if possible:
         text = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
@@ -100,7 +100,7 @@ def attention_default(tab: Table, setting: Setting) -> Iterator[Fact]:
 
 
 def _filling_accumulation(rows: int, setting: Setting) -> int | None:
-    """Micro batches that make so many rows over all processes, rounded up; None where a number is missing."""
+    """Gradient accumulation for `rows` samples over all processes, rounded up; None if a size is unknown."""
     micro, world = setting.word("train.micro_batch_size"), setting.word("parallel.world")
     return None if not micro or not world else max(1, -(-rows // (int(micro) * int(world))))
 
@@ -120,7 +120,7 @@ def _default_text(tab: Table, key: Key, setting: Setting) -> str:
 
 
 def stock_file_facts(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
-    """What a file that the framework ships says, where a configuration names it and nobody gave it."""
+    """Facts of a file that the framework ships and a config names."""
     engine = framework_tables.table(framework_tables.of_role("engine"))
     for knob, written in tab.stock.get(file, {}).items():
         text = word_of(written)
@@ -135,7 +135,7 @@ def stock_file_facts(tab: Table, file: str, hidden: int | None) -> Iterator[Fact
             yield Fact(knob, value, "default", Witness("default", text=f"{file} as {tab.name} ships it"))
 
 
-#: How files that set a launcher up are called after what they switch on (huggingface/trl examples/accelerate_configs,
+#: Names of launcher and DeepSpeed files, and the knob that they imply (huggingface/trl examples/accelerate_configs,
 #: hiyouga/LlamaFactory examples/accelerate).
 _FILE_NAME_PATTERNS: tuple[tuple[str, str, Value], ...] = (
     (r"fsdp", "fsdp.sharding", "full_shard"),
@@ -146,13 +146,13 @@ _FILE_NAME_PATTERNS: tuple[tuple[str, str, Value], ...] = (
 
 
 def launcher_from_file_name(file: str, witness: Witness) -> Iterator[Fact]:
-    """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
+    """What a missing launcher file probably sets, by its name."""
     yield Fact("config.launcher_missing", True, "config", witness)
     yield from _from_file_name(file)
 
 
 def engine_from_file_name(file: str) -> Iterator[Fact]:
-    """The same of DeepSpeed's own file, where the framework ships none of that name."""
+    """What a missing DeepSpeed file probably sets, by its name."""
     yield Fact("config.engine_file_missing", True, "config", Witness("derived", text=f"{file} was not given"))
     yield from _from_file_name(file)
 
@@ -165,13 +165,13 @@ def _from_file_name(file: str) -> Iterator[Fact]:
 
 
 def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:
-    """Knobs that a file sets to one value and the log shows at another: the file is not what ran."""
+    """A fact for each knob that a file and the log set differently: the file is not what ran."""
     for fact, _ in _disagreeing_facts(facts, book):
         yield Fact("config.disagreement", fact.name, "config", fact.witness)
 
 
 def disagreement_notices(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
-    """The same for the reader, with both places: the log is believed."""
+    """A notice for each disagreement, with both places; the log's value counts."""
     for fact, logged in _disagreeing_facts(facts, book):
         values = {"log": _format_value(logged.value), "config": _format_value(fact.value)}
         places = {"place": f"{logged.witness.source}:{logged.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
@@ -180,7 +180,7 @@ def disagreement_notices(facts: Sequence[Fact], book: FactBook) -> Iterator[Noti
 
 
 def _disagreeing_facts(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
-    """What a file says and what the log says instead."""
+    """Pairs of a file's fact and the log's fact that contradicts it."""
     names: set[str] = set()
     for fact in facts:
         if fact.origin != "config" or fact.name in names:
@@ -196,7 +196,7 @@ def _format_value(value: Value) -> str:
 
 
 def _logged_fact(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
-    """What the log says of a knob. It prints the precision of computing: a file that says pure_bf16 or fp8 agrees with bf16."""
+    """The log's fact about a knob. Logs print the compute dtype, so bf16 agrees with a configured pure_bf16 or fp8."""
     logged = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
     computed = book.fact("train.compute_dtype") if name == "train.precision" else None
     configured = next((fact.value for fact in facts if fact.name == name and fact.origin == "config"), None)
@@ -206,7 +206,7 @@ def _logged_fact(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | Non
 
 
 def _same_model(fact: Fact, logged: Value) -> bool:
-    """A path and a hub name can mean one model; so can a list in another order."""
+    """Whether texts are equivalent: a path and a hub name of one model, or one list in another order."""
     if not isinstance(fact.value, str) or not isinstance(logged, str):
         return False
     if fact.name == "model.path":

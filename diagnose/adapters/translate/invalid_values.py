@@ -1,4 +1,4 @@
-"""Values that no line of the table understands: one sentence for each, with its place and the words that would do."""
+"""Notices for values that a key does not accept, with their place and the accepted words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ VALUE, LINE = 80, 500
 
 
 def is_understood(tab: Table, leaf: Leaf) -> bool:
-    """Does any line of the table know this value of the key? One key turns several knobs, and a word of one is no slip in another."""
+    """Whether any entry of the key accepts this value: a key may turn several knobs, each with its own words."""
     return any(_accepts(key, leaf) for key in tab.named(name_of(leaf.key)))
 
 
 def _accepts(key: Key, leaf: Leaf) -> bool:
-    """A line that says the same whatever stands there says nothing of the word."""
+    """Whether the entry accepts the value by name; the wildcard does not count."""
     named = {word: means for word, means in (key.values or {}).items() if word != "*"}
     try:
         meaning(key if key.values is None else replace(key, values=named), leaf)
@@ -35,7 +35,7 @@ def _accepts(key: Key, leaf: Leaf) -> bool:
 
 
 def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
-    """For each value one warning, at its key."""
+    """One warning per invalid value."""
     result = []
     for leaf in leaves:
         words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _accepted_words(key))
@@ -46,7 +46,7 @@ def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
 
 
 def _accepted_words(key: Key) -> Iterable[Text]:
-    """The words that a line reads, else those of its knob, else what it takes."""
+    """The words that the entry accepts, else those of its knob, else the kind of value."""
     if key.values is not None:
         return (same(word) for word in key.values if word != "*")
     entry = declared(key.knob)
@@ -54,7 +54,7 @@ def _accepted_words(key: Key) -> Iterable[Text]:
 
 
 def _place(part: Part, leaf: Leaf) -> Witness:
-    """Line and column with the line as it stands there: a value is looked for with the eye."""
+    """The place with the text of its line, which the reader compares by eye."""
     place = part.witness_of(leaf)
     text = place.text
     if not text and place.line:

@@ -1,7 +1,7 @@
-"""The model that a trainer builds from its own options (`--num-layers 32 --hidden-size 4096`), where no name says which it is.
+"""Builds the model from a trainer's own size options (`--num-layers 32 --hidden-size 4096`).
 
-A table's `shape` holds fields of a model's config.json and, for each, lines of the same manner as a knob's: the first whose key
-stands there, or whose default holds, gives it. What that makes is read as a config.json is.
+A table's `shape` lists the fields of a model's config.json with entries like those of a knob: the first entry whose key is set,
+or whose default applies, gives the value.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from diagnose.errors import UserError
 from diagnose.facts import Fact
 from diagnose.word_conditions import conditions, hold, word_of
 
-#: No dimension is larger: what is, is a slip of the pen.
+#: Upper bound of a dimension; larger numbers are typing errors.
 _LARGEST = 2**31
 
 
 def built_model(part: Part) -> Fact | None:
-    """The model that the part describes; None where it leaves a dimension out that sizes are made of."""
+    """The model that the part describes; None if a required dimension is missing."""
     if not part.table.shape:
         return None
     own = {name_of(leaf.key): leaf for leaf in part.leaves}
@@ -43,7 +43,7 @@ def built_model(part: Part) -> Fact | None:
 
 
 def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
-    """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
+    """The value that an entry of `shape` gives; None if it does not apply to this entry point or its key is unset."""
     if hold(conditions(line.get("where")), lambda name: texts_of(by_name.get(name))) is not True:
         return None
     if line.get("entry", "") not in entry:
@@ -60,21 +60,21 @@ def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: st
         return None if model is None else _padded(model.V, line, by_name)
     if "values" in line:
         values = {word_of(name).lower(): value for name, value in line["values"].items()}
-        found = values.get(text.lower())
-        return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
+        meaning = values.get(text.lower())
+        return _padded(meaning, line, by_name) if isinstance(meaning, int) and not isinstance(meaning, bool) else meaning
     number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
     return None if number is None or number >= _LARGEST else _padded(_share(number, line), line, by_name)
 
 
 def _share(number: int, line: Mapping[str, Any]) -> int:
-    """So many parts of a number, rounded down to a multiple."""
+    """The number times the entry's `share`, rounded down to a multiple."""
     over, under = line.get("share", (1, 1))
     step = line.get("rounded_down_to", 1)
     return int(number * over / under) // int(step) * int(step)
 
 
 def _padded(number: int, line: Mapping[str, Any], by_name: Mapping[str, Leaf]) -> int | None:
-    """A number rounded up to a multiple of what other keys say."""
+    """The number rounded up to a multiple given by other keys; None if one of them is no number."""
     step = 1
     for name, presumed in framework_tables.factors(line.get("multiple_of", "")):
         leaf = by_name.get(name)

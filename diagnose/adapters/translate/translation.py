@@ -1,4 +1,4 @@
-"""Leaves of one config to facts and entries, by the table of its framework."""
+"""Translates the leaves of one part to facts and entries by the table of its framework."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["auto_value", "name_of", "translate", "typed_default", "where_holds"]
 
 
 def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, beside: Mapping[str, Leaf] | None = None) -> Translation:
-    """The knobs that the keys of a part turn, in the order of the table; keys that its framework does not know; keys without effect.
+    """Facts for the knobs that a part sets, in the order of the table; notices for unknown, invalid and ineffective keys.
 
-    `beside`: what all parts of the same framework say together.
+    `spans`: possible releases. `hidden`: the model's hidden size, for "auto". `beside`: the keys of all parts of the framework.
     """
     result = Translation()
     by_name = {name_of(leaf.key): leaf for leaf in part.leaves}
@@ -68,13 +68,13 @@ def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, 
 
 
 def where_holds(key: Key, by_name: Mapping[str, Leaf]) -> bool:
-    """Do the keys that it asks for stand beside it with one of their values (`unset`: not at all)?"""
+    """Whether the key's `where` condition on its sibling keys holds (`unset`: absent)."""
     return hold(key.where, lambda name: texts_of(by_name.get(name))) is True
 
 
 def _in_force(part: Part, key: Key, spans: Mapping[str, ReleaseSpan]) -> bool:
-    """A framework that drops what it does not know drops the keys of other releases too; where it rejects them, what ran was known.
-    Of a key that has a line for some releases and another for others, the line of this release counts."""
+    """Whether the entry is valid in the possible releases. A framework that rejects unknown keys would not have started otherwise,
+    so that only a key with several entries is checked there."""
     lines = [candidate for candidate in part.table.of(key.knob) if candidate.key == key.key]
     return (part.table.unknown != "dropped" and len(lines) == 1) or key.releases.covers(spans.get(key.version, EVERY)) is not False
 
@@ -95,14 +95,14 @@ def _knob_value(
 
 
 def _with_added_words(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Value | object:
-    """The words that switches beside a list add to it."""
+    """Append the words that sibling switches (`also`) add."""
     if not key.also or not isinstance(value, str):
         return value
     return ",".join([value, *(words for switch, words in key.also.items() if is_on(by_name.get(switch)))])
 
 
 def auto_value(key: Key, hidden: int | None) -> int | None:
-    """What Hugging Face writes for "auto"; None where the hidden size is unknown."""
+    """The value that Hugging Face computes for "auto"; None if the hidden size is unknown."""
     if hidden is None or key.auto is None:
         return None
     factor, power = key.auto
@@ -117,7 +117,7 @@ def _auto_note(key: Key, leaf: Leaf, hidden: int | None) -> str:
 
 
 def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Value | object:
-    """Processes per node times nodes; a global batch over the micro batch."""
+    """Apply the key's factors, as in processes per node * nodes or global batch / micro batch; None if one is unknown."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
     for factor, multiply in _factors(key, by_name):
@@ -130,7 +130,7 @@ def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Val
 
 
 def _factors(key: Key, by_name: Mapping[str, Leaf]) -> Iterable[tuple[int | None, bool]]:
-    """What multiplies or (False) divides a value; None where it cannot be known."""
+    """The factors of a value, True to multiply or False to divide; None if unknown."""
     for written, multiply in ((key.times, True), (key.over, False)):
         for name, presumed in framework_tables.factors(written):
             leaf = by_name.get(name)
@@ -140,7 +140,7 @@ def _factors(key: Key, by_name: Mapping[str, Leaf]) -> Iterable[tuple[int | None
 
 
 def _note(key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None) -> str:
-    """The arithmetic that leads from what is written to the value; an option whose default it is."""
+    """The arithmetic from the written value to the knob's, or the option whose default it is."""
     if leaf.option:
         return f"default of {leaf.option}"
     steps = [f" {'*' if multiply else '/'} {factor}" for factor, multiply in _factors(key, by_name) if factor != 1]
@@ -148,7 +148,7 @@ def _note(key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None)
 
 
 def _entry_facts(part: Part, settled: set[str]) -> Iterable[Fact]:
-    """What the entry point or the class settles: train_dpo trains preferences."""
+    """Facts that the entry point or class implies: train_dpo trains preferences."""
     for name, knobs in part.table.entries.items():
         if name not in part.entry:
             continue
@@ -161,7 +161,7 @@ def _entry_facts(part: Part, settled: set[str]) -> Iterable[Fact]:
 
 
 def _set_elsewhere(part: Part, knob: str) -> bool:
-    """Does another file, merged with this one, hold a key that says more than the entry point?"""
+    """Whether a file merged with this one sets the knob."""
     for key in part.table.of(knob) if part.merged else ():
         leaf = part.merged.get(key.key) if part.merged else None
         try:
@@ -173,13 +173,13 @@ def _set_elsewhere(part: Part, knob: str) -> bool:
 
 
 def _block_defaults(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) -> Iterable[Fact]:
-    """A block that is there and lacks a key says that the key has its default: the file is the witness."""
+    """Defaults of keys absent from a block that is present; the block is the witness."""
     for key in part.table.keys:
         block = by_name.get(key.within) if key.within else None
         if block is None or key.default is None or key.knob in settled or not where_holds(key, by_name):
             continue
         if part.table.file_key.startswith(f"{key.within}.") and part.table.file_key in by_name:
-            continue  # the block names a file of its own, which speaks for the keys that it lacks
+            continue  # the block names a file that may set the absent keys
         settled.add(key.knob)
         absent = _absent_name(part.table, key)
         note = f"{block.key} without {absent}" if absent else f"default of {block.key}"
@@ -187,7 +187,7 @@ def _block_defaults(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) 
 
 
 def _absent_name(tab: Table, key: Key) -> str:
-    """The first name below its block of the key that is absent; of a default without a key, of the knob's first one in the block."""
+    """Name, below the block, of the absent key; for a default without a key, of the knob's first key in the block."""
     spellings = [candidate.key for candidate in (key, *tab.of(key.knob)) if candidate.key.startswith(f"{key.within}.")]
     return spellings[0].removeprefix(f"{key.within}.").partition(".")[0] if spellings else ""
 
@@ -197,12 +197,12 @@ def typed_default(key: Key) -> Value:
 
 
 def spelling(tab: Table, knob: str) -> str:
-    """How the framework's users write a knob: the first of its keys; the knob's own name where it has none."""
+    """The framework's first key for a knob; the knob's own name if it has none."""
     return next((key.key for key in tab.of(knob) if key.key), knob)
 
 
 def _add_ignored(part: Part, ignored_key: IgnoredKey, intended: str | None, result: Translation) -> None:
-    """The key, what it was meant to turn, and the key that decides instead."""
+    """Add facts and a notice for an ineffective key: the intended knob and the deciding key."""
     witness = part.witness_of(ignored_key.leaf)
     result.facts.append(Fact("config.ignored_key", ignored_key.leaf.key, part.origin, witness))
     if ignored_key.rule.get("quiet"):

@@ -1,4 +1,4 @@
-"""Keys that a framework does not know, with the real key that each most resembles."""
+"""Reports keys that a framework does not know, each with the real key that it resembles."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from diagnose.release_spans import ReleaseSpan
 if TYPE_CHECKING:
     from diagnose.adapters.translate.config_part import Part, Translation
 
-#: Unknown keys that are spoken of; a file with more of them is no config of this framework.
+#: Limit of unknown keys reported; a file with more is no config of this framework.
 MOST_UNKNOWN = 100
 
 
 def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
-    """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
+    """Add facts and notices for keys that are misspelt, another framework's, or of another release."""
     tab = part.table
     rejected = _reject_in_blocks(part, result)
     if any(name_of(leaf.key) in tab.extended_by and is_on(leaf) for leaf in part.leaves):
@@ -56,7 +56,7 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
         _add_notice(code, part, leaf, near, result)
     for knob, near, leaf in sorted(
         unread, key=lambda pair: not pair[0]
-    ):  # those that wanted a knob first: the n-th wanted knob is the n-th key's
+    ):  # keys with a knob first: the n-th wanted knob belongs to the n-th key
         result.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
         if knob:
             result.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
@@ -70,8 +70,8 @@ def _add_notice(code: str, part: Part, leaf: Leaf, near: str, result: Translatio
 
 
 def _is_closed(part: Part) -> bool:
-    """Is a key that no release has surely none of this config's? Hydra takes no other overrides of a framework's own
-    configuration, where its own program reads it; a file may extend it."""
+    """Whether the config accepts no keys beyond the framework's. Hydra rejects unknown overrides of a shipped configuration;
+    a file may extend it."""
     tab = part.table
     if tab.unknown != "overrides":
         return tab.unknown != "anything" and part.own_keys
@@ -89,7 +89,7 @@ def _is_closed(part: Part) -> bool:
 
 
 def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
-    """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
+    """Report a key that may be the user's own only if it misspells a real one; environment variables never."""
     tab, name = part.table, name_of(leaf.key)
     if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
         return
@@ -104,20 +104,20 @@ def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation,
 
 
 def _is_inside(name: str, blocks: Iterable[str]) -> bool:
-    """Does the key lie in a block that is misspelt itself? Then the block has been named."""
+    """Whether the key lies in one of these blocks, which are already reported."""
     return any(name.startswith(f"{block}.") for block in blocks)
 
 
 @cache
 def _likeness(framework: str) -> Likeness:
-    """The real keys of a framework, to compare with; most configs have none that is unknown."""
+    """Index of a framework's real keys, built on the first unknown key."""
     tab = framework_tables.table(framework)
     inside = (f"{block}.{word}" for block, words in (tab.blocks or {}).items() for word in words)
     return Likeness({*tab.known, *(key.key for key in tab.keys if key.key), *inside})
 
 
 def _is_nested(part: Part, name: str) -> bool:
-    """Keys inside a block, or of a dialect that joins words by dots, are judged only with their block; TOML's and Hydra's whole."""
+    """Whether the key is nested in a block and may be the user's own; keys of TOML and Hydra are compared whole."""
     if part.table.unknown == "overrides":
         return False
     if "." in name and name.partition(".")[0] in part.table.known:
@@ -128,9 +128,9 @@ def _is_nested(part: Part, name: str) -> bool:
 
 
 def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tuple[str, str]:
-    """The real key that an unknown one most resembles, and the knob that it was meant to turn (empty: none).
+    """The real key that an unknown one most resembles, and its knob (each empty if none).
 
-    A key that another framework knows is a foreign key: the nearest real one is what this framework calls that knob.
+    For another framework's key, the nearest is this framework's key for the same knob.
     """
     import difflib
 
@@ -150,7 +150,7 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
 
 
 def _reject_in_blocks(part: Part, result: Translation) -> list[str]:
-    """The keys inside a block that allows no others: the start is refused, so that whatever ran did not have them."""
+    """Report keys that a closed block rejects at start-up, and return them."""
     rejected: list[str] = []
     for leaf in part.leaves if part.own_keys and part.table.blocks else ():
         block, dot, inner = name_of(leaf.key).partition(".")
