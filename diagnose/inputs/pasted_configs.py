@@ -9,8 +9,8 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.open_config import opened
-from diagnose.adapters.documents.started_programs import started
+from diagnose.adapters.documents.open_config import open_document
+from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Notice, Witness
@@ -22,7 +22,7 @@ from diagnose.scan import job_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.adapters.documents.open_config import Opened
+    from diagnose.adapters.documents.open_config import OpenDocument
     from diagnose.inputs.materials import Material
     from diagnose.parse.model.reading import Reading
     from diagnose.scan.log_scan import Scanned
@@ -204,20 +204,20 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
         return None
     padding = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
-        config = opened(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
+        config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
         if config.form != "shell":
             return config.source if is_config(config) else None
     text = _commands_only(text, block.language in _SHELLS)
-    config = opened(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
+    config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
     return config.source if text and config.form == "shell" and is_config(config) else None
 
 
-def is_config(config: Opened) -> bool:
+def is_config(config: OpenDocument) -> bool:
     """Whether an opened config configures a run: a framework's keys or classes, a model's shape, or a command that trains."""
     if any(notice.level == "error" for notice in config.notices):
         return False
     if config.form == "shell":
-        programs = started(config.launches, config.text, config.source.name, "shell", None)
+        programs = identify_programs(config.launches, config.text, config.source.name, "shell", None)
         return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)
     return config.kind == "model" or config.kind in framework_tables.names()
 
@@ -258,15 +258,15 @@ def select_configs(
 ) -> tuple[list[ConfigSource], list[Notice]]:
     """Select among the configs found beside or inside the logs: those that adapters recognise, one of each kind, none of a kind that the
     caller passed explicitly. Of several the one that a command or another config names is preferred."""
-    configs = [opened(source) for source in candidates]
+    configs = [open_document(source) for source in candidates]
     configs = [config for config in configs if is_config(config)]
     if len(configs) > job_folder.CONFIGS:
         message = phrase("folder.many_configs", name=str(Path(configs[0].source.name).parent), count=len(configs))
         return [], [Notice("warning", "many_configs", message)]
     sources, _ = convert_each(as_config, [config for config in explicit if isinstance(config, (Path, ConfigSource, str, bytes))])
-    kinds = {opened(source).kind for source in sources}
+    kinds = {open_document(source).kind for source in sources}
     texts = [command.text for command in reading.commands]
-    texts += [config.text for config in configs] + [opened(source).text for source in sources]
+    texts += [config.text for config in configs] + [open_document(source).text for source in sources]
     configs.sort(key=lambda config: not any(Path(config.source.name).name in text for text in texts))
     selected: list[ConfigSource] = []
     notices: list[Notice] = []

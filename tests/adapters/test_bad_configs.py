@@ -14,7 +14,8 @@ from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, translate
+from diagnose.adapters.translate.config_part import Part
+from diagnose.adapters.translate.translation import translate
 from diagnose.facts import FactBook, Notice
 from diagnose.parse.model.reading import Reading
 from diagnose.pipeline import explain

@@ -7,12 +7,13 @@ from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.adapters.documents.open_config import opened, python_classes
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats import json_file, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.launch.launch_command import Launch, launches
 from diagnose.adapters.python import python_file
+from diagnose.adapters.schema.config_kinds import python_classes
 
 
 def by_key(leaves: list[Leaf]) -> dict[str, Leaf]:
@@ -208,7 +209,7 @@ def test_another_librarys_trainer_is_not_transformers() -> None:
 @given(st.text(alphabet="ab:-#\n\t {}[]'\"\\$`()<>|&=*,.0&!%@é", max_size=120))
 def test_no_text_raises(text: str) -> None:
     """Whatever a stranger pastes is read or refused with a notice."""
-    found = opened(ConfigSource("x", text.encode()))
+    found = open_document(ConfigSource("x", text.encode()))
     assert found.kind != "unknown" or found.notices or found.form == "shell"
 
 
@@ -225,6 +226,6 @@ def test_no_text_raises(text: str) -> None:
     ],
 )
 def test_unusable_files_are_one_notice(data: bytes, code: str) -> None:
-    found = opened(ConfigSource("x", data))
+    found = open_document(ConfigSource("x", data))
     assert [(notice.level, notice.code) for notice in found.notices] == [("error", code)]
     assert found.kind == "unknown"

@@ -188,7 +188,7 @@ def test_the_particular_framework_is_asked_before_the_general_one() -> None:
 )
 def test_spellings_tell_the_release(present: list[str], low: str | None, high: str | None) -> None:
     """A key that came late or went early bounds the release where no log names it."""
-    span = framework_tables.span(framework_tables.table("openrlhf"), None, present)
+    span = framework_tables.possible_releases(framework_tables.table("openrlhf"), None, present)
     assert (str(span.low) if span.low else None, str(span.high) if span.high else None) == (low, high)
 
 

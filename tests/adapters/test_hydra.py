@@ -15,9 +15,9 @@ from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.hydra_overrides import parse_override
 from diagnose.adapters.formats.settings import ConfigSource, Settings
-from diagnose.adapters.job.interpolation import interpolated, refers_to
+from diagnose.adapters.job.interpolation import interpolate, referenced_key
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
@@ -141,14 +141,14 @@ def test_whatever_stands_there_is_read(pairs: list[tuple[str, str]]) -> None:
     """References are a small language written by strangers: nothing of it raises, nothing of it stays half replaced."""
     leaves = tuple(replace(leaf_of(key, text), key=key) for key, text in pairs)
     part = Part("a.yaml", framework_tables.table("nemo_rl"), "yaml", "", leaves)
-    (told,) = interpolated([part])
+    (told,) = interpolate([part])
     for leaf in told.leaves:
         assert leaf.text is None or "${" not in leaf.text or "\\" in leaf.text
 
 
 def test_a_whole_reference_is_told_from_more() -> None:
-    assert refers_to("${a.b}") == refers_to("'${a[b]}'") == "a.b"
-    assert refers_to("${.b}") == refers_to("x${a}") == refers_to("${mul:a,b}") == ""
+    assert referenced_key("${a.b}") == referenced_key("'${a[b]}'") == "a.b"
+    assert referenced_key("${.b}") == referenced_key("x${a}") == referenced_key("${mul:a,b}") == ""
 
 
 # -- overrides
@@ -288,9 +288,9 @@ def test_the_default_is_that_of_the_release() -> None:
 
 def test_keys_that_turn_nothing_tell_the_release() -> None:
     """Options come and go: where no log names the release, what a command uses bounds it."""
-    assert str(framework_tables.span(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).low) == "0.8.0"
-    assert str(framework_tables.span(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).high) == "0.10.1.post2"
-    assert str(framework_tables.span(framework_tables.table("verl"), None, ["trainer.val_before_train"]).low) == "0.4.0"
+    assert str(framework_tables.possible_releases(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).low) == "0.8.0"
+    assert str(framework_tables.possible_releases(framework_tables.table("openrlhf"), None, ["async_train", "perf"]).high) == "0.10.1.post2"
+    assert str(framework_tables.possible_releases(framework_tables.table("verl"), None, ["trainer.val_before_train"]).low) == "0.4.0"
 
 
 def test_an_added_key_tells_no_release() -> None:

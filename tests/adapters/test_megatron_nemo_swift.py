@@ -10,8 +10,8 @@ from settings_read import origins, place, read, value
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema.framework_tables import table
-from diagnose.adapters.translate.model_dimensions import built
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
+from diagnose.adapters.translate.model_dimensions import built_model
 from diagnose.facts import FactBook
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
@@ -86,7 +86,7 @@ def test_a_model_without_options_of_its_own_is_megatrons_gpt() -> None:
 )
 def test_dimensions_of_any_kind_do_no_harm(pairs: list[tuple[str, str]]) -> None:
     leaves = tuple(Leaf(key, text, text, 0, 0, 1, 1) for key, text in [("hidden_size", "64"), ("num_layers", "2"), *pairs])
-    fact = built(Part("a.sh", table("megatron"), "shell", "", leaves))
+    fact = built_model(Part("a.sh", table("megatron"), "shell", "", leaves))
     assert fact is None or fact.name == "model.shape"
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
-from diagnose.adapters.documents.open_config import python_classes
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.python import python_file
+from diagnose.adapters.schema.config_kinds import python_classes
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits

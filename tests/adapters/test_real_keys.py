@@ -15,7 +15,7 @@ from diagnose import rule_files
 from diagnose.adapters.config_reader import read
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.similar_keys import SHORTEST, Likeness, one_slip
+from diagnose.adapters.schema.similar_keys import SHORTEST, Likeness, is_one_slip
 from diagnose.facts import FactBook
 from diagnose.parse.model.reading import Reading
 
@@ -89,15 +89,15 @@ def test_a_real_key_with_one_letter_changed_is_named_with_the_real_one(name: str
     said = notices(name, {slip: "1"})
     assert len(said) == 1, (key, slip, said)
     named = said[0].rpartition(" ")[2]  # of a block that takes no others the name inside it
-    assert any(near in (named, f"{slip.rpartition('.')[0]}.{named}") for near in known if one_slip(near, slip)), (key, slip, said)
+    assert any(near in (named, f"{slip.rpartition('.')[0]}.{named}") for near in known if is_one_slip(near, slip)), (key, slip, said)
 
 
 @given(st.text("abc_1", min_size=1, max_size=8), st.integers(0, 8), st.sampled_from("xyz"))
 def test_a_slip_is_one_letter(key: str, at: int, letter: str) -> None:
     at = min(at, len(key))
-    assert one_slip(key, key[:at] + letter + key[at:])
-    assert not one_slip(key, key)
-    assert not one_slip(key, f"{key}xy")
+    assert is_one_slip(key, key[:at] + letter + key[at:])
+    assert not is_one_slip(key, key)
+    assert not is_one_slip(key, f"{key}xy")
 
 
 @for_each(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from diagnose import check
 from diagnose.adapters import config_reader
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Document, Entry
 from diagnose.adapters.formats.toml_file import Reader
@@ -227,7 +227,7 @@ def test_an_array_keeps_its_items() -> None:
     ],
 )
 def test_the_form_is_told_from_the_text(text: str, form: str, kind: str) -> None:
-    found = opened(ConfigSource("c", text.encode()))
+    found = open_document(ConfigSource("c", text.encode()))
     assert (found.form, found.kind) == (form, kind)
 
 
@@ -236,7 +236,7 @@ def test_the_form_is_told_from_the_text(text: str, form: str, kind: str) -> None
     [("[training]\nseq_len = = 4\n", 2), ('[a]\nx = "open\n', 2), ("[a]\nx = 1\nx = 2\n", 3), ("[a]\nx = 1\n[a]\ny = 2\n", 3)],
 )
 def test_broken_toml_is_refused_with_its_place(text: str, line: int) -> None:
-    found = opened(ConfigSource("c.toml", text.encode()))
+    found = open_document(ConfigSource("c.toml", text.encode()))
     assert [notice.code for notice in found.notices] == ["config.not_toml"]
     assert found.notices[0].witness is not None and found.notices[0].witness.line == line
 
@@ -244,7 +244,7 @@ def test_broken_toml_is_refused_with_its_place(text: str, line: int) -> None:
 @pytest.mark.parametrize("text", ["[metadata]\nname = some thing\nversion: 2\n", "[section]\nkey: value\nother = 1,2\n"])
 def test_ini_is_no_framework(text: str) -> None:
     """Sections alone make no TOML: setup.cfg and its like are refused or unknown, never a trainer's configuration."""
-    assert opened(ConfigSource("setup.cfg", text.encode())).kind == "unknown"
+    assert open_document(ConfigSource("setup.cfg", text.encode())).kind == "unknown"
 
 
 # -- edits

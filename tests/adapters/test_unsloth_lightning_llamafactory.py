@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose.adapters import config_reader
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import python_classes, rivals
+from diagnose.adapters.schema.config_kinds import ambiguous_kinds, python_classes
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
@@ -145,10 +145,10 @@ def test_one_key_is_never_taken_for_another_frameworks(key: str) -> None:
     text = f"{json.dumps(key)}: 1\n" if "." not in key else "".join(f"{'  ' * depth}{word}:\n" for depth, word in enumerate(key.split(".")))
     told = read({"c.yaml": text})
     kind = value(told, "train.framework")
-    leaves = opened(ConfigSource("c.yaml", text.encode())).leaves
+    leaves = open_document(ConfigSource("c.yaml", text.encode())).leaves
     if kind is not None:
         assert any(leaf.key in framework_tables.table(str(kind)).known for leaf in leaves)
-        others = [name for name in rivals(leaves) if name != kind]
+        others = [name for name in ambiguous_kinds(leaves) if name != kind]
         assert others == []
 
 

@@ -9,7 +9,7 @@ from collected import for_each
 from diagnose import catalogue
 from diagnose.adapters.python.python_file import Reader
 from diagnose.adapters.schema.framework_tables import table
-from diagnose.adapters.translate.framework_defaults import Setting, open_defaults, unsaid_attention
+from diagnose.adapters.translate.framework_defaults import Setting, attention_default, possible_defaults
 from diagnose.budget.derived.derived_facts import facts
 from diagnose.budget.derived.setting_doubts import of_settings
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -56,13 +56,13 @@ def test_attention_that_nobody_chose_may_be_eager_in_old_releases(framework: str
     """A default that changed between releases is known only with the release; without one both are possible."""
     span = ReleaseSpan(Version(release), Version(release)) if release else ReleaseSpan()
     setting = Setting(FactBook(), {f"version.{framework}": span})
-    told = [each.value for each in unsaid_attention(table(framework), setting)]
+    told = [each.value for each in attention_default(table(framework), setting)]
     assert told in ([eager], [] if not eager else [eager])
 
 
 def test_all_possible_defaults_are_named() -> None:
     """Until a release is known, the older default and the newer one both stand."""
-    assert set(open_defaults(table("openrlhf"), "model.attention", Setting(FactBook(), {}))) == {"eager", "flash_attention_2"}
+    assert set(possible_defaults(table("openrlhf"), "model.attention", Setting(FactBook(), {}))) == {"eager", "flash_attention_2"}
 
 
 def test_a_setting_that_the_log_contradicts_is_told_where_memory_depends_on_it() -> None:

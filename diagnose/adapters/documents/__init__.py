@@ -1,1 +1,1 @@
-"""A text of unknown form to an opened document: its form, its kind, its leaves, what its commands start."""
+"""Opens a text of unknown form as a document: form, framework, leaves, and the programs that its commands start."""

@@ -1,4 +1,4 @@
-"""Argument lists: a list of words in YAML, JSON or Python, the containers of a Kubernetes manifest, options one to a line."""
+"""Reads commands written as lists: words in YAML, JSON or Python, containers of a Kubernetes manifest, one option per line."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from diagnose.adapters.formats.config_value import Unreadable
+from diagnose.adapters.formats.yaml_file import compose_documents
 from diagnose.adapters.launch.launch_command import Launch, command_launches
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
+from diagnose.record import replace
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
 _WORDS = ("command", "args")
-_LISTED = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
-_MOST = 2000
+_OPTION_ITEM = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
+_MAX_WORDS = 2000
 
 
-def launches(text: str) -> list[Launch]:
-    """What the lists of a YAML or JSON text start; empty where it holds none. Raises nothing: a text that is no YAML holds none."""
-    from diagnose.adapters.formats.config_value import Unreadable
-    from diagnose.adapters.formats.yaml_file import compose_documents
-
+def parse_data_lists(text: str) -> list[Launch]:
+    """The launches in the argument lists of a YAML or JSON text; empty for a text that cannot be parsed."""
     try:
-        found: list[Launch] = []
+        result: list[Launch] = []
         for node in compose_documents(text):
-            if _is(node, "sequence"):
-                found += _started(_scalars(node, text), {}, text)
+            if _is_node(node, "sequence"):
+                result += _start_of_words(_words(node, text), {}, text)
             elif node is not None:
-                found += [launch for words, env in _containers(node, text, 0) for launch in _started(words, env, text)]
-        return found
+                result += [launch for words, env in _containers(node, text, 0) for launch in _start_of_words(words, env, text)]
+        return result
     except (Unreadable, RecursionError):
         return []
 
 
-def _is(node: Any, kind: str) -> bool:
+def _is_node(node: Any, kind: str) -> bool:
     return getattr(node, "id", "") == kind
 
 
@@ -43,38 +43,38 @@ def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word],
     """Every mapping with `command` or `args`, however deep, with its variables."""
     if depth > 24:
         return
-    if _is(node, "sequence"):
+    if _is_node(node, "sequence"):
         for item in node.value:
             yield from _containers(item, text, depth + 1)
         return
-    if not _is(node, "mapping"):
+    if not _is_node(node, "mapping"):
         return
-    held = {name.value: value for name, value in node.value if _is(name, "scalar")}
-    words = [word for name in _WORDS if _is(held.get(name), "sequence") for word in _scalars(held[name], text)]
+    fields = {name.value: value for name, value in node.value if _is_node(name, "scalar")}
+    words = [word for name in _WORDS if _is_node(fields.get(name), "sequence") for word in _words(fields[name], text)]
     if words:
-        yield words, dict(_variables(held.get("env"), text))
+        yield words, dict(_variables(fields.get("env"), text))
         return
-    for value in held.values():
+    for value in fields.values():
         yield from _containers(value, text, depth + 1)
 
 
 def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
     """`env:` as a list of names and values, or as a mapping."""
-    if _is(node, "mapping"):
-        pairs = [(name, value) for name, value in node.value if _is(name, "scalar")]
-        yield from ((name.value, _word(value, text)) for name, value in pairs if _is(value, "scalar"))
-    for item in node.value if _is(node, "sequence") else ():
-        held = {name.value: value for name, value in item.value if _is(name, "scalar")} if _is(item, "mapping") else {}
-        if _is(held.get("name"), "scalar") and _is(held.get("value"), "scalar"):
-            yield held["name"].value, _word(held["value"], text)
+    if _is_node(node, "mapping"):
+        pairs = [(name, value) for name, value in node.value if _is_node(name, "scalar")]
+        yield from ((name.value, _word(value, text)) for name, value in pairs if _is_node(value, "scalar"))
+    for item in node.value if _is_node(node, "sequence") else ():
+        fields = {name.value: value for name, value in item.value if _is_node(name, "scalar")} if _is_node(item, "mapping") else {}
+        if _is_node(fields.get("name"), "scalar") and _is_node(fields.get("value"), "scalar"):
+            yield fields["name"].value, _word(fields["value"], text)
 
 
-def _scalars(node: Any, text: str) -> list[Word]:
-    return [_word(item, text) for item in node.value[:_MOST] if _is(item, "scalar")]
+def _words(node: Any, text: str) -> list[Word]:
+    return [_word(item, text) for item in node.value[:_MAX_WORDS] if _is_node(item, "scalar")]
 
 
 def _word(node: Any, text: str) -> Word:
-    """A scalar as a word; `$(NAME)` is for the cluster to fill in."""
+    """A scalar as a shell word; unsure if Kubernetes would expand a `$(NAME)` in it."""
     start, end = node.start_mark.index, node.end_mark.index
     value, written = node.value, text[start:end]
     if node.style in ("|", ">"):
@@ -85,14 +85,14 @@ def _word(node: Any, text: str) -> Word:
         chars = Chars()
         chars.literal(value, inner)
     elif node.style == "|":
-        chars = _block(value, text, start)
+        chars = _block_chars(value, text, start)
     sure = "$(" not in value or node.style in ("|", ">")
     chars.sure = sure
     return Word(value, start, end, sure, chars)
 
 
-def _block(value: str, text: str, start: int) -> Chars:
-    """A block of lines: each stands in the text, indented."""
+def _block_chars(value: str, text: str, start: int) -> Chars:
+    """Offsets of a literal block: each line is indented in the text."""
     chars, at = Chars(), text.find("\n", start) + 1
     for line in value.splitlines(keepends=True):
         bare = line.rstrip("\n")
@@ -107,37 +107,33 @@ def _block(value: str, text: str, start: int) -> Chars:
     return chars
 
 
-def _started(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
-    """What the words start; options alone are those of a program that is named elsewhere."""
+def _start_of_words(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
+    """The launch that the words describe; options without a program belong to one named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
-    found = command_launches(Command(tuple(words), env, words[0].start), text)
-    return [_named_elsewhere(launch) if launch.orphan else launch for launch in found]
+    launches_ = command_launches(Command(tuple(words), env, words[0].start), text)
+    return [_as_list(launch) if launch.orphan else launch for launch in launches_]
 
 
-def _named_elsewhere(launch: Launch) -> Launch:
-    from diagnose.record import replace
-
+def _as_list(launch: Launch) -> Launch:
     return replace(launch, launcher="list", orphan=False)
 
 
-def lines(found: Sequence[Launch]) -> list[Launch]:
-    """Options one to a line, without a program: one list, not a command that was cut to pieces."""
-    alone = [launch for launch in found if launch.orphan]
-    if not alone or any(launch.program for launch in found) or any(launch.env for launch in found):
-        return list(found)
-    from diagnose.record import replace
-
-    flags = tuple(flag for launch in alone for flag in launch.flags)
-    files = tuple(word for launch in alone for word in launch.files)
-    return [replace(alone[0], launcher="list", flags=flags, files=files, end=alone[-1].end, orphan=False)]
+def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
+    """Join options on lines of their own, without any program, into one launch instead of many cut-off ones."""
+    orphans = [launch for launch in launches_ if launch.orphan]
+    if not orphans or any(launch.program for launch in launches_) or any(launch.env for launch in launches_):
+        return list(launches_)
+    flags = tuple(flag for launch in orphans for flag in launch.flags)
+    files = tuple(word for launch in orphans for word in launch.files)
+    return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
 
 
-def of_python(text: str) -> list[Launch]:
-    """What the lists of strings in a script start: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
-    if not _LISTED.search(text) and "--" not in text:
+def parse_python_lists(text: str) -> list[Launch]:
+    """The launches in a script's lists of strings: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
+    if not _OPTION_ITEM.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python.script_calls import parse_script
+    from diagnose.adapters.python.script_calls import parse_script  # the reader of Python is loaded only for scripts
 
     offsets = [0]
     for line in text.split("\n"):
@@ -147,20 +143,20 @@ def of_python(text: str) -> list[Launch]:
     def place(line: int, column: int) -> int:
         return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
 
-    found: list[Launch] = []
+    result: list[Launch] = []
     for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
-            words = [_of_node(item, place, text) for item in node.elts[:_MOST]]
+            words = [_word_of_expression(item, place, text) for item in node.elts[:_MAX_WORDS]]
             if any(word.text.startswith("--") for word in words) and words[0].sure:
-                found += _started(words, {}, text)
-    return found
+                result += _start_of_words(words, {}, text)
+    return result
 
 
-def _of_node(node: ast.expr, place: Any, text: str) -> Word:
+def _word_of_expression(node: ast.expr, place: Any, text: str) -> Word:
     start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        known = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
-        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, known)
+        is_literal = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
+        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, is_literal)
     chars = Chars()
     if text[start + 1 : start + 1 + len(node.value)] == node.value:
         chars.literal(node.value, start + 1)

@@ -1,69 +1,72 @@
-"""Of several commands the one that failed, where the log tells: by the program that its traceback runs through, or by its echo."""
+"""Selects, among several commands, the one that failed: by the script in the log's traceback, or by the echoed command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.parse.model.reading import Reading
 
-#: Echoed commands that a script's are compared with: the last ones.
-MOST = 16
-#: Folders of installed packages: their train.py is nobody's script.
+#: Number of last echoed commands that are compared with those of a script.
+MAX_ECHOES = 16
+#: Folders of installed packages: a train.py in them is not the user's script.
 _INSTALLED = ("site-packages/", "dist-packages/")
 
 
-def those_that_failed(begun: Sequence[Started], reading: Reading) -> list[Started]:
-    """The launches without those of trainers that the log shows not to be the one that failed; all, where it tells nothing."""
-    trainers = [start for start in begun if start.trains and _program(start).endswith(".py")]
+def failed_programs(programs: Sequence[StartedProgram], reading: Reading) -> list[StartedProgram]:
+    """Drop the trainers that, by the log, did not fail; keep all if the log does not tell."""
+    trainers = [start for start in programs if start.trains and _script_name(start).endswith(".py")]
     if len(trainers) < 2:
-        return list(begun)
+        return list(programs)
     echoed = [start for start in trainers if start.origin == "log"]
-    passed = _passed(reading)
-    known = {_program(start) for start in trainers} & passed
-    others = [start for start in trainers if known and _program(start) not in known]
-    last = _last(echoed, reading)
-    if not known and any(_program(start) == last for start in trainers if start.origin != "log"):
-        others = [start for start in trainers if start.origin != "log" and _program(start) != last]
-    left = _without(trainers, others)
-    others += _unlike(left, [start for start in left if start.origin == "log"])
-    return _without(begun, others)
+    scripts = _traceback_scripts(reading)
+    in_traceback = {_script_name(start) for start in trainers} & scripts
+    excluded = [start for start in trainers if in_traceback and _script_name(start) not in in_traceback]
+    last = _last_echoed_script(echoed, reading)
+    if not in_traceback and any(_script_name(start) == last for start in trainers if start.origin != "log"):
+        excluded = [start for start in trainers if start.origin != "log" and _script_name(start) != last]
+    remaining = _without(trainers, excluded)
+    excluded += _contradicting_echo(remaining, [start for start in remaining if start.origin == "log"])
+    return _without(programs, excluded)
 
 
-def _without(begun: Iterable[Started], others: Iterable[Started]) -> list[Started]:
-    gone = {id(start) for start in others}
-    return [start for start in begun if id(start) not in gone]
+def _without(programs: Iterable[StartedProgram], excluded: Iterable[StartedProgram]) -> list[StartedProgram]:
+    ids = {id(start) for start in excluded}
+    return [start for start in programs if id(start) not in ids]
 
 
-def _program(start: Started) -> str:
+def _script_name(start: StartedProgram) -> str:
     return start.launch.program.replace("\\", "/").rpartition("/")[2]
 
 
-def _passed(reading: Reading) -> set[str]:
-    """The scripts that the failure's traceback runs through."""
+def _traceback_scripts(reading: Reading) -> set[str]:
+    """File names of the user's scripts in the failure's traceback."""
     event = None if reading.root is None else reading.events[reading.root]
     files = [frame.file.replace("\\", "/") for frame in event.frames] if event is not None else []
     return {file.rpartition("/")[2] for file in files if not any(folder in file for folder in _INSTALLED)}
 
 
-def _last(echoed: Sequence[Started], reading: Reading) -> str:
-    """The program of the last command that stands before the failure."""
+def _last_echoed_script(echoed: Sequence[StartedProgram], reading: Reading) -> str:
+    """The script of the last command echoed before the failure."""
     event = None if reading.root is None else reading.events[reading.root]
     end = event.evidence[0].line if event is not None and event.evidence else 0
-    before = [start for start in echoed if start.witness is not None and (not end or start.witness.line <= end)]
-    return _program(before[-1]) if before else ""
+    earlier = [start for start in echoed if start.witness is not None and (not end or start.witness.line <= end)]
+    return _script_name(earlier[-1]) if earlier else ""
 
 
-def _unlike(trainers: Sequence[Started], echoed: Sequence[Started]) -> list[Started]:
-    """Of a script's commands that start the echoed program those whose options contradict the echo more than others do."""
-    programs = {_program(one) for one in echoed}
-    scripted = [start for start in trainers if start.origin != "log" and _program(start) in programs]
-    echoes = echoed[-MOST:]
-    counts = [min((_contradictions(start, one) for one in echoes if _program(one) == _program(start)), default=0) for start in scripted]
-    return [start for start, count in zip(scripted, counts, strict=True) if count > min(counts)]
+def _contradicting_echo(trainers: Sequence[StartedProgram], echoed: Sequence[StartedProgram]) -> list[StartedProgram]:
+    """Commands of the echoed script whose options contradict the echo more than the best match does."""
+    programs = {_script_name(echo) for echo in echoed}
+    candidates = [start for start in trainers if start.origin != "log" and _script_name(start) in programs]
+    echoes = echoed[-MAX_ECHOES:]
+    counts = [
+        min((_contradictions(start, echo) for echo in echoes if _script_name(echo) == _script_name(start)), default=0)
+        for start in candidates
+    ]
+    return [start for start, count in zip(candidates, counts, strict=True) if count > min(counts)]
 
 
-def _contradictions(start: Started, echo: Started) -> int:
-    """Options that both give, with certainty, and differently."""
-    said = {flag.name: flag.value for flag in echo.launch.flags if flag.sure}
-    return sum(flag.sure and flag.name in said and flag.value != said[flag.name] for flag in start.launch.flags)
+def _contradictions(start: StartedProgram, echo: StartedProgram) -> int:
+    """Number of options that both set, for certain, to different values."""
+    echoed = {flag.name: flag.value for flag in echo.launch.flags if flag.sure}
+    return sum(flag.sure and flag.name in echoed and flag.value != echoed[flag.name] for flag in start.launch.flags)

@@ -1,39 +1,46 @@
-"""A config's bytes to its form and its leaves: decoded, its kind found by what it says, never by its name."""
+"""Opens a config: decodes its bytes, recognises form and framework by content, and reads its leaves or launches."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.text_forms import form_of
+from diagnose.adapters.documents.text_forms import detect_form
 from diagnose.adapters.formats import json_file, yaml_file
-from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_SCRIPT, Leaf, Remark, Unreadable
+from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_SCRIPT, Leaf, Places, Remark, Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Form
-from diagnose.adapters.schema.config_kinds import FORMS, forced, kind_of_classes, kind_of_keys, python_classes
+from diagnose.adapters.schema.config_kinds import (
+    FORMS,
+    kind_of_classes,
+    kind_of_keys,
+    python_classes,
+    resolve_forced_kind,
+    unknown_kind_text,
+)
 from diagnose.facts import Input, Notice, Witness
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import field, record
+from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats import toml_file
     from diagnose.adapters.launch.launch_command import Launch
     from diagnose.adapters.python.script_values import Script
+    from diagnose.adapters.shell.shell_text import WrittenFile
 
-__all__ = ["Opened", "decoded", "kind_of_keys", "opened", "python_classes"]
-
-#: A line that is shown with its fault is cut here.
-SHOWN = 500
+#: Characters shown of a line with an error.
+MAX_SHOWN = 500
 
 
-#: What could be a list of words in YAML or JSON: the containers of a manifest.
+#: Hint of an argument list in YAML or JSON, such as the containers of a manifest.
 _MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
 
 
 @record(frozen=False)
-class Opened:
-    """A config that was read (or was not: then `kind` is unknown and `notices` says why)."""
+class OpenDocument:
+    """A config as read. If it could not be used, `kind` is unknown and `notices` says why."""
 
     source: ConfigSource
     input: Input
@@ -44,44 +51,44 @@ class Opened:
     launches: tuple[Launch, ...] = ()
     script: Script | None = None
     model: Mapping[str, object] | None = None  # a model's own config.json
-    found_by: Leaf | None = None  # the key that gave the kind away
+    found_by: Leaf | None = None  # the key that identified the kind
     notices: tuple[Notice, ...] = ()
-    inside: list[Opened] = field(default_factory=list)  # the configs that a script writes
-    outer: str = ""  # of one of those: the script's text, and where it begins in it
+    inside: list[OpenDocument] = field(default_factory=list)  # configs in the here-documents of a script
+    outer: str = ""  # of a here-document: the script's text and the offset in it
     shift: int = 0
 
 
-def opened(source: ConfigSource) -> Opened:
-    """Never raises: what cannot be used is a notice that names the place."""
-    text, encoding, trouble = decoded(source.data)
+def open_document(source: ConfigSource) -> OpenDocument:
+    """Read one config. Never raises: an unusable one has a notice with line and column."""
+    text, encoding, fault = decode(source.data)
     lines = text.count("\n") + (not text.endswith("\n") if text else 0)
 
     def as_input(kind: str) -> Input:
         return Input(source.name, kind, len(source.data), lines, encoding)
 
-    def refused(code: str, what: Text, line: int = 0, column: int = 0) -> Opened:
-        where = phrase("adapters.at", what=what, line=line, column=column) if line else what
+    def refused(code: str, reason: Text, line: int = 0, column: int = 0) -> OpenDocument:
+        where = phrase("adapters.at", what=reason, line=line, column=column) if line else reason
         message = phrase("adapters.in_file", file=same(source.name), what=where)
-        said = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
-        place = Witness(source.name, line, column, said[:SHOWN])
-        return Opened(source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, place),))
+        shown = text.split("\n", line)[line - 1] if 0 < line <= lines else ""
+        place = Witness(source.name, line, column, shown[:MAX_SHOWN])
+        return OpenDocument(source, as_input("unknown"), notices=(Notice("error", f"config.{code}", message, place),))
 
-    if trouble == "too_large":
-        return refused(trouble, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
-    if trouble:
-        return refused(trouble, phrase(f"adapters.{trouble}"))
+    if fault == "too_large":
+        return refused(fault, phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_BYTES:,}"))
+    if fault:
+        return refused(fault, phrase(f"adapters.{fault}"))
     try:
-        found = _read(source, text)
+        document = _read_text(source, text)
     except Unreadable as error:
         return refused(error.code, error.message, error.line, error.column)
     except RecursionError:
         return refused("too_large", phrase("adapters.too_large"))
-    found.input = as_input(found.kind)
-    return found
+    document.input = as_input(document.kind)
+    return document
 
 
-def decoded(data: bytes) -> tuple[str, str, str]:
-    """The text, its encoding, and what is wrong with it (empty: nothing)."""
+def decode(data: bytes) -> tuple[str, str, str]:
+    """The text, its encoding, and an error code (empty: none)."""
     if len(data) > MAX_BYTES:
         return "", "binary", "too_large"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -102,71 +109,70 @@ def decoded(data: bytes) -> tuple[str, str, str]:
     return "", "binary", "binary"
 
 
-def _read(source: ConfigSource, text: str) -> Opened:
-    kind = forced(source.forced_kind)
+def _read_text(source: ConfigSource, text: str) -> OpenDocument:
+    kind = resolve_forced_kind(source.forced_kind)
     blank = Input(source.name, "unknown", 0, 0, "")
-    form = FORMS.get(kind or "") or form_of(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
+    form = FORMS.get(kind or "") or detect_form(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
     if form in ("python", "shell") and len(text) > MAX_SCRIPT:
         raise Unreadable("too_large", phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_SCRIPT:,}"))
     if form == "python":
-        return _script(source, blank, kind, text)
+        return _read_script(source, blank, kind, text)
     if form == "shell":
-        return _commands(source, blank, kind, text)
-    if form in ("yaml", "json") and (listed := _listed(text)):
-        return Opened(source, blank, "shell", kind or "shell", text, launches=listed)
-    reader = _reader(form, text)
+        return _read_commands(source, blank, kind, text)
+    if form in ("yaml", "json") and (launches := _list_launches(text)):
+        return OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
+    reader = _build_reader(form, text)
     leaves = tuple(reader.leaves())
-    found, leaf = (kind, None) if kind else kind_of_keys(leaves)
+    name, leaf = (kind, None) if kind else kind_of_keys(leaves)
     notices = [_as_notice(source.name, remark) for remark in reader.remarks]
-    model = _model_config(text) if found is None and _describes_model({leaf.key for leaf in leaves}) else None
+    model = _parse_model_config(text) if name is None and _describes_model({leaf.key for leaf in leaves}) else None
     if model is not None:
-        found = "model"
-    if found is None:
-        from diagnose.adapters.schema import kinds_tried  # for this sentence alone
-
-        message = phrase("adapters.in_file", file=same(source.name), what=kinds_tried.sentence(leaves))
+        name = "model"
+    if name is None:
+        message = phrase("adapters.in_file", file=same(source.name), what=unknown_kind_text(leaves))
         notices.append(Notice("error", "config.unknown_kind", message, Witness(source.name)))
-    return Opened(source, blank, form, found or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
+    return OpenDocument(source, blank, form, name or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
 
 
-def _script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> Opened:
-    """A Python script; one that only starts another program with a list of words is read for that."""
-    from diagnose.adapters.python import python_file  # ast is not for every start
+def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
+    """Read a Python script; if it calls no trainer, the programs that it starts."""
+    # Here and below: the readers of Python (ast), of shell and of TOML are loaded only for texts of that form.
+    from diagnose.adapters.python import python_file
 
     script = python_file.Reader(text).read(python_classes(text))
     kind = kind_of_classes(script, text) if kind in (None, "python") else kind
     if kind == "python":
         from diagnose.adapters.documents import argument_lists
 
-        if listed := argument_lists.of_python(text):
-            return Opened(source, blank, "shell", "shell", text, launches=tuple(listed), script=script)
-    return Opened(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
+        if launches := argument_lists.parse_python_lists(text):
+            return OpenDocument(source, blank, "shell", "shell", text, launches=tuple(launches), script=script)
+    return OpenDocument(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
 
 
-def _commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> Opened:
-    from diagnose.adapters.documents import argument_lists, heredoc_configs
-    from diagnose.adapters.launch import launch_command  # nor is the reader of shell
+def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
+    from diagnose.adapters.documents import argument_lists
+    from diagnose.adapters.launch import launch_command
 
     launches, files = launch_command.read_script(text)
-    found = Opened(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.lines(launches)))
-    found.inside = heredoc_configs.configs(source, text, files)
-    return found
+    document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
+    document.inside = _heredoc_configs(source, text, files)
+    return document
 
 
-def _listed(text: str) -> tuple[Launch, ...]:
-    """What the lists of words in a text start: a manifest's containers, a list of arguments."""
+def _list_launches(text: str) -> tuple[Launch, ...]:
+    """Launches in the argument lists of a YAML or JSON text."""
     if not _MANIFEST.search(text) and text.lstrip()[:1] not in ("[", "-"):
         return ()
-    from diagnose.adapters.documents.argument_lists import launches
+    from diagnose.adapters.documents.argument_lists import parse_data_lists
 
-    return tuple(launches(text))
+    return tuple(parse_data_lists(text))
 
 
 def _as_notice(name: str, remark: Remark) -> Notice:
     return Notice("warning", f"config.{remark.code}", remark.message, Witness(name, remark.line, remark.column))
 
 
-def _reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader | toml_file.Reader:
+def _build_reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader | toml_file.Reader:
     if form == "toml":
         from diagnose.adapters.formats import toml_file
 
@@ -175,14 +181,62 @@ def _reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader | toml
 
 
 def _describes_model(keys: set[str]) -> bool:
-    """A model's own config.json: its dimensions, at the top or in the part that is its decoder, by any of their names."""
+    """Whether these are the keys of a model's config.json, at top level or in a nested decoder config."""
     inside = {key.rpartition(".")[2] for key in keys if key.count(".") <= 1}
     return any(inside >= names for names in ({"hidden_size", "num_hidden_layers"}, {"n_embd", "n_layer"}, {"d_model", "n_layers"}))
 
 
-def _model_config(text: str) -> Mapping[str, object] | None:
+def _parse_model_config(text: str) -> Mapping[str, object] | None:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
+
+
+# -- configs that a script writes before it uses them
+
+_CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml")
+_MAX_HEREDOCS = 8
+
+
+def _heredoc_configs(source: ConfigSource, text: str, files: Sequence[WrittenFile]) -> list[OpenDocument]:
+    """The here-documents that are configs, each value with its place in the script."""
+    place = Places(text)
+    return [
+        document
+        for file in files[:_MAX_HEREDOCS]
+        if file.name.endswith(_CONFIG_ENDINGS) and (document := _heredoc_config(source, text, file, place)) is not None
+    ]
+
+
+def _heredoc_config(source: ConfigSource, text: str, file: WrittenFile, place: Places) -> OpenDocument | None:
+    chars = file.chars
+    blank_lines = place(file.start)[0] - 1
+    document = open_document(ConfigSource(source.name, ("\n" * blank_lines + chars.text).encode("utf-8", "replace"), called=file.name))
+    document.outer, document.shift = text, file.start
+    if document.form not in ("yaml", "json", "toml") or len(document.text) != blank_lines + len(chars.text):
+        return document if document.form is None and chars.sure else None
+    inner_places = Places(document.text)
+    scattered = any(not file.start <= at <= file.end for at in (*chars.starts[:1], *chars.ends[-1:])) or not _is_ordered(chars.starts)
+
+    def moved(leaf: Leaf) -> Leaf:
+        at = inner_places.offset(leaf.line, leaf.column) - blank_lines
+        line, column = place(chars.starts[min(at, len(chars.starts) - 1)])
+        first, last = leaf.start - blank_lines, leaf.end - blank_lines
+        start = chars.starts[first] if first < len(chars.starts) else file.end
+        end = chars.ends[last - 1] if last > first else start
+        return replace(leaf, start=start - file.start, end=end - file.start, line=line, column=column, written=text[start:end])
+
+    leaves = () if not chars.starts else tuple(map(moved, document.leaves))
+    document.leaves = leaves
+    document.found_by = None
+    document.text = text[file.start : file.end]
+    if scattered:
+        document.form = "dump"  # read-only: parts of its text come from elsewhere in the script
+    document.notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")
+    return document
+
+
+def _is_ordered(places: Sequence[int]) -> bool:
+    return all(a <= b for a, b in pairwise(places))

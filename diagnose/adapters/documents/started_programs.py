@@ -1,4 +1,4 @@
-"""What the commands of a script or a log start: a trainer, a rollout server, or nothing of interest."""
+"""Identifies the programs that commands start: a trainer, an inference server, or neither."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @record
-class Started:
-    """A launch and what it starts: the trainer's table (None: none that we know), a rollout server, or nothing of interest."""
+class StartedProgram:
+    """A launch and the table of the program that it starts (None: an unknown program)."""
 
     launch: Launch
     table: Table | None
@@ -29,15 +29,15 @@ class Started:
     form: Form
     origin: Origin = "config"
     witness: Witness | None = None
-    runs: str = ""  # the framework of the script that it starts, where that was given
+    runs: str = ""  # the framework of the script that it starts, if the script is among the configs
 
     @property
     def is_plain(self) -> bool:
-        """Does the program take the framework's arguments and (nearly) no others? A script of one's own has its own defaults."""
+        """Whether nearly all options are the framework's, so that its defaults hold; a script of the user's has its own."""
         if self.table is None or any(word in self.launch.program for word in self.table.detect.get("commands", ())):
             return True
-        known = sum(flag.name in self.table.known for flag in self.launch.flags)
-        return 4 * known >= 3 * len(self.launch.flags)
+        known_flags = sum(flag.name in self.table.known for flag in self.launch.flags)
+        return 4 * known_flags >= 3 * len(self.launch.flags)
 
     @property
     def is_server(self) -> bool:
@@ -48,7 +48,7 @@ class Started:
         return not self.is_server and (self.table is not None or bool(self.launch.launcher) or self.launch.program.endswith(".py"))
 
 
-def started(
+def identify_programs(
     launches: Iterable[Launch],
     text: str,
     name: str,
@@ -56,14 +56,14 @@ def started(
     hint: str | None,
     origin: Origin = "config",
     witness: Witness | None = None,
-) -> list[Started]:
-    """What the commands of one text start; `hint` is the framework that the log names."""
+) -> list[StartedProgram]:
+    """The programs that the launches of one text start. `hint`: the framework named by the log."""
     place = Places(text)
-    return [Started(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
+    return [StartedProgram(launch, table_of(launch, hint), place, name, text, form, origin, witness) for launch in launches]
 
 
 def table_of(launch: Launch, hint: str | None) -> Table | None:
-    """The framework that a command starts: by its program, else by its options."""
+    """The framework that a command starts: by its program, else by its options; None if unknown."""
     if launch.orphan or not (launch.program.strip() or launch.launcher == "list"):
         return None
     if launch.program and launch.program.split()[0] in rule_files.table("programs")["others"] and launch.launcher != "ray":
@@ -88,7 +88,7 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
 
 
 def _by_program(launch: Launch, flags: set[str], trainers: Sequence[Table]) -> Table | None:
-    """The framework whose program is called so. A script of one's own may be, too (`run_sft.py`): its options are another framework's."""
+    """The framework with a program of this name, unless the options are another framework's: users also name a script run_sft.py."""
     for tab in trainers:
         if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
             others = (sought for other in trainers if other is not tab for sought in other.detect.get("flags", ()))
@@ -99,7 +99,7 @@ def _by_program(launch: Launch, flags: set[str], trainers: Sequence[Table]) -> T
 
 
 def _switched(tab: Table, launch: Launch) -> Iterator[str]:
-    """Commands that are this framework's where a variable is on: the same program starts another engine."""
+    """Commands that belong to this framework only while an environment variable is on."""
     for variable, commands in tab.detect.get("switched", {}).items():
         word = launch.env.get(variable)
         if word is not None and word.text.strip("\"'").lower() in YES:
@@ -107,9 +107,9 @@ def _switched(tab: Table, launch: Launch) -> Iterator[str]:
 
 
 def _hinted(tab: Table, hint: str | None) -> Table:
-    """transformers' options are those of every trainer that extends it; the log may say which it is."""
+    """Replace the general trainer by the one that the log names, if that one takes the same options."""
     if hint in framework_tables.names() and tab.role == "general":
-        other = framework_tables.table(hint or "")
-        if other.trainer and "per_device_train_batch_size" in other.known:
-            return other
+        extension = framework_tables.table(hint or "")
+        if extension.trainer and "per_device_train_batch_size" in extension.known:
+            return extension
     return tab

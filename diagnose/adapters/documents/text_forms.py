@@ -1,4 +1,4 @@
-"""What form a text has, by what it looks like: YAML, JSON, TOML, a shell script, Python."""
+"""Detects the form of a text by its content: YAML, JSON, TOML, shell or Python."""
 
 from __future__ import annotations
 
@@ -22,61 +22,62 @@ _TOML = later(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _PATH = later(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _WINDOWS = later(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 
-#: Whether keys are some framework's.
+#: Whether a framework knows these keys.
 IsKnown = Callable[[list[Leaf]], bool]
 
 
 @cache
-def shell() -> re.Pattern[str]:
-    """What a launch script or a command line holds: a program (rules/programs.yaml), a shell's own word, a variable, an option."""
+def shell_pattern() -> re.Pattern[str]:
+    """Matches a line of shell: a program of rules/programs.yaml, a shell word, an assignment or an option."""
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
     words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
     return re.compile(rf"(?:^|[\s;&|(/])(?:{words})\s|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH", re.MULTILINE)
 
 
-def form_of(text: str, is_known: IsKnown) -> Form:
-    """Raises Unreadable for a text that has none of the forms."""
+def detect_form(text: str, is_known: IsKnown) -> Form:
+    """The form of a text. Raises Unreadable if it has none."""
     first = text.lstrip()
     if first.startswith("#!"):
         return "python" if "python" in first.partition("\n")[0] else "shell"
     if _WINDOWS.search(text):
         return "shell"
-    if _TOML.search(text) and (form := _toml(text)):
+    if _TOML.search(text) and (form := _toml_form(text)):
         return form
     if re.match(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{|\[(?!\[?\s+-))", text, re.DOTALL):  # `[ -f x ]` is a test of the shell
         return "json"
     if _PYTHON.search(text):
         try:
-            _parsed(text)
+            _parse_python(text)
             return "python"
         except Unreadable:
             pass
     try:
         leaves = yaml_file.Reader(text).leaves()
         spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
-        return "shell" if spaced and shell().search(text) else "yaml"
+        return "shell" if spaced and shell_pattern().search(text) else "yaml"
     except Unreadable as trouble:
-        return _form_of_rest(text, is_known, trouble)
+        return _detect_non_mapping(text, is_known, trouble)
 
 
-def _form_of_rest(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
-    """Of a text that is no mapping of YAML. Raises `trouble` where it is nothing else either."""
-    if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell().search(text)):
-        _parsed(text)  # says what is wrong with the script
+def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:
+    """The form of a text that is no YAML mapping. Raises `trouble` if it has no other form."""
+    if _PYTHON.search(text) and (_SCRIPT.match(text) or not shell_pattern().search(text)):
+        _parse_python(text)  # says what is wrong with the script
     if re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- ", text) and trouble.code == "not_a_mapping":
         return "yaml"  # a list: whether it is one of words is for its reader to say
-    if shell().search(text) or _PATH.search(text):
+    if shell_pattern().search(text) or _PATH.search(text):
         return "shell"
     if _is_toml(text, is_known):
         return "toml"
-    if _calls(text):
+    if _is_python_fragment(text):
         return "python"
     raise trouble from None
 
 
-def _toml(text: str) -> Form | None:
-    """TOML where the whole text is; raises Unreadable where its first line is a header and it is not."""
+def _toml_form(text: str) -> Form | None:
+    """TOML if the whole text parses; raises Unreadable if it starts as TOML and then fails."""
+    # Here and below: the readers of TOML and of Python (ast) are loaded only for texts that may be that.
     from diagnose.adapters.formats import toml_file
 
     try:
@@ -90,7 +91,7 @@ def _toml(text: str) -> Form | None:
 
 
 def _is_toml(text: str, is_known: IsKnown) -> bool:
-    """Dotted assignments without a header read as Python too: TOML where they are a framework's keys."""
+    """Whether dotted assignments without a header, which are valid Python too, are a framework's keys."""
     from diagnose.adapters.formats import toml_file
 
     try:
@@ -99,16 +100,16 @@ def _is_toml(text: str, is_known: IsKnown) -> bool:
         return False
 
 
-def _parsed(text: str) -> Module:
+def _parse_python(text: str) -> Module:
     from diagnose.adapters.python import script_calls
 
     return script_calls.parse_script(text)
 
 
-def _calls(text: str) -> bool:
-    """Is this a fragment of Python: a bare call such as `TrainingArguments(...)`, or assignments?"""
+def _is_python_fragment(text: str) -> bool:
+    """Whether this is Python with a call, such as `TrainingArguments(...)`, or an assignment."""
     try:
-        tree = _parsed(text)
+        tree = _parse_python(text)
     except Unreadable:
         return False
     import ast

@@ -1,1 +1,1 @@
-"""All documents of one job together: which files they name, which of them wins, how the job was started."""
+"""Combines the documents of a job: files that they name, precedence, interpolation, how the job was started."""

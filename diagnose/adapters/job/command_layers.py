@@ -1,72 +1,79 @@
-"""One command to parts: the trainer's options, the launcher's, and the variables that it runs with."""
+"""Splits a command into parts: the trainer's options, the launcher's, and its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag
 
 
-def of_command(begun: Started) -> Iterator[Part]:
+def command_parts(program: StartedProgram) -> Iterator[Part]:
     """The parts of one command: the trainer's options, then the launcher's."""
-    launch = begun.launch
-    if begun.table is not None:
-        leaves = (*(leaf for flag in launch.flags for leaf in leaves_of(flag, begun)), *_positional(begun, begun.table))
-        own = begun.table.unknown != "anything"
-        yield _part(begun, begun.table, leaves, launch.program, launch.program_at, own)
-    launcher = framework_tables.launcher(launch.launcher)
-    if launcher and not begun.is_server and launch.launcher_flags:
+    launch = program.launch
+    if program.table is not None:
+        leaves = (*(leaf for flag in launch.flags for leaf in _option_leaves(flag, program)), *_positional(program, program.table))
+        own = program.table.unknown != "anything"
+        yield _part(program, program.table, leaves, launch.program, launch.program_at, own)
+    launcher = framework_tables.launcher_table(launch.launcher)
+    if launcher and not program.is_server and launch.launcher_flags:
         yield _part(
-            begun, framework_tables.table(launcher), tuple(leaf_of(flag, begun) for flag in launch.launcher_flags), "", launch.start, False
+            program,
+            framework_tables.table(launcher),
+            tuple(_option_leaf(flag, program) for flag in launch.launcher_flags),
+            "",
+            launch.start,
+            False,
         )
 
 
-def _positional(begun: Started, tab: Table) -> Iterator[Leaf]:
-    """The first argument without a name, where the program takes one."""
-    for word in begun.launch.files[:1] if tab.positional and not any(flag.name == tab.positional for flag in begun.launch.flags) else ():
+def _positional(program: StartedProgram, tab: Table) -> Iterator[Leaf]:
+    """The first positional argument, if the program takes one."""
+    for word in (
+        program.launch.files[:1] if tab.positional and not any(flag.name == tab.positional for flag in program.launch.flags) else ()
+    ):
         shape: Literal["scalar", "unsure"] = "scalar" if word.sure else "unsure"
         text = word.text if word.sure else None
-        yield Leaf(tab.positional, text, begun.text[word.start : word.end], word.start, word.end, *begun.place(word.start), shape)
+        yield Leaf(tab.positional, text, program.text[word.start : word.end], word.start, word.end, *program.place(word.start), shape)
 
 
-def _part(begun: Started, tab: Table, leaves: tuple[Leaf, ...], entry: str, at: int, own: bool) -> Part:
+def _part(program: StartedProgram, tab: Table, leaves: tuple[Leaf, ...], entry: str, at: int, own: bool) -> Part:
     return Part(
-        begun.name,
+        program.name,
         tab,
-        begun.form,
-        begun.text,
+        program.form,
+        program.text,
         leaves,
-        begun.origin,
-        begun.witness,
+        program.origin,
+        program.witness,
         entry,
-        begun.place(at),
-        whole=begun.is_plain,
+        program.place(at),
+        whole=program.is_plain,
         own_keys=own,
     )
 
 
-def leaves_of(flag: Flag, begun: Started) -> list[Leaf]:
-    """An option's leaf; those of an override (`key=value`) as OmegaConf reads its value."""
-    leaf = leaf_of(flag, begun)
+def _option_leaves(flag: Flag, program: StartedProgram) -> list[Leaf]:
+    """The leaf of an option, or the leaves of a structured override (`key={a: 1}`)."""
+    leaf = _option_leaf(flag, program)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):
         return [leaf]
-    from diagnose.adapters.formats.hydra_overrides import parse_override
+    from diagnose.adapters.formats.hydra_overrides import parse_override  # few commands hold such a value
 
     return parse_override(leaf)
 
 
-def leaf_of(flag: Flag, begun: Started) -> Leaf:
-    line, column = begun.place(flag.pos)
-    written = begun.text[flag.start : flag.end]
+def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
+    line, column = program.place(flag.pos)
+    written = program.text[flag.start : flag.end]
     if not flag.sure:
         return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "unsure", used=flag.used)
     if flag.value is None:
@@ -77,17 +84,17 @@ def leaf_of(flag: Flag, begun: Started) -> Leaf:
     return replace(leaf, shape="list", items=flag.items) if flag.items else leaf
 
 
-def environment(begun: Started) -> Part | None:
-    """The variables that a command runs with, as a part of the table of variables."""
+def environment_part(program: StartedProgram) -> Part | None:
+    """The command's environment variables as a part; None if it sets none."""
     leaves = []
-    for name, word in begun.launch.env.items():
+    for name, word in program.launch.env.items():
         named = word.start - len(name) - 1  # where the name is written, unless the value stands elsewhere
-        line, column = begun.place(named if named >= 0 and begun.text.startswith(f"{name}=", named) else word.start)
+        line, column = program.place(named if named >= 0 and program.text.startswith(f"{name}=", named) else word.start)
         leaves.append(
             Leaf(
                 name,
                 word.text if word.sure else None,
-                begun.text[word.start : word.end],
+                program.text[word.start : word.end],
                 word.start,
                 word.end,
                 line,
@@ -97,5 +104,5 @@ def environment(begun: Started) -> Part | None:
         )
     if not leaves:
         return None
-    own = framework_tables.table(begun.table.environment if begun.table is not None else framework_tables.of_role("variables"))
-    return Part(begun.name, own, begun.form, begun.text, tuple(leaves), begun.origin, begun.witness, own_keys=False)
+    own = framework_tables.table(program.table.environment if program.table is not None else framework_tables.of_role("variables"))
+    return Part(program.name, own, program.form, program.text, tuple(leaves), program.origin, program.witness, own_keys=False)

@@ -1,61 +1,62 @@
-"""Opened configs to parts, and the order in which parts win: command line, script, trainer's file, launcher, DeepSpeed."""
+"""Splits documents into parts and orders parts by precedence: command line, script, trainer's file, launcher, DeepSpeed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.formats.json_file import flatten
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of, on
+from diagnose.adapters.schema.ignored_keys import is_on
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
 
-def of_file(found: Opened) -> Iterator[Part]:
-    """The parts of a YAML, JSON or Python config."""
-    if found.form in (None, "shell") or found.kind not in framework_tables.names():
+def document_parts(document: OpenDocument) -> Iterator[Part]:
+    """The parts of a document: one per framework that its keys configure."""
+    if document.form in (None, "shell") or document.kind not in framework_tables.names():
         return
-    tab = framework_tables.table(found.kind)
+    tab = framework_tables.table(document.kind)
     entry, at = "", (1, 1)
-    if found.script is not None:
-        entry = next((name for name in found.script.classes if name in tab.entries), next(iter(found.script.classes), ""))
-        at = found.script.classes.get(entry, (1, 1))
-    own = tab.unknown != "anything" and found.script is None
-    made = Part(
-        found.source.name,
+    if document.script is not None:
+        entry = next((name for name in document.script.classes if name in tab.entries), next(iter(document.script.classes), ""))
+        at = document.script.classes.get(entry, (1, 1))
+    own_keys = tab.unknown != "anything" and document.script is None
+    part = Part(
+        document.source.name,
         tab,
-        found.form or "yaml",
-        found.text,
-        found.leaves,
+        document.form or "yaml",
+        document.text,
+        document.leaves,
         entry=entry,
         entry_at=at,
-        own_keys=own,
-        outer=found.outer,
-        shift=found.shift,
+        own_keys=own_keys,
+        outer=document.outer,
+        shift=document.shift,
     )
-    yield made if found.script is None else replace(made, whole=not found.script.partial, asks=found.script.asks)
-    if found.script is not None:
+    yield part if document.script is None else replace(part, whole=not document.script.partial, asks=document.script.asks)
+    if document.script is not None:
         if tab.role == "around":
-            yield replace(made, table=framework_tables.table(framework_tables.of_role("plain")))
-        for key, literal in found.script.literals.items():
-            holder = next(leaf for leaf in found.leaves if leaf.key == key)
+            yield replace(part, table=framework_tables.table(framework_tables.of_role("plain")))
+        for key, literal in document.script.literals.items():
+            holder = next(leaf for leaf in document.leaves if leaf.key == key)
             if key == "deepspeed":
                 engine = framework_tables.table(framework_tables.of_role("engine"))
-                yield Part(found.source.name, engine, "python", found.text, tuple(flatten(literal, "", holder)), own_keys=False)
-        if found.script.env:
+                yield Part(document.source.name, engine, "python", document.text, tuple(flatten(literal, "", holder)), own_keys=False)
+        if document.script.env:
             variables = framework_tables.table(framework_tables.of_role("variables"))
-            yield Part(found.source.name, variables, "python", found.text, tuple(found.script.env), own_keys=False)
+            yield Part(document.source.name, variables, "python", document.text, tuple(document.script.env), own_keys=False)
 
 
-def leading(gathered: Sequence[Part]) -> list[Part]:
-    """The parts of the trainer; of a script that has none, what it says itself."""
-    return [part for part in gathered if part.table.trainer] or [part for part in gathered if part.table.role == "plain"]
+def trainer_parts(parts: Sequence[Part]) -> list[Part]:
+    """The trainer's parts; without a trainer, those of a plain script."""
+    return [part for part in parts if part.table.trainer] or [part for part in parts if part.table.role == "plain"]
 
 
-def in_order(parts: Iterable[Part]) -> list[Part]:
-    """Settings that the log prints, echoed commands, commands of scripts, scripts, trainers' files, launchers, DeepSpeed
-    (its file overrides what Accelerate says of it), Accelerate, servers, variables."""
+def by_precedence(parts: Iterable[Part]) -> list[Part]:
+    """Sort parts by precedence. By role: trainer, launcher, DeepSpeed (before Accelerate, whose settings it overrides), Accelerate,
+    server, variables; then by form: log dump, echoed command, shell, Python, files."""
     forms = {"dump": 0, "command": 1, "shell": 2, "python": 3, "yaml": 4, "json": 4, "toml": 4}
 
     def place(part: Part) -> tuple[int, int]:
@@ -66,24 +67,24 @@ def in_order(parts: Iterable[Part]) -> list[Part]:
     return sorted(parts, key=place)
 
 
-def taken_out(gathered: Sequence[Part]) -> list[Part]:
-    """The parts once the command line has taken keys out (`~key`): the framework's files still hold them and they say nothing."""
-    gone = {(part.table.name, leaf.key[1:]) for part in gathered for leaf in part.leaves if leaf.key.startswith("~")}
-    if not gone:
-        return list(gathered)
+def clear_deleted_keys(parts: Sequence[Part]) -> list[Part]:
+    """Clear the keys that an override deletes (`~key`) in all parts of the framework."""
+    deleted = {(part.table.name, leaf.key[1:]) for part in parts for leaf in part.leaves if leaf.key.startswith("~")}
+    if not deleted:
+        return list(parts)
     return [
-        replace(part, leaves=tuple(_emptied(leaf) if (part.table.name, leaf.key) in gone else leaf for leaf in part.leaves))
-        for part in gathered
+        replace(part, leaves=tuple(_cleared(leaf) if (part.table.name, leaf.key) in deleted else leaf for leaf in part.leaves))
+        for part in parts
     ]
 
 
-def _emptied(leaf: Leaf) -> Leaf:
+def _cleared(leaf: Leaf) -> Leaf:
     return replace(leaf, text=None, shape="null", items=())
 
 
-def named_files(part: Part) -> list[Leaf]:
-    """The leaves of a part that name another config."""
-    wanted = {
+def file_references(part: Part) -> list[Leaf]:
+    """The leaves of a part that name another config file."""
+    keys = {
         part.table.file_key,
         *part.table.config_keys,
         "config",
@@ -96,5 +97,58 @@ def named_files(part: Part) -> list[Leaf]:
     return [
         leaf
         for leaf in part.leaves
-        if name_of(leaf.key) in wanted and leaf.text and on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
+        if name_of(leaf.key) in keys and leaf.text and is_on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
     ]
+
+
+# -- the `defaults:` of Hydra's and NeMo-RL's files
+
+_DEFAULTS = "defaults"
+_SELF = "_self_"
+#: Longest chain of base configurations that is followed.
+_MAX_DEPTH = 16
+
+
+def config_stem(path: str) -> str:
+    """The file name of a configuration without folder and YAML ending."""
+    file = path.strip("\"'").replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return file.rpartition(".")[0] if file.endswith((".yaml", ".yml")) else file
+
+
+def base_configs(part: Part) -> Iterator[tuple[str, Leaf]]:
+    """The base configurations in a file's `defaults:` list, whole ones and members of a group (`model@a.b: hf_model`)."""
+    if not part.table.interpolates or part.form != "yaml":
+        return
+    for leaf in part.leaves:
+        head, _, member = leaf.key.partition(".")
+        if head != _DEFAULTS:
+            continue
+        if not member:
+            yield from ((name, leaf) for name in (leaf.items if leaf.shape == "list" else [leaf.text or ""]) if name and name != _SELF)
+        elif "." in member and leaf.shape == "scalar" and not member.partition(".")[2].startswith(("override ", "hydra/")):
+            yield leaf.text or "", leaf
+
+
+def order_by_base(parts: Sequence[Part]) -> list[Part]:
+    """Order files so that each precedes its bases and overrides them, or follows them if its list begins with `_self_`."""
+    named = [(at, {config_stem(name) for name, _ in base_configs(part)}) for at, part in enumerate(parts)]
+    named = [(at, names) for at, names in named if names]
+    if not named:
+        return list(parts)
+    depth = dict.fromkeys(range(len(parts)), 0)
+    for _ in range(_MAX_DEPTH):
+        for at, names in named:
+            for base, part in enumerate(parts):
+                if base != at and part.form == "yaml" and part.table is parts[at].table and config_stem(part.name) in names:
+                    first = _precedes_bases(parts[at])
+                    depth[base] = max(depth[base], depth[at] + 1) if not first else depth[base]
+                    depth[at] = max(depth[at], depth[base] + 1) if first else depth[at]
+    places = [at for at, part in enumerate(parts) if part.form == "yaml" and part.table is parts[named[0][0]].table]
+    ordered = iter(sorted(places, key=lambda at: min(depth[at], _MAX_DEPTH)))
+    return [parts[next(ordered)] if at in places else part for at, part in enumerate(parts)]
+
+
+def _precedes_bases(part: Part) -> bool:
+    """Whether `_self_` is first in the file's list, so that its bases override it."""
+    leaf = next((leaf for leaf in part.leaves if leaf.key == _DEFAULTS and leaf.shape == "list"), None)
+    return leaf is not None and len(leaf.items) > 1 and leaf.items[0] == _SELF

@@ -1,77 +1,76 @@
-"""Settings that the log prints whole to parts of the framework's table: what was in effect, whatever a file says."""
+"""Parts from settings that the log prints: what was in effect, whatever a file says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from diagnose.adapters.documents.open_config import kind_of_keys
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.config_kinds import kind_of_keys
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part
+from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
 from diagnose.record import replace
 
 
-def parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
-    """The parts that the dumps are. `hint`: the trainer that something else names, which may extend the one whose class was printed.
+def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
+    """The parts of all dumps. `hint`: the job's trainer, which may extend the one whose class was printed.
 
-    Where dumps of one framework differ in a key (an engine for the reference model beside the one that trains) nobody knows
-    which of them is meant: its value is unknown.
+    A key whose value differs between dumps of one framework (an engine each for the actor and the reference model) is unsure.
     """
-    found: list[Part] = []
-    alike: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
+    result: list[Part] = []
+    leaves_by_kind: dict[tuple[str, str, str], list[dict[str, Leaf]]] = {}  # by table, and by how and by whom they were printed
     for dump in dumps:
-        for part in _of(dump, hint):
-            found.append(part)
-            alike.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
+        for part in _parts_of_dump(dump, hint):
+            result.append(part)
+            leaves_by_kind.setdefault((part.table.name, dump.form, dump.framework), []).append({leaf.key: leaf for leaf in part.leaves})
     unsure: dict[str, dict[str, Leaf]] = {}
-    for (name, _, _), printed_alike in alike.items():
-        unsure.setdefault(name, {}).update(_differing(printed_alike))
+    for (name, _, _), dumps_of_kind in leaves_by_kind.items():
+        unsure.setdefault(name, {}).update(_partly_absent(dumps_of_kind))
     for name, keys in unsure.items():
-        keys.update(_contradicting([leaves for kind, several in alike.items() if kind[0] == name for leaves in several]))
-    return [_without(part, unsure[part.table.name]) for part in found]
+        keys.update(_contradicting([leaves for kind, lists in leaves_by_kind.items() if kind[0] == name for leaves in lists]))
+    return [_mark_unsure(part, unsure[part.table.name]) for part in result]
 
 
-def _differing(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
-    """Keys that only some of several dumps of one kind hold: what is absent has its default."""
+def _partly_absent(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
+    """Keys that some dumps of one kind lack, where they have their default."""
     every = {key: leaf for leaves in dumps for key, leaf in leaves.items()}
     return {key: leaf for key, leaf in every.items() if any(key not in leaves for leaves in dumps)}
 
 
 def _contradicting(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:
-    """Keys that two dumps set to different values, of whatever kind these are."""
+    """Keys that two dumps set to different values."""
     values: dict[str, set[tuple[str | None, tuple[str, ...]]]] = {}
-    found: dict[str, Leaf] = {}
+    result: dict[str, Leaf] = {}
     for leaves in dumps:
         for key, leaf in leaves.items():
             if leaf.shape not in ("map", "null") and leaf.text != "auto":
-                values.setdefault(key, set()).add((_folded(leaf.text), leaf.items))
+                values.setdefault(key, set()).add((_fold_case(leaf.text), leaf.items))
                 if len(values[key]) > 1:
-                    found[key] = leaf
-    return found
+                    result[key] = leaf
+    return result
 
 
-def _folded(text: str | None) -> str | None:
+def _fold_case(text: str | None) -> str | None:
     """JSON writes true where Python writes True."""
     return text.lower() if text in ("True", "False") else text
 
 
-def _without(part: Part, unsure: dict[str, Leaf]) -> Part:
-    """The part with the keys that nobody can tell marked as such."""
-    here = {leaf.key for leaf in part.leaves}
+def _mark_unsure(part: Part, unsure: dict[str, Leaf]) -> Part:
+    """Mark the unsure keys of the part, adding those that it lacks."""
+    present = {leaf.key for leaf in part.leaves}
     marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
-    begin = part.leaves[0]
+    first = part.leaves[0]
     absent = tuple(
-        replace(leaf, shape="unsure", line=begin.line, column=begin.column)
+        replace(leaf, shape="unsure", line=first.line, column=first.column)
         for key, leaf in unsure.items()
-        if key not in here and leaf.shape != "map"
+        if key not in present and leaf.shape != "map"
     )
     return replace(part, leaves=marked + absent)
 
 
-def _of(dump: Dump, hint: str | None) -> Iterator[Part]:
+def _parts_of_dump(dump: Dump, hint: str | None) -> Iterator[Part]:
     try:
         leaves = _leaves(dump)
     except (Unreadable, RecursionError):
@@ -112,20 +111,20 @@ def _leaves(dump: Dump) -> list[Leaf]:
     if dump.form == "values":
         return reader.bracket_leaves()
     rows = reader.row_leaves()
-    return [replace(leaf, key=_in_json(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
+    return [replace(leaf, key=_json_key(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
 
 
-def _in_json(key: str) -> str:
-    """A row of DeepSpeed's engine as its JSON spells it."""
-    first, dot, rest = key.partition(".")
+def _json_key(key: str) -> str:
+    """The JSON key for a row that DeepSpeed's engine prints."""
+    first, dot, inner = key.partition(".")
     if first == "zero_config":
-        return f"zero_optimization{dot}{rest}"
+        return f"zero_optimization{dot}{inner}"
     return {"zero_optimization_stage": "zero_optimization.stage", "bfloat16_enabled": "bf16.enabled", "fp16_enabled": "fp16.enabled",
             "float16_enabled": "fp16.enabled"}.get(key, key)  # fmt: skip
 
 
 def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None:
-    """The framework that the dump names, or the one whose keys it holds."""
+    """The framework that the dump names, else the one that its keys identify."""
     if not dump.framework:
         names = {leaf.key for leaf in leaves}
         for name in framework_tables.names():
@@ -139,9 +138,9 @@ def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None
 
 
 def _extended(tab: Table, hint: str | None) -> Table:
-    """transformers' arguments are printed by every trainer that extends it, which reads them in its own way."""
+    """Replace the general trainer by the job's own one, which prints the same arguments."""
     if tab.role == "general" and hint in framework_tables.names():
-        other = framework_tables.table(hint or "")
-        if other.trainer and "per_device_train_batch_size" in other.known:
-            return other
+        extension = framework_tables.table(hint or "")
+        if extension.trainer and "per_device_train_batch_size" in extension.known:
+            return extension
     return tab

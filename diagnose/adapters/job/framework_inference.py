@@ -1,47 +1,73 @@
-"""Whose a configuration of few keys is, as the rest of the job tells: of the command that names it, or of the only trainer that
-knows them among those that would."""
+"""Infers the framework of a config from the command that names it or from the job's trainer, and of a command from its script."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.started_programs import Started
-from diagnose.adapters.job.named_files import base
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import rivals
+from diagnose.adapters.schema.config_kinds import ambiguous_kinds
 from diagnose.record import replace
 
 _FORMS = ("yaml", "json", "toml")
 
 
-def adopted(found: Sequence[Opened], begun: Sequence[Started], hint: str | None = None) -> list[Opened]:
-    """The files, each with the framework of the trainer that takes it as an argument of its own (`llamafactory-cli train x.yaml`);
-    keys that several frameworks know alike are those of the job's trainer: `hint`, what the other configs are, what is started."""
+def infer_frameworks(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], hint: str | None = None) -> list[OpenDocument]:
+    """Assign frameworks to config files: that of the trainer whose argument the file is (`llamafactory-cli train x.yaml`), else,
+    for keys that fit several frameworks, that of the job's trainer (`hint`, then other configs, then programs)."""
     takers = {
-        base(word.text): start.table.name
-        for start in begun
+        base_name(word.text): start.table.name
+        for start in programs
         if start.table is not None and start.table.trainer and not start.table.positional
         for word in start.launch.files
         if word.sure
     }
-    told = [_of(one, takers.get(base(one.source.called or one.source.name), "")) for one in found]
-    if all(one.kind != "unknown" or not one.leaves for one in told):
-        return told
-    said = [hint or "", *(one.kind for one in told), *(start.table.name for start in begun if start.table is not None)]
-    trainers = [name for name in said if name in framework_tables.names() and framework_tables.table(name).trainer]
-    return [_of(one, _one_of(rivals(one.leaves), trainers)) if one.kind == "unknown" else one for one in told]
+    result = [
+        _with_framework(document, takers.get(base_name(document.source.called or document.source.name), "")) for document in documents
+    ]
+    if all(document.kind != "unknown" or not document.leaves for document in result):
+        return result
+    names = [hint or "", *(document.kind for document in result), *(start.table.name for start in programs if start.table is not None)]
+    trainers = [name for name in names if name in framework_tables.names() and framework_tables.table(name).trainer]
+    return [
+        _with_framework(document, _matching_trainer(ambiguous_kinds(document.leaves), trainers)) if document.kind == "unknown" else document
+        for document in result
+    ]
 
 
-def _one_of(kinds: Sequence[str], trainers: Iterable[str]) -> str:
-    """The first trainer that is one of the kinds, or has the keys of one."""
+def with_script_frameworks(programs: Sequence[StartedProgram], documents: Sequence[OpenDocument]) -> list[StartedProgram]:
+    """Add to each program the framework of its script, if that is among the documents, and the table whose options it takes, if the
+    script uses the framework's own parser."""
+    scripts = {
+        base_name(script.source.name): script
+        for script in documents
+        if script.script is not None and script.kind in framework_tables.names()
+    }
+    result = []
+    for start in programs:
+        script = scripts.get(base_name(start.launch.program))
+        parses = script is not None and script.script is not None and script.script.asks
+        result.append(
+            replace(start, runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
+            if script is not None
+            else start
+        )
+    return result
+
+
+def _matching_trainer(kinds: Sequence[str], trainers: Iterable[str]) -> str:
+    """The first trainer that is, or extends, one of the kinds; empty if none."""
     return next((name for name in trainers if {name, *framework_tables.bases(name)} & set(kinds)), "")
 
 
-def _of(one: Opened, taker: str) -> Opened:
-    """A file of another kind than a trainer's keeps it, and so does one whose kind was said."""
-    another = one.kind != "unknown" and (one.kind not in framework_tables.names() or not framework_tables.table(one.kind).trainer)
-    if not taker or one.kind == taker or one.form not in _FORMS or another or one.source.forced_kind:
-        return one
-    notices = tuple(notice for notice in one.notices if notice.code != "config.unknown_kind")
-    return replace(one, kind=taker, input=replace(one.input, kind=taker), notices=notices)
+def _with_framework(document: OpenDocument, taker: str) -> OpenDocument:
+    """Set the framework, unless the user forced one or the file is of a kind that no trainer has."""
+    is_other_kind = document.kind != "unknown" and (
+        document.kind not in framework_tables.names() or not framework_tables.table(document.kind).trainer
+    )
+    if not taker or document.kind == taker or document.form not in _FORMS or is_other_kind or document.source.forced_kind:
+        return document
+    notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")
+    return replace(document, kind=taker, input=replace(document.input, kind=taker), notices=notices)

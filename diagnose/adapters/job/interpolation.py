@@ -1,7 +1,7 @@
-"""`${...}` in the files and overrides that a framework reads with OmegaConf: what it stands for once all of them are merged.
+"""Resolves OmegaConf interpolations (`${...}`) in merged files and overrides.
 
-Nothing is looked up outside what was given: a variable counts where a command sets it, else as the default that the text
-names; a resolver that neither OmegaConf nor the framework's table knows makes its key unknown.
+Only the given files count: an environment variable has the value that a command sets, else the default in the text. An unknown
+resolver makes its key unsure.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf
+from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf, name_of
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.translate.config_part import Part
 from diagnose.record import replace
 
-#: References that lead to references, characters that a value may grow to, and lookups of one job.
-_DEEPEST = 16
-_LONGEST = 4096
-_MOST = 20_000
+#: Limits: depth of references, characters of a value, lookups per framework.
+_MAX_DEPTH = 16
+_MAX_TEXT = 4096
+_MAX_LOOKUPS = 20_000
 
 _WHOLE = re.compile(r"\$\{([^${}:]{1,300})\}")
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
-_SUMS: Mapping[str, Callable[[float, float], float]] = {
+_ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "product": lambda a, b: a * b,
     "sum": lambda a, b: a + b,
     "difference": lambda a, b: a - b,
@@ -33,61 +33,61 @@ _SUMS: Mapping[str, Callable[[float, float], float]] = {
 
 
 class _Unknown(Exception):
-    """What a reference stands for cannot be known."""
+    """A reference that cannot be resolved."""
 
 
-def interpolated(gathered: Sequence[Part]) -> list[Part]:
-    """The parts with every reference replaced, each with what all parts of its framework say together."""
+def interpolate(parts: Sequence[Part]) -> list[Part]:
+    """The parts with references resolved, each with its framework's merged configuration."""
     merged: dict[str, dict[str, Leaf]] = {}
-    for part in gathered:
+    for part in parts:
         if part.table.interpolates:
             own = merged.setdefault(part.table.name, {})
             for leaf in part.leaves:
                 own.setdefault(name_of(leaf.key), leaf)
-    env = {leaf.key: leaf for part in gathered if part.table.variables for leaf in part.leaves}
-    readers = {part.table.name: _Reader(merged[part.table.name], env, part.table) for part in gathered if part.table.name in merged}
+    env = {leaf.key: leaf for part in parts if part.table.variables for leaf in part.leaves}
+    readers = {part.table.name: _Resolver(merged[part.table.name], env, part.table) for part in parts if part.table.name in merged}
     resolved = {name: {key: reader.leaf(leaf) for key, leaf in merged[name].items()} for name, reader in readers.items()}
     return [
         replace(part, leaves=tuple(readers[name].leaves(part.leaves)), merged=resolved[name])
         if (name := part.table.name) in merged
         else part
-        for part in gathered
+        for part in parts
     ]
 
 
-def refers_to(written: str) -> str:
-    """The key whose value a text stands for as a whole (`${a.b}`); empty where it is more than that, or relative."""
+def referenced_key(written: str) -> str:
+    """The key that a text consists of a reference to (`${a.b}`); empty for other text and relative references."""
     match = _WHOLE.fullmatch(written.strip().strip("\"'"))
     return _dotted(match[1].strip()) if match and not match[1].strip().startswith(".") else ""
 
 
 def _dotted(path: str) -> str:
-    return _INDEX.sub(lambda found: f".{found[1]}", path).lstrip(".") if "[" in path else path
+    return _INDEX.sub(lambda match: f".{match[1]}", path).lstrip(".") if "[" in path else path
 
 
-class _Reader:
-    """References of one framework's keys, within a budget that circles and bombs exhaust."""
+class _Resolver:
+    """Resolves references of one framework within a budget, which stops cycles and exponential growth."""
 
-    def __init__(self, held: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
-        self._held, self._env, self._known, self._resolvers = held, env, table.known, table.resolvers or {}
-        self._left = _MOST
+    def __init__(self, merged: Mapping[str, Leaf], env: Mapping[str, Leaf], table: Table) -> None:
+        self._held, self._env, self._known, self._resolvers = merged, env, table.known, table.resolvers or {}
+        self._left = _MAX_LOOKUPS
         self._copied = MAX_LEAVES
         self._children: dict[str, list[Leaf]] | None = None
 
     def leaves(self, leaves: Sequence[Leaf]) -> Iterator[Leaf]:
         for leaf in leaves:
             yield self.leaf(leaf)
-            if leaf.shape == "scalar" and (target := refers_to(leaf.text or "")):
+            if leaf.shape == "scalar" and (target := referenced_key(leaf.text or "")):
                 yield from self._block(leaf, target)
 
     def leaf(self, leaf: Leaf) -> Leaf:
-        """The leaf with what it stands for; unsure where that cannot be known."""
+        """The leaf with its references resolved; unsure if that is impossible."""
         if leaf.shape == "list" and any("${" in item for item in leaf.items):
-            found = [self._said(item, leaf) for item in leaf.items]
-            if any(item is None for item in found):
+            items = [self._said(item, leaf) for item in leaf.items]
+            if any(item is None for item in items):
                 return replace(leaf, shape="unsure", items=())
-            return replace(leaf, items=tuple(item for item in found if item is not None))
-        if leaf.shape == "scalar" and leaf.text == "???":  # another file or the command line must say it
+            return replace(leaf, items=tuple(item for item in items if item is not None))
+        if leaf.shape == "scalar" and leaf.text == "???":  # OmegaConf's mark for a mandatory value set elsewhere
             return replace(leaf, text=None, shape="unsure")
         if leaf.shape != "scalar" or "${" not in (leaf.text or ""):
             return leaf
@@ -107,45 +107,45 @@ class _Reader:
         return value if isinstance(value, str) else None
 
     def _block(self, leaf: Leaf, target: str) -> Iterator[Leaf]:
-        """The keys of a block that is taken over whole; they stand where the block stands."""
+        """Copies of the keys of a referenced block, below the referring key."""
         if self._children is None:
             self._children = {}
-            for other in self._held.values():
-                name = name_of(other.key)
+            for child in self._held.values():
+                name = name_of(child.key)
                 while (name := name.rpartition(".")[0]) and len(self._children) < MAX_LEAVES:
-                    self._children.setdefault(name, []).append(other)
-        for other in self._children.get(target, ()):
+                    self._children.setdefault(name, []).append(child)
+        for child in self._children.get(target, ()):
             self._copied -= 1
-            key = f"{name_of(leaf.key)}{name_of(other.key).removeprefix(target)}"
+            key = f"{name_of(leaf.key)}{name_of(child.key).removeprefix(target)}"
             if self._copied > 0 and key not in self._held:
-                yield replace(self.leaf(other), key=key)
+                yield replace(self.leaf(child), key=key)
 
     # -- text
 
     def _text(self, text: str, key: str, depth: int) -> str | Leaf | None:
-        """A text with its references replaced; one that is a single reference is what that is, be it null or a list."""
+        """Resolve the references in a text; a single reference keeps its type (null, list)."""
         self._left -= 1
-        if depth > _DEEPEST or self._left < 0 or len(text) > _LONGEST:
+        if depth > _MAX_DEPTH or self._left < 0 or len(text) > _MAX_TEXT:
             raise _Unknown
         parts = list(_pieces(text))
         if len(parts) == 1 and parts[0][1]:
             return self._reference(parts[0][0], key, depth)
-        said = ""
+        result = ""
         for piece, is_reference in parts:
             value = self._reference(piece, key, depth) if is_reference else piece
-            if isinstance(value, Leaf) or len(said) > _LONGEST:
+            if isinstance(value, Leaf) or len(result) > _MAX_TEXT:
                 raise _Unknown
-            said += "None" if value is None else value
-        return said
+            result += "None" if value is None else value
+        return result
 
     def _reference(self, inside: str, key: str, depth: int) -> str | Leaf | None:
-        name, colon, rest = _split_at_colon(inside)
+        name, colon, arguments_text = _split_at_colon(inside)
         if not colon:
             path = self._text(inside, key, depth + 1)
             if not isinstance(path, str):
                 raise _Unknown
             return self._node(_absolute(path.strip(), key), depth)
-        arguments = [_unquoted(argument.strip()) for argument in _arguments(rest)]
+        arguments = [_unquoted(argument.strip()) for argument in _arguments(arguments_text)]
         if name == "oc.env":
             return self._variable(arguments, key, depth)
         if name == "oc.select":
@@ -154,12 +154,12 @@ class _Reader:
             value = self._text(arguments[0], key, depth + 1)
             return None if value in ("null", None) else value
         kind = self._resolvers.get(name)
-        if kind is not None and kind in _SUMS:
+        if kind is not None and kind in _ARITHMETIC:
             return self._sum(kind, [self._text(argument, key, depth + 1) for argument in arguments])
         raise _Unknown
 
     def _node(self, path: str, depth: int) -> str | Leaf | None:
-        """What stands at a key; the reference that it may be is followed."""
+        """The value of a key, its own references resolved."""
         leaf = self._held.get(path)
         if leaf is None or leaf.shape in ("unsure", "map"):
             raise _Unknown
@@ -177,7 +177,7 @@ class _Reader:
         if path in self._held:
             return self._node(path, depth)
         if len(arguments) < 2 or path in self._known:
-            raise _Unknown  # the framework's own configuration may say it
+            raise _Unknown  # the framework's own configuration may set it
         value = self._text(arguments[1], key, depth + 1)
         return None if value == "null" else value
 
@@ -198,12 +198,12 @@ class _Reader:
         numbers = [float(value) for value in values if isinstance(value, str) and _NUMBER.fullmatch(value)]
         if len(numbers) != len(values) or len(numbers) != 2 or (kind == "quotient" and not numbers[1]):
             raise _Unknown
-        result = _SUMS[kind](numbers[0], numbers[1])
+        result = _ARITHMETIC[kind](numbers[0], numbers[1])
         return str(int(result)) if result.is_integer() else repr(result)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Plain text, and what stands inside `${...}`. Raises _Unknown for one that is not closed."""
+    """Split a text into plain pieces and, with True, the insides of `${...}`. Raises _Unknown for an unclosed one."""
     at = start = 0
     while (at := text.find("${", at)) >= 0:
         if at and text[at - 1] == "\\":
@@ -224,7 +224,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _split_at_colon(inside: str) -> tuple[str, str, str]:
-    """A resolver's name and its arguments; a reference has no colon outside other references."""
+    """A resolver's name, a colon and its arguments; for a plain reference the latter two are empty."""
     level = 0
     for at, char in enumerate(inside):
         level += (char == "{") - (char == "}")
@@ -248,7 +248,7 @@ def _unquoted(text: str) -> str:
 
 
 def _absolute(path: str, key: str) -> str:
-    """`.name` is beside the key, `..name` beside its block."""
+    """Resolve a relative path: `.name` is a sibling of the key, `..name` of its block."""
     dots = len(path) - len(path.lstrip("."))
     if not dots:
         return _dotted(path)

@@ -1,4 +1,4 @@
-"""How the job was started: processes, visible cards, the rollout server beside it; and what a script does in the wrong order."""
+"""Facts about how the job was started: processes, visible GPUs, inference servers; and scripts that do things in the wrong order."""
 
 from __future__ import annotations
 
@@ -6,75 +6,75 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.scheduler_limits import scheduled
-from diagnose.adapters.documents.started_programs import Started
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.documents.scheduler_limits import scheduler_facts
+from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.phrases import phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
-    from diagnose.adapters.translate.translation import Part
+    from diagnose.adapters.translate.config_part import Part
 
 
-def run_facts(begun: Sequence[Started]) -> list[Fact]:
-    """Cards and processes of the trainer, and where the rollout engine lives."""
-    trainers = [start for start in begun if start.trains]
-    servers = [start for start in begun if start.is_server]
-    facts = [fact for start in trainers for fact in _of_trainer(start)]
+def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
+    """Visible GPUs and processes of the trainers, and placement of inference servers."""
+    trainers = [start for start in programs if start.trains]
+    servers = [start for start in programs if start.is_server]
+    facts = [fact for start in trainers for fact in _trainer_facts(start)]
     for server in servers:
-        facts += _of_server(server, trainers)
-    return [*facts, *scheduled(begun)]
+        facts += _server_facts(server, trainers)
+    return [*facts, *scheduler_facts(programs)]
 
 
-def _of_trainer(start: Started) -> Iterator[Fact]:
-    cards = start.launch.env.get("CUDA_VISIBLE_DEVICES")
-    count = cards_in(cards)
-    if cards is not None and count is not None:
-        yield Fact("run.cuda_devices", count, start.origin, _at(start, cards.start, "CUDA_VISIBLE_DEVICES"))
+def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
+    word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
+    count = count_cards(word)
+    if word is not None and count is not None:
+        yield Fact("run.cuda_devices", count, start.origin, _witness(start, word.start, "CUDA_VISIBLE_DEVICES"))
     included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
     if included is not None and included.value and ":" in included.value:
         chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))
-        yield Fact("parallel.world", chosen, start.origin, _at(start, included.pos, included.key))
-    if count is not None and start.launch.launcher == "deepspeed" and not leaves_of(start, "num_gpus", "include", "hostfile"):
-        yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
-    open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # a variable that may hold any option
-    counted = open_ended or leaves_of(start, "nproc_per_node", "nnodes")
+        yield Fact("parallel.world", chosen, start.origin, _witness(start, included.pos, included.key))
+    if count is not None and start.launch.launcher == "deepspeed" and not launcher_options(start, "num_gpus", "include", "hostfile"):
+        yield Fact("parallel.world", count, start.origin, _witness(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
+    open_ended = any(flag.name.startswith("$") for flag in start.launch.launcher_flags)  # an unexpanded variable may hold any option
+    counted = open_ended or launcher_options(start, "nproc_per_node", "nnodes")
     if start.launch.launcher == "torchrun" and not counted and not start.launch.spread:
-        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.start, "torchrun"))
-    if _single(start):
-        yield Fact("parallel.world", 1, start.origin, _at(start, start.launch.program_at, start.launch.program))
-    if count and _own_torchrun(start) and "NPROC_PER_NODE" not in start.launch.env:
-        yield Fact("parallel.world", count, start.origin, _at(start, cards.start if cards else 0, "CUDA_VISIBLE_DEVICES"))
+        yield Fact("parallel.world", 1, start.origin, _witness(start, start.launch.start, "torchrun"))
+    if _is_single_process(start):
+        yield Fact("parallel.world", 1, start.origin, _witness(start, start.launch.program_at, start.launch.program))
+    if count and _spawns_per_card(start) and "NPROC_PER_NODE" not in start.launch.env:
+        yield Fact("parallel.world", count, start.origin, _witness(start, word.start if word else 0, "CUDA_VISIBLE_DEVICES"))
 
 
-def leaves_of(start: Started, *names: str) -> list[str]:
-    """Which of these options the launcher was given."""
+def launcher_options(start: StartedProgram, *names: str) -> list[str]:
+    """Those of the named options that the launcher has."""
     return [flag.name for flag in start.launch.launcher_flags if flag.name in names]
 
 
-def _single(start: Started) -> bool:
-    """`python train.py` is one process, unless the environment or another tool starts more."""
+def _is_single_process(start: StartedProgram) -> bool:
+    """Whether this is one process, as `python train.py` is unless the environment or a launcher starts more."""
     launch = start.launch
     kind = start.table.name if start.table is not None else start.runs
-    known = kind in framework_tables.names() and framework_tables.table(kind).one_process
+    is_known = kind in framework_tables.names() and framework_tables.table(kind).one_process
     return (
         launch.launcher == "python"
-        and known
+        and is_known
         and not launch.spread
         and launch.program.endswith(".py")
         and not {"WORLD_SIZE", "NPROC_PER_NODE", "RANK"} & set(launch.env)
     )
 
 
-def _own_torchrun(start: Started) -> bool:
-    """Whether the program starts one process per visible card by itself (llamafactory-cli)."""
+def _spawns_per_card(start: StartedProgram) -> bool:
+    """Whether the program starts one process per visible GPU by itself (llamafactory-cli)."""
     return start.table is not None and start.launch.launcher == "" and start.launch.program.startswith(start.table.spawns)
 
 
-def cards_in(word: Word | None) -> int | None:
-    """How many cards CUDA_VISIBLE_DEVICES names; None where it is unknown or none."""
+def count_cards(word: Word | None) -> int | None:
+    """Number of GPUs in CUDA_VISIBLE_DEVICES; None if unknown or none."""
     if word is None or not word.sure or not word.text.strip():
         return None
     cards = [card for card in word.text.strip("\"'").split(",") if card.strip()]
@@ -85,50 +85,50 @@ def cards_in(word: Word | None) -> int | None:
     )
 
 
-def _of_server(server: Started, trainers: Sequence[Started]) -> Iterator[Fact]:
-    """A server beside the trainer: on other cards, on the same, or unknown."""
+def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) -> Iterator[Fact]:
+    """The inference server's engine, and whether it shares GPUs with a trainer."""
     yield Fact(
         "rollout.engine",
         server.table.name if server.table else "vllm",
         server.origin,
-        _at(server, server.launch.program_at, server.launch.program),
+        _witness(server, server.launch.program_at, server.launch.program),
     )
-    mine = _cards(server)
+    server_cards = _visible_cards(server)
     for trainer in trainers:
-        theirs = _cards(trainer)
-        if mine and theirs:
-            placement = "colocated" if mine & theirs else "separate"
-            cards = server.launch.env["CUDA_VISIBLE_DEVICES"]
-            yield Fact("rollout.placement", placement, server.origin, _at(server, cards.start, "CUDA_VISIBLE_DEVICES"))
+        trainer_cards = _visible_cards(trainer)
+        if server_cards and trainer_cards:
+            placement = "colocated" if server_cards & trainer_cards else "separate"
+            word = server.launch.env["CUDA_VISIBLE_DEVICES"]
+            yield Fact("rollout.placement", placement, server.origin, _witness(server, word.start, "CUDA_VISIBLE_DEVICES"))
             return
 
 
-def alone(begun: Sequence[Started], gathered: Iterable[Part], known: FactBook) -> list[Fact]:
-    """That it is the engine which failed, where everything given starts engines and no trainer, and the log names no role."""
-    server = next((start for start in begun if start.is_server), None)
-    trains = any(start.trains for start in begun) or any(part.table.trainer for part in gathered)
-    if server is None or trains or "log.role" in known or known.word("train.framework") or known.word("train.stage"):
+def lone_engine(programs: Sequence[StartedProgram], parts: Iterable[Part], book: FactBook) -> list[Fact]:
+    """The role `engine`, if the job starts only inference servers and the log names no role."""
+    server = next((start for start in programs if start.is_server), None)
+    trains = any(start.trains for start in programs) or any(part.table.trainer for part in parts)
+    if server is None or trains or "log.role" in book or book.word("train.framework") or book.word("train.stage"):
         return []
-    at = _at(server, server.launch.program_at, server.launch.program)
+    at = _witness(server, server.launch.program_at, server.launch.program)
     return [Fact("log.role", "engine", "derived", at)]
 
 
-def _cards(start: Started) -> set[str]:
+def _visible_cards(start: StartedProgram) -> set[str]:
     word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
     return {card.strip() for card in word.text.split(",") if card.strip()} if word is not None and word.sure else set()
 
 
-def _at(start: Started, offset: int, key: str) -> Witness:
+def _witness(start: StartedProgram, offset: int, key: str) -> Witness:
     if start.witness is not None:
         return start.witness
     line, column = start.place(offset)
     return Witness(start.name, line, column, key=key)
 
 
-def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
-    """What a script does before the trainer can shard its model."""
-    for one in found:
-        script = one.script
+def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
+    """What a script does before the trainer can shard its model, and metrics that keep predictions in memory."""
+    for document in documents:
+        script = document.script
         if script is None:
             continue
         if script.cuda_before_shard is not None:
@@ -137,96 +137,105 @@ def script_facts(found: Iterable[Opened]) -> Iterator[Fact]:
                 "script.cuda_before_shard",
                 script.cuda_before_shard,
                 "config",
-                Witness(one.source.name, *at, key=script.cuda_by or "from_pretrained"),
+                Witness(document.source.name, *at, key=script.cuda_by or "from_pretrained"),
             )
         if script.args_after_model is not None:
             yield Fact(
                 "script.args_after_model",
                 script.args_after_model,
                 "config",
-                Witness(one.source.name, *script.model_at, key="from_pretrained"),
+                Witness(document.source.name, *script.model_at, key="from_pretrained"),
             )
         if script.model_in_init is not None:
             yield Fact(
-                "script.model_in_init", script.model_in_init, "config", Witness(one.source.name, *script.model_at, key="from_pretrained")
+                "script.model_in_init",
+                script.model_in_init,
+                "config",
+                Witness(document.source.name, *script.model_at, key="from_pretrained"),
             )
         metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
         if metric is not None:  # the trainer then keeps every prediction, not only the loss
-            yield Fact("eval.metrics", True, "config", Witness(one.source.name, metric.line, metric.column, key="compute_metrics"))
+            yield Fact("eval.metrics", True, "config", Witness(document.source.name, metric.line, metric.column, key="compute_metrics"))
 
 
-def untrained(found: Iterable[Opened], begun: Sequence[Started], gathered: Iterable[Part]) -> Iterator[Fact]:
-    """That a script which only generates trains nothing, nor a program that never does (`swift infer`), where nothing else trains."""
-    idle = [start for start in begun if _never_trains(start)]
-    if idle and not any(start.trains for start in begun if start not in idle):
-        yield Fact("train.enabled", False, idle[0].origin, _at(idle[0], idle[0].launch.program_at, idle[0].launch.program))
+def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram], parts: Iterable[Part]) -> Iterator[Fact]:
+    """That nothing is trained: only programs that never train (`swift infer`) or scripts that only generate."""
+    idle = [start for start in programs if _never_trains(start)]
+    if idle and not any(start.trains for start in programs if start not in idle):
+        yield Fact("train.enabled", False, idle[0].origin, _witness(idle[0], idle[0].launch.program_at, idle[0].launch.program))
         yield from (
-            Fact("run.merges", True, one.origin, _at(one, one.launch.program_at, one.launch.program)) for one in idle if _merges(one)
+            Fact("run.merges", True, document.origin, _witness(document, document.launch.program_at, document.launch.program))
+            for document in idle
+            if _merges(document)
         )
-    if any(part.table.trainer for part in gathered):
+    if any(part.table.trainer for part in parts):
         return
-    for one in found:
-        if one.script is not None and one.script.generates_at is not None:
-            yield Fact("train.enabled", False, "config", Witness(one.source.name, *one.script.generates_at, key="generate"))
+    for document in documents:
+        if document.script is not None and document.script.generates_at is not None:
+            yield Fact("train.enabled", False, "config", Witness(document.source.name, *document.script.generates_at, key="generate"))
 
 
-def _never_trains(start: Started) -> bool:
-    """Whether the command is one of those that evaluate, generate or convert, whatever their options."""
+def _never_trains(start: StartedProgram) -> bool:
+    """Whether the command only evaluates, generates or converts."""
     return _is_one_of(start, rule_files.table("programs")["untrained"])
 
 
-def _merges(start: Started) -> bool:
-    """Whether the command merges adapters into their model."""
+def _merges(start: StartedProgram) -> bool:
+    """Whether the command merges adapters into the model."""
     merging = rule_files.table("programs")["merging"]
     return _is_one_of(start, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
 
 
-def _is_one_of(start: Started, programs: Iterable[str]) -> bool:
-    """By its name with the sub-command, or by the end of a script's path."""
+def _is_one_of(start: StartedProgram, programs: Iterable[str]) -> bool:
+    """Whether the program is listed, by name with sub-command or by the end of its path."""
     name = start.launch.program
     return any(f"{name} ".startswith(f"{program} ") or name.endswith(f"/{program}") for program in programs)
 
 
-def too_late(found: Iterable[Opened]) -> tuple[list[Fact], list[Notice]]:
-    """Variables that a script sets once CUDA is in use: nobody reads them any more."""
+def late_variables(documents: Iterable[OpenDocument]) -> tuple[list[Fact], list[Notice]]:
+    """Environment variables that a script sets after CUDA is initialised, too late to have an effect."""
     facts: list[Fact] = []
     notices: list[Notice] = []
-    for one in found:
-        for leaf in one.script.too_late if one.script is not None else ():
-            at = Witness(one.source.name, leaf.line, leaf.column, key=leaf.key)
+    for document in documents:
+        for leaf in document.script.too_late if document.script is not None else ():
+            at = Witness(document.source.name, leaf.line, leaf.column, key=leaf.key)
             facts += [Fact("config.ignored_key", leaf.key, "config", at), Fact("script.env_too_late", leaf.key, "config", at)]
             notices.append(Notice("warning", "config.too_late", phrase("adapters.too_late", name=leaf.key), at))
     return facts, notices
 
 
-def unrecognised(found: Iterable[Opened], begun: Sequence[Started]) -> list[Notice]:
-    """Scripts in which nothing of a trainer, a launcher or its environment was recognised."""
+def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram]) -> list[Notice]:
+    """Notices for scripts without a recognised trainer, launcher or environment."""
     notices = []
-    for one in found:
-        if one.form == "shell":
-            mine = [start for start in begun if start.name == one.source.name]
-            known = any(start.table is not None or start.launch.launcher or start.launch.env for start in mine) or bool(one.inside)
+    for document in documents:
+        if document.form == "shell":
+            own = [start for start in programs if start.name == document.source.name]
+            recognised = any(start.table is not None or start.launch.launcher or start.launch.env for start in own) or bool(document.inside)
         else:
-            known = one.form != "python" or one.kind != "python" or (one.script is not None and bool(one.script.env))
-        if not known and one.source.forced_kind is None:
-            message = phrase("adapters.in_file", file=same(one.source.name), what=phrase("adapters.nothing_starts"))
-            notices.append(Notice("warning", "config.unknown_kind", message, Witness(one.source.name)))
+            recognised = (
+                document.form != "python" or document.kind != "python" or (document.script is not None and bool(document.script.env))
+            )
+        if not recognised and document.source.forced_kind is None:
+            message = phrase("adapters.in_file", file=same(document.source.name), what=phrase("adapters.nothing_starts"))
+            notices.append(Notice("warning", "config.unknown_kind", message, Witness(document.source.name)))
     return notices
 
 
-def cut_off(begun: Sequence[Started]) -> tuple[list[Fact], list[Notice]]:
-    """Options that stand as a command of their own: a missing backslash, or a comment inside a continued command, cut them off."""
+def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], list[Notice]]:
+    """Options cut off from their command by a missing backslash or by a comment inside a continued command."""
     facts: list[Fact] = []
     notices: list[Notice] = []
-    before: Started | None = None
-    for start in begun:
+    trainer: StartedProgram | None = None
+    for start in programs:
         if start.table is not None and start.trains:
-            before = start
-        if not start.launch.orphan or before is None or before.name != start.name:
+            trainer = start
+        if not start.launch.orphan or trainer is None or trainer.name != start.name:
             continue
-        lost = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
-        facts += [Fact("config.ignored_key", flag.key, start.origin, _at(start, flag.pos, flag.key)) for flag in lost]
-        if lost:
-            keys = ", ".join(flag.key for flag in lost[:6]).replace("{", "(").replace("}", ")")
-            notices.append(Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _at(start, lost[0].pos, lost[0].key)))
+        flags = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
+        facts += [Fact("config.ignored_key", flag.key, start.origin, _witness(start, flag.pos, flag.key)) for flag in flags]
+        if flags:
+            keys = ", ".join(flag.key for flag in flags[:6]).replace("{", "(").replace("}", ")")
+            notices.append(
+                Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _witness(start, flags[0].pos, flags[0].key))
+            )
     return facts, notices

@@ -1,4 +1,4 @@
-"""Files that a config or a command names: looked up beside it where that is allowed, linked where they were given, missed where not."""
+"""Finds files that configs and commands name: reads them from the same folder where allowed, reports those that are missing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.open_config import Opened, opened
-from diagnose.adapters.documents.started_programs import Started
-from diagnose.adapters.formats.config_value import MAX_BYTES
+from diagnose.adapters.documents.open_config import OpenDocument, open_document
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.formats.config_value import MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.adapters.job import config_bases, config_layers
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.job import config_layers
+from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
 from diagnose.record import field, record
@@ -20,13 +20,13 @@ from diagnose.record import field, record
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
 
-_CONFIG = (".yaml", ".yml", ".json", ".jsonc", ".toml")
-_MOST = 8
+_CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
+_MAX_FILES = 8
 
 
 @record(frozen=False)
-class Missing:
-    """What was named and not given: DeepSpeed files, the trainer's own file, the launcher's."""
+class MissingFiles:
+    """Files that are named and not given: DeepSpeed's, the trainer's, the launcher's, with the knobs that they leave unknown."""
 
     deepspeed: list[str] = field(default_factory=list)
     trainer: bool = False
@@ -35,48 +35,52 @@ class Missing:
     notices: list[Notice] = field(default_factory=list)
 
 
-def base(path: str) -> str:
+def base_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def looked_up(found: Sequence[Opened]) -> list[Opened]:
-    """Files beside a given one that it names and that nobody gave: regular files of its folder only, a few, none of them large."""
-    more: list[Opened] = []
-    given = {base(one.source.called or one.source.name) for one in found}
-    pending = [*found]
-    for one in pending:  # what is found may name more in its turn
-        folder = one.source.folder
-        for path in _names(one) if folder is not None else ():
-            if base(path) in given or len(more) >= _MOST or folder is None:
+def find_named_files(documents: Sequence[OpenDocument]) -> list[OpenDocument]:
+    """Open files that the documents name, from the same folder: a few regular files of limited size."""
+    result: list[OpenDocument] = []
+    names = {base_name(document.source.called or document.source.name) for document in documents}
+    pending = [*documents]
+    for document in pending:  # a new document may name further files
+        folder = document.source.folder
+        for path in _named_paths(document) if folder is not None else ():
+            if base_name(path) in names or len(result) >= _MAX_FILES or folder is None:
                 continue
-            data = _bytes(folder, path)
+            data = _read_beside(folder, path)
             if data is not None:
-                given.add(base(path))
-                more.append(opened(ConfigSource(str(Path(one.source.name).parent / path), data, folder=(folder / path).parent)))
-                pending.append(more[-1])
-    return more
+                names.add(base_name(path))
+                result.append(
+                    open_document(ConfigSource(str(Path(document.source.name).parent / path), data, folder=(folder / path).parent))
+                )
+                pending.append(result[-1])
+    return result
 
 
-def _names(one: Opened) -> list[str]:
-    """Every config that a file names by a key or on a command line."""
-    names = [leaf.text or "" for part in config_layers.of_file(one) for leaf in config_layers.named_files(part)]
+def _named_paths(document: OpenDocument) -> list[str]:
+    """Paths of all configs and scripts that a document names by a key or on a command line."""
+    names = [leaf.text or "" for part in config_layers.document_parts(document) for leaf in config_layers.file_references(part)]
     names += [
-        name if name.endswith(_CONFIG) else f"{name}.yaml" for part in config_layers.of_file(one) for name, _ in config_bases.bases(part)
+        name if name.endswith(_CONFIG_ENDINGS) else f"{name}.yaml"
+        for part in config_layers.document_parts(document)
+        for name, _ in config_layers.base_configs(part)
     ]
-    for launch in one.launches:
-        names += [word.text for word in launch.files if word.text.endswith(_CONFIG)]
+    for launch in document.launches:
+        names += [word.text for word in launch.files if word.text.endswith(_CONFIG_ENDINGS)]
         names += [
             flag.value
             for flag in (*launch.flags, *launch.launcher_flags)
-            if (flag.value and flag.value.endswith(_CONFIG) and "config" in flag.name) or (flag.name == "deepspeed" and flag.value)
+            if (flag.value and flag.value.endswith(_CONFIG_ENDINGS) and "config" in flag.name) or (flag.name == "deepspeed" and flag.value)
         ]
-        names += [word.text for word in launch.env.values() if word.sure and word.text.endswith(_CONFIG)]
+        names += [word.text for word in launch.env.values() if word.sure and word.text.endswith(_CONFIG_ENDINGS)]
         names += [launch.program] if launch.program.endswith(".py") else []
     return [name for name in names if name]
 
 
-def _bytes(folder: Path, path: str) -> bytes | None:
-    """The file under the folder; None for a path that leads out of it, for anything but a regular file, or a large one."""
+def _read_beside(folder: Path, path: str) -> bytes | None:
+    """The bytes of a file below the folder; None for a path that leaves it, a large file or no regular file."""
     try:
         target = (folder / path).resolve()
         if not target.is_relative_to(folder.resolve()):
@@ -89,73 +93,77 @@ def _bytes(folder: Path, path: str) -> bytes | None:
         return None
 
 
-def missing(gathered: Iterable[Part], begun: Iterable[Started], found: Iterable[Opened]) -> Missing:
-    """What is named and was not given, and whether the defaults can be trusted without it."""
-    gone = Missing()
-    given = {base(one.source.called or one.source.name) for one in found}
-    stems = {file.rpartition(".")[0] for file in given}
-    for part in gathered:
-        for leaf in config_layers.named_files(part):
-            file = base(leaf.text or "")
-            own = name_of(leaf.key) in part.table.config_keys  # it may name one that the framework ships, without an ending
-            if file in part.table.stock and not file.endswith(_CONFIG):  # a word for a file that the framework ships
-                _deepspeed(gone, file, part)
+def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Iterable[OpenDocument]) -> MissingFiles:
+    """The named files that are missing, and whether defaults hold without them."""
+    result = MissingFiles()
+    names = {base_name(document.source.called or document.source.name) for document in documents}
+    stems = {file.rpartition(".")[0] for file in names}
+    for part in parts:
+        for leaf in config_layers.file_references(part):
+            file = base_name(leaf.text or "")
+            is_config_key = name_of(leaf.key) in part.table.config_keys  # may name a shipped config, without ending
+            if file in part.table.stock and not file.endswith(_CONFIG_ENDINGS):  # alias of a shipped file
+                _add_deepspeed(result, file, part)
                 continue
-            if file in given or (own and file in stems | _shipped(part, file)) or not (own or file.endswith(_CONFIG)):
+            if (
+                file in names
+                or (is_config_key and file in stems | _shipped(part, file))
+                or not (is_config_key or file.endswith(_CONFIG_ENDINGS))
+            ):
                 continue
-            if own:
-                gone.trainer = True
+            if is_config_key:
+                result.trainer = True
             elif name_of(leaf.key) == "config_file":
-                gone.launcher.append((file, part.witness_of(leaf)))
+                result.launcher.append((file, part.witness_of(leaf)))
             elif name_of(leaf.key) == "config":
-                gone.trainer = True
+                result.trainer = True
             else:
-                _deepspeed(gone, file, part)
-            _say(gone, leaf.text or "", part.witness_of(leaf))
-        _bases(gone, part, stems)
-    for start in begun:
-        files = [word.text for word in (*start.launch.files, *_variables(start)) if word.text.endswith(_CONFIG)]
-        if start.table is not None and start.trains and any(base(file) not in given for file in files):
-            gone.trainer = gone.trainer or not any(base(file) in given for file in files)
+                _add_deepspeed(result, file, part)
+            _add_notice(result, leaf.text or "", part.witness_of(leaf))
+        _add_missing_bases(result, part, stems)
+    for start in programs:
+        files = [word.text for word in (*start.launch.files, *_variable_words(start)) if word.text.endswith(_CONFIG_ENDINGS)]
+        if start.table is not None and start.trains and any(base_name(file) not in names for file in files):
+            result.trainer = result.trainer or not any(base_name(file) in names for file in files)
             if start.origin != "log":
                 line, column = start.place(start.launch.program_at)
-                _say(gone, files[0], Witness(start.name, line, column))
-        elif start.table is not None and _is_script(start) and not any(base(file) in given for file in files):
-            gone.trainer = True  # it takes a configuration whatever is said
-    return gone
+                _add_notice(result, files[0], Witness(start.name, line, column))
+        elif start.table is not None and _is_script(start) and not any(base_name(file) in names for file in files):
+            result.trainer = True  # this program always reads a configuration
+    return result
 
 
 def _shipped(part: Part, file: str) -> set[str]:
-    """The file itself, where the table's defaults are what it says."""
-    return {file} if config_bases.stem(file) in part.table.shipped else set()
+    """The file, if the framework ships it and the table's defaults describe it."""
+    return {file} if config_layers.config_stem(file) in part.table.shipped else set()
 
 
-def _bases(gone: Missing, part: Part, stems: set[str]) -> None:
-    """What a file builds on and nobody gave; the framework's own defaults are known."""
-    for name, leaf in config_bases.bases(part):
-        if config_bases.stem(name) not in stems | part.table.shipped:
-            gone.trainer = True
-            _say(gone, name, part.witness_of(leaf))
+def _add_missing_bases(result: MissingFiles, part: Part, stems: set[str]) -> None:
+    """Add base configurations that are neither given nor shipped with the framework."""
+    for name, leaf in config_layers.base_configs(part):
+        if config_layers.config_stem(name) not in stems | part.table.shipped:
+            result.trainer = True
+            _add_notice(result, name, part.witness_of(leaf))
 
 
-def _is_script(start: Started) -> bool:
-    return start.table is not None and base(start.launch.program) in start.table.detect.get("scripts", {})
+def _is_script(start: StartedProgram) -> bool:
+    return start.table is not None and base_name(start.launch.program) in start.table.detect.get("scripts", {})
 
 
-def _variables(start: Started) -> list[Word]:
-    """What the variables that a framework's own script reads hold."""
-    known = {name for names in start.table.detect.get("scripts", {}).values() for name in names} if start.table else set()
-    return [word for name, word in start.launch.env.items() if name in known and word.sure]
+def _variable_words(start: StartedProgram) -> list[Word]:
+    """Values of the environment variables that the framework's own script reads."""
+    variables = {name for names in start.table.detect.get("scripts", {}).values() for name in names} if start.table else set()
+    return [word for name, word in start.launch.env.items() if name in variables and word.sure]
 
 
-def _deepspeed(gone: Missing, file: str, part: Part) -> None:
-    if file not in gone.deepspeed:
-        gone.deepspeed.append(file)
+def _add_deepspeed(result: MissingFiles, file: str, part: Part) -> None:
+    if file not in result.deepspeed:
+        result.deepspeed.append(file)
     if file not in part.table.stock:
-        gone.unknown.add("zero.stage")
+        result.unknown.add("zero.stage")
 
 
-def _say(gone: Missing, file: str, witness: Witness) -> None:
+def _add_notice(result: MissingFiles, file: str, witness: Witness) -> None:
     message = phrase("adapters.not_given", file=file.replace("{", "(").replace("}", ")"))
-    if all(notice.message != message for notice in gone.notices):
-        gone.notices.append(Notice("info", "config.not_given", message, witness))
+    if all(notice.message != message for notice in result.notices):
+        result.notices.append(Notice("info", "config.not_given", message, witness))

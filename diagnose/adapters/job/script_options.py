@@ -1,15 +1,14 @@
-"""A script's own options: what the command that starts it gives for them, in place of the defaults that the script has."""
+"""Replaces the defaults of a script's own options by the values on its command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.open_config import Opened
-from diagnose.adapters.documents.started_programs import Started
-from diagnose.adapters.formats.config_value import YES, Leaf
-from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.formats.config_value import YES, Leaf, name_of
+from diagnose.adapters.job.named_files import base_name
+from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Witness
 from diagnose.record import replace
 
@@ -17,62 +16,44 @@ if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag
 
 
-def answered(gathered: Sequence[Part], begun: Sequence[Started]) -> list[Part]:
-    """The parts, with every entry point known to all parts of its framework and every script's options as its command gives them."""
+def apply_script_options(parts: Sequence[Part], programs: Sequence[StartedProgram]) -> list[Part]:
+    """Set scripts' options from their commands, and share entry points and switches between the parts of a framework."""
     entries: dict[str, str] = {}
-    for part in gathered:
+    for part in parts:
         entries[part.table.name] = entries.get(part.table.name) or part.table.deciding(part.entry)
-    found = [replace(part, about=entries[part.table.name]) if entries[part.table.name] else part for part in gathered]
-    return _together([_of_script(part, begun) if part.form == "python" else part for part in found])
+    informed = [replace(part, about=entries[part.table.name]) if entries[part.table.name] else part for part in parts]
+    return _merge_trainer_parts([_with_options(part, programs) if part.form == "python" else part for part in informed])
 
 
-def _together(gathered: Sequence[Part]) -> list[Part]:
-    """A trainer's file, script and command are one configuration: what one of them switches on serves the others."""
-    trainers = [part for part in gathered if part.table.trainer and part.form != "dump"]
+def _merge_trainer_parts(parts: Sequence[Part]) -> list[Part]:
+    """Merge the trainer's file, script and command: a switch in one of them affects keys of the others."""
+    trainers = [part for part in parts if part.table.trainer and part.form != "dump"]
     if len(trainers) < 2 or any(part.merged is not None or part.table is not trainers[0].table for part in trainers):
-        return list(gathered)
+        return list(parts)
     merged = {name_of(leaf.key): leaf for part in reversed(trainers) for leaf in part.leaves}
-    return [replace(part, merged=merged) if any(part is one for one in trainers) else part for part in gathered]
+    return [replace(part, merged=merged) if any(part is trainer for trainer in trainers) else part for part in parts]
 
 
-def knowing(begun: Sequence[Started], found: Sequence[Opened]) -> list[Started]:
-    """The launches, each with the framework of the script that it starts, where that was given: whose options the command has,
-    where the framework's own parser reads them."""
-    scripts = {_base(one.source.name): one for one in found if one.script is not None and one.kind in framework_tables.names()}
-    told = []
-    for start in begun:
-        one = scripts.get(_base(start.launch.program))
-        asks = one is not None and one.script is not None and one.script.asks
-        told.append(
-            replace(start, runs=one.kind, table=framework_tables.table(one.kind) if asks else start.table) if one is not None else start
-        )
-    return told
-
-
-def _of_script(part: Part, begun: Sequence[Started]) -> Part:
-    """A script that nobody is known to start leaves open what a parser fills."""
-    starts = [start for start in begun if _base(start.launch.program) == _base(part.name)]
+def _with_options(part: Part, programs: Sequence[StartedProgram]) -> Part:
+    """The part of a script with its command's values; without a command, parsed settings are unsure."""
+    starts = [start for start in programs if base_name(start.launch.program) == base_name(part.name)]
     if not starts:
         leaves = tuple(_unsure(leaf) if leaf.option and leaf.shape == "map" else leaf for leaf in part.leaves)
         return replace(part, leaves=leaves, whole=part.whole and not part.asks)
     if not any(leaf.option for leaf in part.leaves):
         return part
-    given = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
-    places = {leaf.key: _place(*given[leaf.option]) for leaf in part.leaves if leaf.option in given}
-    leaves = tuple(_given(leaf, given[leaf.option][0]) if leaf.option in given else leaf for leaf in part.leaves)
-    left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch leaves out
-    made = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
-    return replace(part, leaves=made, elsewhere=places)
+    flags = {flag.name: (flag, start) for start in starts for flag in start.launch.flags}
+    places = {leaf.key: _witness(*flags[leaf.option]) for leaf in part.leaves if leaf.option in flags}
+    leaves = tuple(_with_flag_value(leaf, flags[leaf.option][0]) if leaf.option in flags else leaf for leaf in part.leaves)
+    left_out = tuple(leaf.key for leaf in leaves if leaf.shape == "map" and leaf.text == "False")  # calls that a switch disables
+    kept = tuple(leaf for leaf in leaves if leaf.key not in left_out and not leaf.key.startswith(tuple(f"{key}." for key in left_out)))
+    return replace(part, leaves=kept, elsewhere=places)
 
 
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
-def _given(leaf: Leaf, flag: Flag) -> Leaf:
+def _with_flag_value(leaf: Leaf, flag: Flag) -> Leaf:
     if not flag.sure:
         return _unsure(leaf)
-    if flag.value is None:  # a switch turns what its default is not
+    if flag.value is None:  # a bare switch inverts its default
         return replace(
             leaf, text="False" if leaf.text == "True" else "True", shape=leaf.shape if leaf.shape == "map" else "scalar", option=""
         )
@@ -85,7 +66,7 @@ def _unsure(leaf: Leaf) -> Leaf:
     return replace(leaf, text=None, shape="unsure", items=(), option="")
 
 
-def _place(flag: Flag, start: Started) -> Witness:
+def _witness(flag: Flag, start: StartedProgram) -> Witness:
     if start.witness is not None:
         return start.witness
     line, column = start.place(flag.pos)

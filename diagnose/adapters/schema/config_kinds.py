@@ -1,61 +1,62 @@
-"""Whose keys, classes or options these are: the kind of a config, found by what it says, never by its name."""
+"""Recognises the framework of a config by its keys or classes, never by its file name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
+from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.python.script_values import Script
 
-#: What --config KIND=FILE may call a kind beside a framework's name.
+#: Values of KIND in --config KIND=FILE that name a form and no framework.
 FORMS: Mapping[str, Form] = {"shell": "shell", "python": "python"}
 
 
-def forced(kind: str | None) -> str | None:
-    """The table that a forced kind names: `llamafactory` and `llamafactory_yaml` alike."""
+def resolve_forced_kind(kind: str | None) -> str | None:
+    """The framework or form that the user's KIND names (`llamafactory` and `llamafactory_yaml` alike); None for an unknown one."""
     if kind is None:
         return None
     short = re.sub(r"_(?:yaml|json|cli)$", "", kind)
-    name = framework_tables.alias(short)
+    name = framework_tables.resolve_alias(short)
     return name if name in framework_tables.names() or name in FORMS else None
 
 
 def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
-    """The framework whose keys these are, and the key that says so; the more particular framework first."""
+    """The framework whose keys these are, and the key that shows it. The most specific framework is tried first."""
     by_name = {leaf.key: leaf for leaf in leaves}
-    if len(_alone(by_name)) != 1:
+    if len(_value_leaves(by_name)) != 1:
         for name in framework_tables.names():
-            for sought in framework_tables.signs(name).get("keys", ()):
-                if all(key in by_name for key in sought):
-                    return name, by_name[sought[0]]
-    kinds, told = _by_keys(by_name)
-    return (kinds[0], told) if len(kinds) == 1 else (None, None)
+            for sign in framework_tables.signs(name).get("keys", ()):
+                if all(key in by_name for key in sign):
+                    return name, by_name[sign[0]]
+    kinds, witness = _kinds_of_keys(by_name)
+    return (kinds[0], witness) if len(kinds) == 1 else (None, None)
 
 
-def rivals(leaves: Iterable[Leaf]) -> tuple[str, ...]:
-    """The frameworks that know keys alike which are no sign of one: which of them it is the rest of the job has to say."""
-    return _by_keys({leaf.key: leaf for leaf in leaves})[0]
+def ambiguous_kinds(leaves: Iterable[Leaf]) -> tuple[str, ...]:
+    """All frameworks that fit these keys equally well; the rest of the job must decide between them."""
+    return _kinds_of_keys({leaf.key: leaf for leaf in leaves})[0]
 
 
-def _alone(by_name: Mapping[str, Leaf]) -> list[Leaf]:
+def _value_leaves(by_name: Mapping[str, Leaf]) -> list[Leaf]:
     return [leaf for leaf in by_name.values() if leaf.shape != "map" or len(by_name) == 1]
 
 
-def _by_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
-    alone = _alone(by_name)
-    if len(alone) == 1 and (told := _kinds_of_one(alone[0]))[0]:
-        return told
+def _kinds_of_keys(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
+    values = _value_leaves(by_name)
+    if len(values) == 1 and (result := _kinds_of_one(values[0]))[0]:
+        return result
     return _kinds_by_majority(by_name)
 
 
 def _kinds_of_one(leaf: Leaf) -> tuple[tuple[str, ...], Leaf | None]:
-    """One key is enough where it is a sign, or where one framework alone knows it."""
+    """Frameworks of a single key: the one whose sign it is, else all that know it and turn a knob with it."""
     for name in framework_tables.names():
         if [leaf.key] in framework_tables.signs(name).get("keys", ()):
             return (name,), leaf
@@ -65,7 +66,7 @@ def _kinds_of_one(leaf: Leaf) -> tuple[tuple[str, ...], Leaf | None]:
 
 
 def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Leaf | None]:
-    """No known set is there (a few lines of a file, say): who knows most of the keys, if it knows more than half and two."""
+    """For a fragment without a framework's sign: the frameworks that know most of its keys, at least two and more than half."""
     score, best = 1, dict[str, Leaf]()
     for name in _of_files():
         tab = framework_tables.table(name)
@@ -80,23 +81,23 @@ def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Le
 
 
 def _of_files() -> list[str]:
-    """What has keys in files: a launcher has options, a library the names of its classes."""
+    """Frameworks configured by files; launchers have options, libraries have classes."""
     return [name for name in framework_tables.names() if framework_tables.signs(name).get("keys") or framework_tables.table(name).trainer]
 
 
 def _unlike(names: list[str]) -> tuple[str, ...]:
-    """Without those that have the keys of another one of them: a dialect speaks as its elder does, an heir as whom it extends."""
-    elders = [name for name in names if not framework_tables.by_signs_only(name)] or names
-    return tuple(name for name in elders if not any(base in elders for base in framework_tables.bases(name)))
+    """Drop a framework if another candidate extends it or if it is recognised by signs only."""
+    candidates = [name for name in names if not framework_tables.by_signs_only(name)] or names
+    return tuple(name for name in candidates if not any(base in candidates for base in framework_tables.bases(name)))
 
 
 def python_classes(text: str = "") -> frozenset[str]:
-    """Every class of a script that some table reads."""
+    """Names of the classes in a script that any framework's table reads."""
     return frozenset(name for framework in framework_tables.names() for name in _classes(framework, text))
 
 
 def _classes(framework: str, text: str) -> Iterable[str]:
-    """The classes of a framework; those with names that others use as well only where the script imports it."""
+    """The framework's classes; none if it asks for an import that the script lacks."""
     signs = framework_tables.signs(framework)
     module = signs.get("imports", "")
     if module and not re.search(rf"^[ \t]*(?:from[ \t]+|import[ \t](?:[^\n#]*,)?[ \t]*){module}\b", text, re.MULTILINE):
@@ -105,9 +106,42 @@ def _classes(framework: str, text: str) -> Iterable[str]:
 
 
 def kind_of_classes(script: Script, text: str) -> str:
-    """The framework whose classes the script calls; a plain script where it calls none."""
+    """The framework whose classes the script calls, else the role that a plain script has."""
     called = set(script.classes)
     for name in framework_tables.names():
         if called & set(_classes(name, text)):
             return name
     return framework_tables.of_role("general") if called else framework_tables.of_role("plain") if script.leaves else "python"
+
+
+# -- a config that nobody recognises
+
+#: Kinds listed with their missing keys, kinds listed by name only; the remainder is counted.
+NEAREST, NAMED = 3, 12
+
+
+def unknown_kind_text(leaves: Sequence[Leaf]) -> Text:
+    """The message for a config of unknown kind: the frameworks that fit equally, else every kind with the keys that it misses."""
+    kinds = ambiguous_kinds(leaves)
+    if kinds:
+        return phrase("adapters.several_kinds", kinds=", ".join(kinds))
+    return phrase("adapters.unknown_kind", tried=_tried_kinds({leaf.key for leaf in leaves}))
+
+
+def _tried_kinds(keys: Container[str]) -> Text:
+    """Every kind recognisable by keys, the nearest first, with the keys that its nearest sign lacks."""
+    nearest = [
+        (name, _nearest_sign(signs, keys)) for name in framework_tables.names() if (signs := framework_tables.signs(name).get("keys", ()))
+    ]
+    ranked = sorted(nearest, key=lambda pair: (not pair[1][0], len(pair[1][1])))
+    texts = [phrase("adapters.tried_kind", kind=name, missed=", ".join(missed)) for name, (_, missed) in ranked[:NEAREST]]
+    texts += [same(name) for name, _ in ranked[NEAREST : NEAREST + NAMED]]
+    if (remaining := len(ranked) - len(texts)) > 0:
+        texts.append(phrase("adapters.more_kinds", count=str(remaining)))
+    return Text(", ".join(text.en for text in texts), "、".join(text.zh for text in texts))
+
+
+def _nearest_sign(signs: Sequence[Sequence[str]], keys: Container[str]) -> tuple[int, list[str]]:
+    """Of the sign that fits best: the count of its keys that are present, and the missing ones."""
+    split = [(sum(key in keys for key in sign), [key for key in sign if key not in keys]) for sign in signs]
+    return min(split, key=lambda pair: (not pair[0], len(pair[1])))

@@ -1,11 +1,11 @@
-"""Reads rules/frameworks: which key of a framework turns which knob, in which releases, and what it is when nobody sets it."""
+"""Reads rules/frameworks: the keys of each framework, the knobs that they turn, their releases and defaults."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from diagnose import rule_files
@@ -19,7 +19,7 @@ from diagnose.word_conditions import conditions, word_of
 
 @cache
 def _index() -> dict[str, Any]:
-    """What tells frameworks apart, and which facts say their releases. Of most tables a diagnosis needs no more."""
+    """Signs, roles and version facts of all frameworks, cached: a diagnosis builds few whole tables."""
     return rule_files.kept("frameworks.index", _made_index, "frameworks")  # type: ignore[no-any-return]
 
 
@@ -44,12 +44,12 @@ def _made_index() -> dict[str, Any]:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every framework, the more particular first: who finds nothing of its own falls to a general one."""
+    """All framework names, most specific first, so that TRL is tried before transformers."""
     return tuple(sorted(_index(), key=lambda name: (_index()[name]["rank"], name)))
 
 
-def called(name: str) -> Text:
-    """A framework as its people write it."""
+def display_name(name: str) -> Text:
+    """The framework's display name."""
     try:
         return phrase(f"adapters.framework_{name}")
     except KeyError:
@@ -57,12 +57,12 @@ def called(name: str) -> Text:
 
 
 def signs(name: str) -> Mapping[str, Any]:
-    """What a framework is recognised by; its keys, which take longer to build than to recognise it, are not needed for that."""
+    """The `detect` entry of a framework, available without building its table."""
     return _index()[name]["detect"]  # type: ignore[no-any-return]
 
 
 def by_signs_only(name: str) -> bool:
-    """Rank 0: an engine or a library over another framework, whose keys are that one's too; no share of keys speaks for it."""
+    """Whether a framework (rank 0) shares its keys with the one it wraps, so that only its signs identify it."""
     return _index()[name]["rank"] == 0  # type: ignore[no-any-return]
 
 
@@ -79,20 +79,20 @@ def of_role(role: Role) -> str:
 
 
 @cache
-def launcher(word: str) -> str | None:
+def launcher_table(word: str) -> str | None:
     """The table of a launcher's options."""
     return next((name for name in names() if word and _index()[name]["launches"] == word), None)
 
 
 @cache
-def anybodys() -> frozenset[str]:
-    """Tables of what any job may hold, whatever it trains with."""
+def job_independent() -> frozenset[str]:
+    """Tables that may apply to any job whatever its trainer: variables, launchers, engines, libraries."""
     return frozenset(name for name, entry in _index().items() if (entry["role"] or entry["launches"]) and not entry["trainer"])
 
 
 @cache
-def alias(word: str) -> str:
-    """The framework that a word names which is not its own name; else the word."""
+def resolve_alias(word: str) -> str:
+    """The framework that this alias stands for; the word itself if it is no alias."""
     return next((name for name, entry in _index().items() if word in entry["aliases"]), word)
 
 
@@ -104,14 +104,14 @@ def engines() -> tuple[str, ...]:
 
 @cache
 def bases(name: str) -> tuple[str, ...]:
-    """The tables whose keys a framework inherits, the nearest first."""
+    """The frameworks that this one extends, nearest first."""
     base = _index()[name]["extends"]
     return (base, *bases(base)) if base else ()
 
 
 @cache
 def releases() -> frozenset[str]:
-    """Every fact that says which release a key is for."""
+    """Names of all facts that hold a release which keys depend on."""
     return frozenset(name for entry in _index().values() for name in entry["releases"])
 
 
@@ -124,7 +124,7 @@ def table(name: str) -> Table:
     base = table(raw["extends"]) if "extends" in raw else None
     version = raw.get("version", f"version.{name}")
     readers = raw.get("read_by", {})
-    own = tuple(_read_by(key, readers) for knob, entries in raw.items() if "." in knob for key in _keys(knob, entries, version))
+    own = tuple(_with_readers(key, readers) for knob, entries in raw.items() if "." in knob for key in _keys(knob, entries, version))
     without = set(raw.get("without", ()))
     turned = {key.knob for key in own if key.key} | {key.knob for key in own if not key.key and key.given is None and not key.always}
     inherited = tuple(key for key in base.keys if key.knob not in turned and key.key not in without) if base else ()
@@ -133,6 +133,7 @@ def table(name: str) -> Table:
         version=version,
         keys=own + inherited,
         unknown=raw.get("unknown", base.unknown if base else "anything"),
+        load_known=partial(known, name),
         detect=signs(name),
         entries={**(base.entries if base else {}), **raw.get("entries", {})},
         stock={**(base.stock if base else {}), **raw.get("stock", {})},
@@ -145,7 +146,7 @@ def table(name: str) -> Table:
         positional=raw.get("positional", ""),
         interpolates=raw.get("interpolates", base.interpolates if base else False),
         resolvers=raw.get("resolvers", base.resolvers if base else None),
-        dated=_dated(raw.get("dated", ())) or (base.dated if base else None),
+        dated=_dated_keys(raw.get("dated", ())) or (base.dated if base else None),
         shipped=frozenset(raw.get("shipped", base.shipped if base else ())),
         extended_by=frozenset(raw.get("extended_by", base.extended_by if base else ())),
         integrations=tuple(raw.get("integrations", base.integrations if base else ())),
@@ -164,7 +165,7 @@ def table(name: str) -> Table:
 
 @cache
 def known(name: str) -> frozenset[str]:
-    """Every key of a framework that we know to be real, whether or not it turns a knob (rules/keys, read when first asked for)."""
+    """Every real key of a framework, whether or not it turns a knob (from rules/keys; read on first use)."""
     tab, raw = table(name), rule_files.table(f"frameworks/{name}")
     try:
         blocks = rule_files.table(f"keys/{name}")
@@ -216,7 +217,7 @@ def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iter
         )
 
 
-def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
+def _dated_keys(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
     spans: dict[str, ReleaseSpan] = {}
     for line in lines:
         span = from_data(line.get("since"), line.get("until"))
@@ -226,14 +227,14 @@ def _dated(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
     return spans
 
 
-def _read_by(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
-    """The key with the entry points that read it, where the table says them of all keys of a pattern."""
-    found = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
-    return replace(key, entry=tuple(found)) if found else key
+def _with_readers(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
+    """Add the entry points that `read_by` lists for keys of this pattern."""
+    patterns = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
+    return replace(key, entry=tuple(patterns)) if patterns else key
 
 
 def factors(written: str) -> list[tuple[str, int | None]]:
-    """The keys of `times` or `over`, several parted by blanks, and what each counts for where nobody sets it (`key=8`)."""
+    """Parse `times` or `over`: space-separated keys, each with its default (`key=8`) or None."""
     return [(name, int(number) if number else None) for name, _, number in (word.partition("=") for word in written.split())]
 
 
@@ -247,18 +248,18 @@ def _need(entry: Mapping[str, Any]) -> Need:
     return Need(entry["key"], entry.get("to"), entry.get("add", ""), from_data(entry.get("since"), entry.get("until")))
 
 
-def span(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
-    """The releases that a config can be for: the known one, else what its own spellings leave (a key that came late, one that went)."""
+def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
+    """The releases that a config can be written for: the known version, else the span in which all its keys exist."""
     if version is not None:
-        return ReleaseSpan(version, finished(version))
+        return ReleaseSpan(version, final_release(version))
     lows, highs = [], []
-    there = set(present)
-    for name in there:
+    keys = set(present)
+    for name in keys:
         spellings = [key.releases for key in tab.named(name) if key.version == tab.version]
-        if spellings and all(each.low for each in spellings):
-            lows.append(min(each.low for each in spellings if each.low))
-        if spellings and all(each.high for each in spellings):
-            highs.append(max(each.high for each in spellings if each.high))
+        if spellings and all(releases.low for releases in spellings):
+            lows.append(min(releases.low for releases in spellings if releases.low))
+        if spellings and all(releases.high for releases in spellings):
+            highs.append(max(releases.high for releases in spellings if releases.high))
         dated = (tab.dated or {}).get(name, EVERY)
         lows += [dated.low] if dated.low else []
         highs += [dated.high] if dated.high else []
@@ -266,7 +267,7 @@ def span(tab: Table, version: Version | None, present: Iterable[str]) -> Release
     return EVERY if low and high and high < low else ReleaseSpan(low, high)
 
 
-def finished(version: Version) -> Version:
-    """The release that a development version leads to: it may hold all of that release, or none of what is new in it."""
+def final_release(version: Version) -> Version:
+    """The final release of a development version (`0.5.0.dev1` -> `0.5.0`): it may have any part of what is new there."""
     match = re.match(r"[\d.]*\d(?=\.?(?:dev|a|b|rc))", version.text)
     return Version(match[0]) if match else version

@@ -1,13 +1,13 @@
-"""Keys that exist and have no effect where they stand: the `ignored` lines of a framework's table.
+"""Known keys without effect in their context: the `ignored` lines of a framework's table.
 
 key: one name, several parted by blanks, or a pattern (`zero_optimization.stage3_*`)
 without: the switch that is not on (with `item`: a list that lacks it); with: one that is on
 where: keys that have one of these values (diagnose/word_conditions.py)
-since, until: the releases for which this holds (`version`: of what, where it is not the framework's own); unknown ones are not spoken of
-knobs: only these knobs of the key lose their value; empty: the key keeps what it turns (the sentence alone is told)
+since, until: the releases for which this holds (`version`: of what, where it is not the framework's own); an unknown release skips the line
+knobs: only these knobs of the key lose their value; empty: the key keeps its effect and only the message is shown
 wants: the knob that the key was meant to turn, where it turns none itself
-quiet: a fact without a sentence, for what people leave in their files
-real: the key that decides instead; `without` and the first of `where` where it is left out
+quiet: a fact without a message, for harmless leftovers
+real: the key that decides instead; defaults to `without`, then to the first key of `where`
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from diagnose.record import record
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.word_conditions import conditions, hold, is_one_of
 
-#: Keys that one line of a table is said of at most.
-MOST = 20
+#: Limit of keys reported per line of a table.
+MAX_LEAVES_PER_RULE = 20
 
 
 @record
-class Vain:
-    """A leaf without effect, the line of the table that says so, and the key that decides instead with what stands there."""
+class IgnoredKey:
+    """A key without effect, the table line that says so, and the deciding key with its value."""
 
     leaf: Leaf
     rule: Mapping[str, Any]
@@ -36,62 +36,64 @@ class Vain:
     held: str
 
     def takes(self, knob: str) -> bool:
-        """Does the knob lose the value that this key gives it?"""
+        """Whether the knob ignores the value of this key."""
         knobs = self.rule.get("knobs")
         return knobs is None or knob in knobs
 
 
-def in_vain(tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], around: Mapping[str, Leaf]) -> Iterator[Vain]:
-    """The keys of one part that say nothing, each once. `around`: what the other parts of the framework's configuration say beside it."""
-    seen: set[str] = set()
+def find_ignored_keys(
+    tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf]
+) -> Iterator[IgnoredKey]:
+    """The keys of one part that have no effect, each once. `context`: the framework's whole configuration."""
+    reported: set[str] = set()
     for rule in tab.ignored:
-        if not _of_release(rule, spans) or not stands(rule, around):
+        if not _covers_release(rule, spans) or not rule_applies(rule, context):
             continue
-        told = 0
+        count = 0
         for name in str(rule["key"]).split():
-            for leaf in _named(name, by_name):
-                if leaf.key in seen or not says_something(leaf) or told >= MOST:
+            for leaf in _matching_leaves(name, by_name):
+                if leaf.key in reported or not has_value(leaf) or count >= MAX_LEAVES_PER_RULE:
                     continue
-                seen.add(leaf.key)
-                told += 1
-                real = _real(rule)
-                yield Vain(leaf, rule, real, _written(around.get(real)))
+                reported.add(leaf.key)
+                count += 1
+                deciding = _deciding_key(rule)
+                yield IgnoredKey(leaf, rule, deciding, _short_value(context.get(deciding)))
 
 
-def _named(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
+def _matching_leaves(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:
     if "*" not in name:
         return [by_name[name]] if name in by_name else []
     return [leaf for key, leaf in by_name.items() if fnmatchcase(key, name) and leaf.shape != "map"]
 
 
-def says_something(leaf: Leaf) -> bool:
-    """A key that is switched off or empty loses nothing."""
+def has_value(leaf: Leaf) -> bool:
+    """Whether the key is set to something other than off or empty."""
     return leaf.shape != "null" and (leaf.text or "").lower() not in ("false", "no", "none")
 
 
-def stands(rule: Mapping[str, Any], around: Mapping[str, Leaf]) -> bool:
-    """Does the combination stand here that makes the key say nothing?"""
-    lacks, beside, item = rule.get("without"), rule.get("with"), rule.get("item")
-    held = around.get(lacks) if lacks else None
-    there = (is_one_of(texts_of(held), (item,)) is True if item else on(held)) if lacks else False
-    if there or (beside and not on(around.get(beside))):
+def rule_applies(rule: Mapping[str, Any], context: Mapping[str, Leaf]) -> bool:
+    """Whether the configuration has the combination that makes the key ineffective."""
+    absent, present, item = rule.get("without"), rule.get("with"), rule.get("item")
+    switch = context.get(absent) if absent else None
+    is_off = (is_one_of(texts_of(switch), (item,)) is True if item else is_on(switch)) if absent else False
+    if is_off or (present and not is_on(context.get(present))):
         return False
-    return hold(conditions(rule.get("where")), lambda name: texts_of(around.get(name))) is True
+    return hold(conditions(rule.get("where")), lambda name: texts_of(context.get(name))) is True
 
 
-def on(leaf: Leaf | None) -> bool:
-    """Is the key there and not switched off?"""
+def is_on(leaf: Leaf | None) -> bool:
+    """Whether the key is present and not switched off."""
     return leaf is not None and leaf.shape != "null" and (leaf.text or "true").lower() not in ("false", "no", "off", "none", "0")
 
 
-def _of_release(rule: Mapping[str, Any], spans: Mapping[str, ReleaseSpan]) -> bool:
+def _covers_release(rule: Mapping[str, Any], spans: Mapping[str, ReleaseSpan]) -> bool:
     return from_data(rule.get("since"), rule.get("until")).covers(spans.get(rule["version"], EVERY)) is True
 
 
-def _real(rule: Mapping[str, Any]) -> str:
+def _deciding_key(rule: Mapping[str, Any]) -> str:
     return str(rule.get("real") or rule.get("without") or next(iter(rule.get("where", {})), ""))
 
 
-def _written(leaf: Leaf | None) -> str:
-    """What stands there, short."""
+def _short_value(leaf: Leaf | None) -> str:
+    """The value as text for a message."""
     return "unset" if leaf is None or leaf.shape == "null" else "true" if leaf.shape == "flag" else (leaf.text or leaf.written)[:80]

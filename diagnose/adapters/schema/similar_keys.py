@@ -1,15 +1,15 @@
-"""The real key that a misspelt one resembles: one slip of the pen away, or the same letters parted otherwise."""
+"""Finds the real key that a misspelt one resembles: one typing error away, or the same letters with other separators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-#: Below this many letters one slip makes another word (lr, tp, seed): of so short a key nothing is said unless it is surely unknown.
+#: Letters below which one typing error often gives another valid word (lr, tp, seed).
 SHORTEST = 5
 
 
 class Likeness:
-    """Real keys by their length, so that a key is compared with few of them. Building it costs a look at each."""
+    """Index of real keys by length, so that a key is compared with few of them."""
 
     __slots__ = ("_blocks", "_lengths", "_plain")
 
@@ -19,43 +19,43 @@ class Likeness:
         self._blocks: set[str] = set()
         for name in sorted(real):
             self._lengths.setdefault(len(name), []).append(name)
-            self._plain.setdefault(_plain(name), name)
+            self._plain.setdefault(_letters(name), name)
             self._blocks |= {name[:at] for at, letter in enumerate(name) if letter == "."}
 
     def of(self, name: str) -> str:
-        """The real key that `name` is a slip of; empty where there is none."""
-        same = self._plain.get(_plain(name), "")
+        """The real key that `name` misspells; empty if none."""
+        same = self._plain.get(_letters(name), "")
         if same:
             return same
-        near = (real for size in (0, -1, 1) for real in self._lengths.get(len(name) + size, ()) if one_slip(name, real))
+        near = (real for size in (0, -1, 1) for real in self._lengths.get(len(name) + size, ()) if is_one_slip(name, real))
         return next(near, "")
 
     def unless_short(self, name: str) -> str:
-        """The same of a key that may well be the user's own: nothing of short ones, nor of a block that real keys lie in."""
-        if name in self._blocks or len(_last(name)) < SHORTEST:
+        """Like `of`, for a key that may be the user's own: empty for short keys and for blocks of real keys."""
+        if name in self._blocks or len(_last_name(name)) < SHORTEST:
             return ""
         near = self.of(name)
-        return near if len(_last(near)) >= SHORTEST else ""
+        return near if len(_last_name(near)) >= SHORTEST else ""
 
 
-def _last(name: str) -> str:
+def _last_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _plain(name: str) -> str:
-    """The letters of a key: perDeviceTrainBatchSize is per_device_train_batch_size, by whatever it is parted."""
+def _letters(name: str) -> str:
+    """The letters without separators: perDeviceTrainBatchSize equals per_device_train_batch_size."""
     return name.replace("_", "").replace("-", "").lower()
 
 
-def one_slip(one: str, other: str) -> bool:
-    """Does a letter too many, too few, another or two exchanged part the two? Numbers do not count: beta2 is no slip of beta1."""
+def is_one_slip(first: str, second: str) -> bool:
+    """Whether one insertion, deletion, substitution or transposition separates the two; digits never do (beta1, beta2)."""
     start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
+    while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
     end = 0
-    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+    while end < min(len(first), len(second)) - start and first[-1 - end] == second[-1 - end]:
         end += 1
-    a, b = one[start : len(one) - end], other[start : len(other) - end]
+    a, b = first[start : len(first) - end], second[start : len(second) - end]
     if a.isdigit() or b.isdigit():
         return False
     return len(a) + len(b) == 1 or (len(a) == len(b) == 1) or (len(a) == 2 and a == b[::-1])

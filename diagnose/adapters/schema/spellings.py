@@ -1,8 +1,8 @@
-"""How a framework spells the knobs: a key, the releases that have it, and the table that holds them all."""
+"""Types of a framework's table: its keys, the knobs they turn, the releases that have them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,7 +13,7 @@ from diagnose.units import Version
 
 @record
 class Need:
-    """A key that must be set beside another: `to` its value, `add` an item that its list must hold."""
+    """A key that another one requires: set `to` a value, or with an item to `add` to its list."""
 
     key: str
     to: Any = None
@@ -23,7 +23,7 @@ class Need:
 
 @record
 class Key:
-    """One way in which a framework spells a knob, or (with an empty `key`) what the knob is when no key sets it.
+    """A key that sets a knob, or with an empty `key` the knob's default.
 
     `releases` are those of the framework that have it. `values` maps what is written to what it
     means ("*": anything else that is there; a name with * inside is a pattern, read and never written); "nothing" leaves the
@@ -62,14 +62,14 @@ class Key:
 
     @property
     def addable(self) -> bool:
-        """May it be written where it does not stand yet?"""
+        """Whether an edit may add the key to a config."""
         return bool(self.key) and not self.read_only and not self.own
 
     def reads(self, entry: str) -> bool:
-        """May this entry point read the key?"""
-        meant = [word for word in self.entry if not word.startswith("!")]
-        found = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
-        return not entry or not self.entry or (bool(found) if meant else not found)
+        """Whether this entry point may read the key; true if the entry point is unknown."""
+        included = [word for word in self.entry if not word.startswith("!")]
+        matching = [word for word in self.entry if fnmatchcase(entry.lower(), word.removeprefix("!"))]
+        return not entry or not self.entry or (bool(matching) if included else not matching)
 
 
 @record
@@ -82,6 +82,7 @@ class Table:
     unknown: (
         str  # a key that it does not know: dropped, rejected, overrides (rejected as an override of its own program), anything (a script's)
     )
+    load_known: Callable[[], frozenset[str]]  # reads every real key; most diagnoses need none
     detect: Mapping[str, Any]
     entries: Mapping[str, Mapping[str, str]]  # entry points and classes, and the knobs that they settle
     stock: Mapping[str, Mapping[str, str]]  # files that the framework ships, by base name, and the folder they lie in
@@ -115,13 +116,11 @@ class Table:
 
     @property
     def known(self) -> frozenset[str]:
-        """Every real key, read from its file when first asked for: most diagnoses need none."""
-        from diagnose.adapters.schema import framework_tables
-
-        return framework_tables.known(self.name)
+        """Every real key, read on first use."""
+        return self.load_known()
 
     def of(self, knob: str) -> list[Key]:
-        """The keys and defaults of a knob, first the ones that win."""
+        """The keys and defaults of a knob, highest precedence first."""
         return [key for key in self.keys if key.knob == knob]
 
     def named(self, key: str) -> list[Key]:
@@ -129,11 +128,11 @@ class Table:
         return [entry for entry in self.keys if entry.key == key]
 
     def switch(self, key: str) -> bool:
-        """Whether a key of a command line is an option that has no value."""
+        """Whether the key is a command-line option without a value."""
         return self.bare_switches or any(entry.bare for entry in self.named(key))
 
     def deciding(self, entry: str) -> str:
-        """The entry point, where it is one that settles what is trained; a script of any name is not."""
+        """The entry point if the table knows it to settle knobs, else empty."""
         return entry if any(name in entry for name in self.entries) else ""
 
     @property

@@ -1,4 +1,4 @@
-"""What a written value means for the knob that its key turns."""
+"""Translates a written value to the value of the knob that its key turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
 from diagnose.record import record
 
-#: Stands for a key that is there but says nothing about the knob.
+#: Sentinel: the key is present and leaves the knob alone.
 NOTHING = object()
 
 
@@ -24,44 +24,44 @@ def meaning(key: Key, leaf: Leaf) -> Value | object:
     if leaf.shape == "unsure":
         return None
     if leaf.shape == "null" and leaf.written == "none" and key.values and "none" in key.values:
-        return _typed(key.knob, key.values["none"])  # on a command line it is a word like any other
+        return _knob_value(key.knob, key.values["none"])  # on a command line it is a word like any other
     kind = (declared(key.knob) or _UNDECLARED).kind
     if leaf.shape in ("null", "map") and not (key.values and "*" in key.values and leaf.shape == "map"):
-        return _of_block(key, leaf, kind)
+        return _block_meaning(key, leaf, kind)
     if key.takes == "any":
-        return _any_of(key, leaf)
+        return _first_word_meaning(key, leaf)
     if key.takes == "each":
-        return _each_of(key, leaf)
-    text = _plain(key, leaf)
+        return _words_meaning(key, leaf)
+    text = _plain_text(key, leaf)
     if text is None:
         return NOTHING
     if leaf.shape == "list" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size", "switch"):
         raise ValueError(text)  # a list where one value belongs
     if key.values is not None:
-        found = _looked_up(key.values, text)
-        if found is None:
+        word = _look_up(key.values, text)
+        if word is None:
             words = (declared(key.knob) or _UNDECLARED).words
             if text.lower() in words and _switch_word(text) not in ("true", "false"):
-                return _typed(key.knob, text.lower())
+                return _knob_value(key.knob, text.lower())
             if _switch_word(text) in ("true", "false") or text.lower() == "auto":
                 return NOTHING
             raise ValueError(text)
-        return NOTHING if found == "nothing" else None if found == "unknown" else _typed(key.knob, text if found == "same" else found)
-    return _typed(key.knob, text)
+        return NOTHING if word == "nothing" else None if word == "unknown" else _knob_value(key.knob, text if word == "same" else word)
+    return _knob_value(key.knob, text)
 
 
-def _of_block(key: Key, leaf: Leaf, kind: str) -> object:
-    """Nothing: the keys inside a block say it. A number has none inside."""
+def _block_meaning(key: Key, leaf: Leaf, kind: str) -> object:
+    """NOTHING: the block's own keys set the knob. Raises ValueError for a block where a number belongs."""
     if leaf.shape == "map" and key.values is None and key.takes == "whole" and kind in ("count", "ratio", "size"):
         raise ValueError(leaf.written)
     return NOTHING
 
 
-def _looked_up(values: Mapping[str, str], text: str) -> str | None:
+def _look_up(values: Mapping[str, str], text: str) -> str | None:
     folded = {name.lower(): word for name, word in values.items()}
-    found = folded.get(text.lower(), folded.get(_switch_word(text)))
+    exact = folded.get(text.lower(), folded.get(_switch_word(text)))
     patterns = (word for name, word in folded.items() if "*" in name and name != "*" and fnmatchcase(text.lower(), name))
-    return found if found is not None else next(patterns, folded.get("*"))
+    return exact if exact is not None else next(patterns, folded.get("*"))
 
 
 @record
@@ -73,7 +73,7 @@ class _Undeclared:
 _UNDECLARED = _Undeclared()
 
 
-def _plain(key: Key, leaf: Leaf) -> str | None:
+def _plain_text(key: Key, leaf: Leaf) -> str | None:
     if leaf.shape == "flag":
         return None if key.takes == "basename" else "true"
     if key.takes == "many":
@@ -89,25 +89,25 @@ def _plain(key: Key, leaf: Leaf) -> str | None:
     return text
 
 
-def _any_of(key: Key, leaf: Leaf) -> Value | object:
+def _first_word_meaning(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else (leaf.text or "").replace(",", " ").split()
     for word in words:
         for name in (word, _switch_word(word)):
-            for spelling, found in (key.values or {}).items():
+            for spelling, value in (key.values or {}).items():
                 if spelling.lower() == name.lower():
-                    return NOTHING if found == "nothing" else _typed(key.knob, found)
+                    return NOTHING if value == "nothing" else _knob_value(key.knob, value)
     return NOTHING
 
 
-def _each_of(key: Key, leaf: Leaf) -> Value | object:
+def _words_meaning(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else re.findall(r"[\w.-]+", leaf.text or "")
-    return _typed(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
+    return _knob_value(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
 
 
 def allocator_option(text: str, name: str) -> str | None:
     """The value of one option of an allocator string such as `expandable_segments:True,max_split_size_mb:128`."""
-    found = [option.partition(":")[2] for option in allocator_options(text) if option.partition(":")[0] == name]
-    return None if not found else f"{found[-1]} MiB" if name.endswith("_mb") else found[-1]
+    values = [option.partition(":")[2] for option in allocator_options(text) if option.partition(":")[0] == name]
+    return None if not values else f"{values[-1]} MiB" if name.endswith("_mb") else values[-1]
 
 
 def allocator_options(text: str) -> list[str]:
@@ -120,8 +120,8 @@ def _switch_word(text: str) -> str:
     return "true" if word in YES else "false" if word in NO else word
 
 
-def _count(knob: str, text: str) -> Value | object:
-    """A count; -1, and 0 where none of something makes no sense, leave the knob as it is."""
+def _count_value(knob: str, text: str) -> Value | object:
+    """A count; negative numbers, and 0 for training and parallel sizes, leave the knob alone."""
     if text.strip().lower() in ("auto", "gpu", "") or re.fullmatch(r"\d+:\d+", text.strip()):  # as many as there are; elastic
         return NOTHING
     if "," in text:
@@ -135,18 +135,18 @@ def _count(knob: str, text: str) -> Value | object:
     return NOTHING if value < 0 or (value == 0 and knob.startswith(("train.", "parallel."))) else value
 
 
-#: Characters of the longest path or name.
-LONGEST = 4096
+#: Characters of the longest accepted path or name.
+MAX_TEXT = 4096
 
 
-def _typed(knob: str, text: str) -> Value | object:
+def _knob_value(knob: str, text: str) -> Value | object:
     entry = declared(knob)
     if entry is not None and entry.kind == "count":
-        return _count(knob, text)
+        return _count_value(knob, text)
     if entry is not None and entry.kind == "word" and entry.words and text not in entry.words:
         raise ValueError(text)
     if entry is not None and entry.kind == "text":
-        if len(text) > LONGEST:
+        if len(text) > MAX_TEXT:
             raise ValueError(text)
         return text or NOTHING
     try:

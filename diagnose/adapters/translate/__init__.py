@@ -1,1 +1,1 @@
-"""Leaves to knobs by the table of their framework: defaults, unknown keys, invalid values, conflicts between files."""
+"""Translates leaves to knobs by their framework's table, with defaults, unknown keys, invalid values and conflicts."""

@@ -1,4 +1,4 @@
-"""Two files of one job that set a knob differently: which of them counts, or that the start is refused (`integrations` of a table)."""
+"""Reports knobs that two files of a job set differently: which value wins, or that the start fails (`integrations` of a table)."""
 
 from __future__ import annotations
 
@@ -6,128 +6,143 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
-from diagnose.adapters.translate.translation import Part, Translation, name_of
+from diagnose.adapters.translate.config_part import Part, Translation
 from diagnose.facts import Fact, FactBook, Notice, Witness, declared
 from diagnose.phrases import Text, phrase
 from diagnose.word_conditions import word
 
-#: Sentences of one job.
-MOST = 20
+#: Limit of messages per job.
+MAX_NOTICES = 20
 
 
-def conflicts(parts: Sequence[Part], told: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
-    """A fact and a sentence for every knob that two parts set differently, and for batch sizes that do not multiply."""
-    found = [*_between(parts, told), *_sums(parts, told, book)]
-    found += islice(_overridden(parts, told), MOST)
-    seen: set[tuple[str, object, str, int]] = set()
+def find_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> tuple[list[Fact], list[Notice]]:
+    """Facts and notices for knobs that two parts set differently and for batch sizes that do not multiply."""
+    pairs = [*_engine_conflicts(parts, translations), *_batch_conflicts(parts, translations, book)]
+    pairs += islice(_overridden_settings(parts, translations), MAX_NOTICES)
+    reported: set[tuple[str, object, str, int]] = set()
     facts: list[Fact] = []
     notices: list[Notice] = []
-    for fact, notice in found:
+    for fact, notice in pairs:
         place = (notice.code, fact.value, fact.witness.source, fact.witness.line)
-        if place not in seen:
-            seen.add(place)
+        if place not in reported:
+            reported.add(place)
             facts += [fact] if notice.code == "config.conflict" else []
             notices.append(notice)
-    return facts, notices[:MOST]
+    return facts, notices[:MAX_NOTICES]
 
 
 def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
-    """What the trainer's way of using the engine does where both speak, or that of the one that it extends; None where nobody wrote it
-    down."""
+    """How the trainer, or one that it extends, resolves conflicts with the engine's file; None if unknown."""
     lineage = (trainer, *framework_tables.bases(trainer))
     return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
 
 
-def _between(parts: Sequence[Part], told: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
-    """The trainer's settings against those of its engine."""
-    for trainer, mine in zip(parts, told, strict=True):
+def _engine_conflicts(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+    """Conflicts between the trainer's settings and its engine's."""
+    for trainer, trainer_result in zip(parts, translations, strict=True):
         if not trainer.table.trainer or trainer.origin == "log":
             continue
-        for engine, theirs in zip(parts, told, strict=True):
+        for engine, engine_result in zip(parts, translations, strict=True):
             way = integration(engine.table, trainer.table.name) if engine.table is not trainer.table else None
             for outcome in ("refuses", "trainer", "engine") if way else ():
-                for entry, knob in _turned(theirs, way.get(outcome, ()) if way else ()):
-                    first, second = _set(mine, knob), _set(theirs, knob)
+                for entry, knob in _entries_of_keys(engine_result, way.get(outcome, ()) if way else ()):
+                    first, second = _configured_fact(trainer_result, knob), _configured_fact(engine_result, knob)
                     if first is not None and second is not None and _differ(first, second):
-                        yield _pair(first, second, outcome, way["called"] if way else {}, entry.key)
+                        yield _conflict(first, second, outcome, way["called"] if way else {}, entry.key)
 
 
-def _turned(told: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
-    for entry in told.entries:
+def _entries_of_keys(translation: Translation, keys: Sequence[str]) -> Iterator[tuple[Entry, str]]:
+    for entry in translation.entries:
         if name_of(entry.key) in keys:
             yield from ((entry, knob) for knob in entry.knobs)
 
 
-def _set(told: Translation, knob: str) -> Fact | None:
-    return next((fact for fact in told.facts if fact.name == knob and fact.value is not None and fact.origin == "config"), None)
+def _configured_fact(translation: Translation, knob: str) -> Fact | None:
+    return next((fact for fact in translation.facts if fact.name == knob and fact.value is not None and fact.origin == "config"), None)
 
 
 def _differ(first: Fact, second: Fact) -> bool:
-    """pure_bf16 and fp8 are ways of their own beside an engine's bf16."""
+    """Whether the values conflict; pure_bf16 and fp8 are compatible with an engine's bf16."""
     return first.value != second.value and not {"pure_bf16", "fp8"} & {first.value, second.value}
 
 
-def _pair(first: Fact, second: Fact, outcome: str, called: Mapping[str, str], key: str) -> tuple[Fact, Notice]:
-    values = {"name": _name(first.name).en, "value": _shown(first), "place": _place(first.witness), "spelt": _clean(key)}
-    others = {"other": _shown(second), "there": _place(second.witness)}
+def _conflict(first: Fact, second: Fact, outcome: str, called: Mapping[str, str], key: str) -> tuple[Fact, Notice]:
+    values = {
+        "name": _knob_name(first.name).en,
+        "value": _short_value(first),
+        "place": _place(first.witness),
+        "spelt": _without_braces(key),
+    }
+    others = {"other": _short_value(second), "there": _place(second.witness)}
     en = phrase(f"adapters.conflict_{outcome}", **values, **others, who=called.get("en", "")).en
-    zh = phrase(f"adapters.conflict_{outcome}", **{**values, "name": _name(first.name).zh}, **others, who=called.get("zh", "")).zh
+    zh = phrase(f"adapters.conflict_{outcome}", **{**values, "name": _knob_name(first.name).zh}, **others, who=called.get("zh", "")).zh
     return Fact("config.conflict", first.name, "config", second.witness), Notice("warning", "config.conflict", Text(en, zh), second.witness)
 
 
-def _name(knob: str) -> Text:
+def _knob_name(knob: str) -> Text:
     entry = declared(knob)
     return Text(entry.en, entry.zh) if entry else Text(knob, knob)
 
 
 def _place(witness: Witness) -> str:
-    return _clean(f"{witness.source.rpartition('/')[2]}:{witness.line}")
+    return _without_braces(f"{witness.source.rpartition('/')[2]}:{witness.line}")
 
 
-def _shown(fact: Fact) -> str:
-    return _clean((word(fact.value) or "-")[:80])
+def _short_value(fact: Fact) -> str:
+    return _without_braces((word(fact.value) or "-")[:80])
 
 
-def _clean(text: str) -> str:
+def _without_braces(text: str) -> str:
     """Braces are placeholders in a sentence."""
     return text.replace("{", "(").replace("}", ")")
 
 
-def _sums(parts: Sequence[Part], told: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
-    """DeepSpeed asserts that its global batch is micro batch, accumulation and data-parallel ranks multiplied."""
+def _batch_conflicts(parts: Sequence[Part], translations: Sequence[Translation], book: FactBook) -> Iterator[tuple[Fact, Notice]]:
+    """DeepSpeed asserts: global batch = micro batch * accumulation * data-parallel ranks."""
     ranks = book.count("parallel.data")
-    for part, one in zip(parts, told, strict=True):
+    for part, translation in zip(parts, translations, strict=True):
         if not any(way.get("multiplies") for way in part.table.integrations) or not ranks:
             continue
-        whole = _set(one, "train.global_batch")
+        global_batch = _configured_fact(translation, "train.global_batch")
         micro, steps = (book.count(name) for name in ("train.micro_batch_size", "train.gradient_accumulation"))
-        if whole is None or not micro or not steps or whole.value == micro * steps * ranks:
+        if global_batch is None or not micro or not steps or global_batch.value == micro * steps * ranks:
             continue
-        sum_ = f"{micro} * {steps} * {ranks} = {micro * steps * ranks}"
-        message = phrase("adapters.conflict_sum", spelt=whole.witness.key, value=_shown(whole), place=_place(whole.witness), sum=sum_)
+        product = f"{micro} * {steps} * {ranks} = {micro * steps * ranks}"
+        message = phrase(
+            "adapters.conflict_sum",
+            spelt=global_batch.witness.key,
+            value=_short_value(global_batch),
+            place=_place(global_batch.witness),
+            sum=product,
+        )
         yield (
-            Fact("config.conflict", "train.global_batch", "config", whole.witness),
-            Notice("warning", "config.conflict", message, whole.witness),
+            Fact("config.conflict", "train.global_batch", "config", global_batch.witness),
+            Notice("warning", "config.conflict", message, global_batch.witness),
         )
 
 
-def _overridden(parts: Sequence[Part], told: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
-    """What the command line says otherwise than a file of the same framework: the command line counts."""
-    for index, (part, one) in enumerate(zip(parts, told, strict=True)):
+def _overridden_settings(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
+    """Settings of a file that the command line of the same framework overrides."""
+    for index, (part, translation) in enumerate(zip(parts, translations, strict=True)):
         if part.form not in ("shell", "command") or not part.table.trainer or part.origin == "log":
             continue  # what the log shows otherwise is a disagreement
-        for other, theirs in zip(parts[index + 1 :], told[index + 1 :], strict=True):
-            if other.form not in ("yaml", "json", "toml") or other.table.name != part.table.name:
+        for file, file_translation in zip(parts[index + 1 :], translations[index + 1 :], strict=True):
+            if file.form not in ("yaml", "json", "toml") or file.table.name != part.table.name:
                 continue
-            for fact in one.facts:
-                loser = _set(theirs, fact.name)
+            for fact in translation.facts:
+                loser = _configured_fact(file_translation, fact.name)
                 if fact.name.startswith(("config.", "run.")) or loser is None or fact.value is None or fact.value == loser.value:
                     continue
                 if not fact.witness.key:
                     continue
-                values = {"name": _clean(loser.witness.key or fact.name), "value": _shown(fact), "other": _shown(loser)}
+                values = {
+                    "name": _without_braces(loser.witness.key or fact.name),
+                    "value": _short_value(fact),
+                    "other": _short_value(loser),
+                }
                 message = phrase("adapters.overridden", **values, place=_place(fact.witness), there=_place(loser.witness))
                 yield fact, Notice("info", "config.overridden", message, loser.witness)

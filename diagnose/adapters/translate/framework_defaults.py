@@ -1,4 +1,4 @@
-"""What nobody set: defaults of the framework's release, files that it ships, and what follows from the rest."""
+"""Values of knobs that no config sets: defaults by release, files that frameworks ship; and disagreements with the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key, Table
-from diagnose.adapters.translate.translation import automatic, stands_with, typed_default
+from diagnose.adapters.translate.translation import auto_value, typed_default, where_holds
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
 from diagnose.phrases import phrase
@@ -16,13 +16,13 @@ from diagnose.record import field, record
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 
-#: What the log's word for compute precision makes of a configured precision.
-_COMPUTES = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
+#: The compute dtype that a log prints for a configured precision.
+_COMPUTE_DTYPE = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
 
 
 @record
 class Setting:
-    """What decides which defaults hold: all that is known so far, and how the job was started."""
+    """The context that decides which defaults apply: known facts, releases, forms and launchers."""
 
     book: FactBook
     spans: Mapping[str, ReleaseSpan]
@@ -33,18 +33,18 @@ class Setting:
     found: dict[str, Value] = field(default_factory=dict)
 
     def word(self, name: str) -> str | None:
-        """The value of a fact as tables write it; None: unknown."""
+        """The value of a fact as tables write it; None if unknown."""
         return word(self._value(name))
 
-    def holds(self, wanted: Conditions | None) -> bool:
-        """Is all of this so? What is unknown is not."""
-        return hold(wanted, self._said) is True
+    def holds(self, conditions: Conditions | None) -> bool:
+        """Whether all conditions hold; an unknown fact fails them."""
+        return hold(conditions, self._said) is True
 
     def _value(self, name: str) -> Value:
         return self.found[name] if name in self.found else self.book.value(name)
 
     def _said(self, name: str) -> Said:
-        """A fact, or what tables may ask of a job besides."""
+        """The value of a fact, or of one of the additional names that conditions of tables may use."""
         if name == "form":
             return self.forms
         if name == "launcher":
@@ -61,7 +61,7 @@ class Setting:
 
 
 def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool = False) -> Iterator[Fact]:
-    """The defaults of a table for the knobs that nobody settled. `only_always`: those that hold whatever the config says."""
+    """Defaults of a table for unset knobs. `only_always`: only those that hold whatever the config says."""
     for knob in tab.knobs:
         if knob in settled:
             continue
@@ -70,19 +70,19 @@ def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool 
                 continue
             if not key.always and knob in setting.book and only_always:
                 continue
-            value = typed_default(key) if not key.fills else _filling(key.fills, setting)
+            value = typed_default(key) if not key.fills else _filling_accumulation(key.fills, setting)
             if value is None and key.fills:
                 break
             settled.add(knob)
             setting.found[knob] = value
-            yield Fact(knob, value, "default", Witness("default", text=_said(tab, key, setting)))
+            yield Fact(knob, value, "default", Witness("default", text=_default_text(tab, key, setting)))
             break
 
 
-def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
-    """The defaults of a knob in all releases that are still possible."""
+def possible_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
+    """A knob's defaults over all releases that are possible."""
     for key in tab.of(knob):
-        if key.default is None or key.within or not setting.holds(key.given) or not stands_with(key, setting.merged):
+        if key.default is None or key.within or not setting.holds(key.given) or not where_holds(key, setting.merged):
             continue
         covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
         if covered is not False:
@@ -91,26 +91,26 @@ def open_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
             return
 
 
-def unsaid_attention(tab: Table, setting: Setting) -> Iterator[Fact]:
-    """Whether eager attention may have run where nobody chose an implementation: the default of some release that is still possible."""
-    possible = set(open_defaults(tab, "model.attention", setting))
+def attention_default(tab: Table, setting: Setting) -> Iterator[Fact]:
+    """Whether eager attention is the default of some possible release, if no config chooses one."""
+    possible = set(possible_defaults(tab, "model.attention", setting))
     if possible:
-        told = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
-        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=told))
+        text = f"defaults of {tab.name}: {', '.join(sorted(map(str, possible)))}"
+        yield Fact("model.attention_maybe_eager", "eager" in possible, "derived", Witness("derived", text=text))
 
 
-def _filling(rows: int, setting: Setting) -> int | None:
-    """Micro batches that make so many rows over all processes, rounded up; None where a number is missing."""
+def _filling_accumulation(rows: int, setting: Setting) -> int | None:
+    """Gradient accumulation for `rows` samples over all processes, rounded up; None if a size is unknown."""
     micro, world = setting.word("train.micro_batch_size"), setting.word("parallel.world")
     return None if not micro or not world else max(1, -(-rows // (int(micro) * int(world))))
 
 
 def _applies(key: Key, setting: Setting) -> bool:
     covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
-    return covered is True and setting.holds(key.given) and stands_with(key, setting.merged)
+    return covered is True and setting.holds(key.given) and where_holds(key, setting.merged)
 
 
-def _said(tab: Table, key: Key, setting: Setting) -> str:
+def _default_text(tab: Table, key: Key, setting: Setting) -> str:
     release = setting.spans.get(key.version, EVERY)
     number = f" {release.low}" if release.low and release.low == release.high else ""
     name = key.version.partition(".")[2] if key.version != tab.version else tab.name
@@ -119,13 +119,13 @@ def _said(tab: Table, key: Key, setting: Setting) -> str:
     return f"default of {name}{number}" + (f": {key.key} is not set" if key.key else "")
 
 
-def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
-    """What a file that the framework ships says, where a configuration names it and nobody gave it."""
+def stock_file_facts(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
+    """Facts of a file that the framework ships and a config names."""
     engine = framework_tables.table(framework_tables.of_role("engine"))
     for knob, written in tab.stock.get(file, {}).items():
         text = word_of(written)
         value = (
-            automatic(next(key for key in engine.of(knob) if key.auto), hidden)
+            auto_value(next(key for key in engine.of(knob) if key.auto), hidden)
             if text == "auto"
             else text
             if text == "none"
@@ -135,9 +135,9 @@ def stock(tab: Table, file: str, hidden: int | None) -> Iterator[Fact]:
             yield Fact(knob, value, "default", Witness("default", text=f"{file} as {tab.name} ships it"))
 
 
-#: How files that set a launcher up are called after what they switch on (huggingface/trl examples/accelerate_configs,
+#: Names of launcher and DeepSpeed files, and the knob that they imply (huggingface/trl examples/accelerate_configs,
 #: hiyouga/LlamaFactory examples/accelerate).
-_CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
+_FILE_NAME_PATTERNS: tuple[tuple[str, str, Value], ...] = (
     (r"fsdp", "fsdp.sharding", "full_shard"),
     (r"(?:zero|z|stage)[-_]?3", "zero.stage", 3),
     (r"(?:zero|z|stage)[-_]?2", "zero.stage", 2),
@@ -145,70 +145,70 @@ _CALLED_AFTER: tuple[tuple[str, str, Value], ...] = (
 )
 
 
-def launcher_of_name(file: str, witness: Witness) -> Iterator[Fact]:
-    """What a launcher's file that nobody gave decides: it may shard the model, and its name often says how."""
+def launcher_from_file_name(file: str, witness: Witness) -> Iterator[Fact]:
+    """What a missing launcher file probably sets, by its name."""
     yield Fact("config.launcher_missing", True, "config", witness)
-    yield from _called_after(file)
+    yield from _from_file_name(file)
 
 
-def engine_of_name(file: str) -> Iterator[Fact]:
-    """The same of DeepSpeed's own file, where the framework ships none of that name."""
+def engine_from_file_name(file: str) -> Iterator[Fact]:
+    """What a missing DeepSpeed file probably sets, by its name."""
     yield Fact("config.engine_file_missing", True, "config", Witness("derived", text=f"{file} was not given"))
-    yield from _called_after(file)
+    yield from _from_file_name(file)
 
 
-def _called_after(file: str) -> Iterator[Fact]:
-    for pattern, knob, value in _CALLED_AFTER:
+def _from_file_name(file: str) -> Iterator[Fact]:
+    for pattern, knob, value in _FILE_NAME_PATTERNS:
         if re.search(pattern, file.lower()):
             yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))
             return
 
 
 def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:
-    """Knobs that a file sets to one value and the log shows at another: the file is not what ran."""
-    for fact, _ in _differing(facts, book):
+    """A fact for each knob that a file and the log set differently: the file is not what ran."""
+    for fact, _ in _disagreeing_facts(facts, book):
         yield Fact("config.disagreement", fact.name, "config", fact.witness)
 
 
-def contradictions(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
-    """The same for the reader, with both places: the log is believed."""
-    for fact, other in _differing(facts, book):
-        values = {"log": _shown(other.value), "config": _shown(fact.value)}
-        places = {"place": f"{other.witness.source}:{other.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
+def disagreement_notices(facts: Sequence[Fact], book: FactBook) -> Iterator[Notice]:
+    """A notice for each disagreement, with both places; the log's value counts."""
+    for fact, logged in _disagreeing_facts(facts, book):
+        values = {"log": _format_value(logged.value), "config": _format_value(fact.value)}
+        places = {"place": f"{logged.witness.source}:{logged.witness.line}", "file": fact.witness.source, "line": fact.witness.line}
         message = phrase("adapters.disagreement", name=fact.witness.key or fact.name, **values, **places)
         yield Notice("warning", "config.disagreement", message, fact.witness)
 
 
-def _differing(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
-    """What a file says and what the log says instead."""
-    seen: set[str] = set()
+def _disagreeing_facts(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
+    """Pairs of a file's fact and the log's fact that contradicts it."""
+    names: set[str] = set()
     for fact in facts:
-        if fact.origin != "config" or fact.name in seen:
+        if fact.origin != "config" or fact.name in names:
             continue
-        seen.add(fact.name)
-        other = _logged(fact.name, book, facts)
-        if other is not None and fact.value is not None and other.value != fact.value and not _same_model(fact, other.value):
-            yield fact, other
+        names.add(fact.name)
+        logged = _logged_fact(fact.name, book, facts)
+        if logged is not None and fact.value is not None and logged.value != fact.value and not _same_model(fact, logged.value):
+            yield fact, logged
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _logged(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
-    """What the log says of a knob. It prints the precision of computing: a file that says pure_bf16 or fp8 agrees with bf16."""
-    said = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
+def _logged_fact(name: str, book: FactBook, facts: Iterable[Fact]) -> Fact | None:
+    """The log's fact about a knob. Logs print the compute dtype, so bf16 agrees with a configured pure_bf16 or fp8."""
+    logged = [fact for fact in (*book.all(name), *facts) if fact.name == name and fact.origin == "log" and fact.value is not None]
     computed = book.fact("train.compute_dtype") if name == "train.precision" else None
     configured = next((fact.value for fact in facts if fact.name == name and fact.origin == "config"), None)
     if computed is None or not isinstance(configured, str) or configured == "fp8":
-        return said[0] if said else None
-    return computed if _COMPUTES.get(configured, configured) != computed.value else None
+        return logged[0] if logged else None
+    return computed if _COMPUTE_DTYPE.get(configured, configured) != computed.value else None
 
 
-def _same_model(fact: Fact, other: Value) -> bool:
-    """A path and a hub name can mean one model; so can a list in another order."""
-    if not isinstance(fact.value, str) or not isinstance(other, str):
+def _same_model(fact: Fact, logged: Value) -> bool:
+    """Whether texts are equivalent: a path and a hub name of one model, or one list in another order."""
+    if not isinstance(fact.value, str) or not isinstance(logged, str):
         return False
     if fact.name == "model.path":
-        return fact.value.rstrip("/").rpartition("/")[2] == other.rstrip("/").rpartition("/")[2]
-    return sorted(fact.value.split(",")) == sorted(other.split(","))
+        return fact.value.rstrip("/").rpartition("/")[2] == logged.rstrip("/").rpartition("/")[2]
+    return sorted(fact.value.split(",")) == sorted(logged.split(","))

@@ -1,4 +1,4 @@
-"""Values that no line of the table understands: one sentence for each, with its place and the words that would do."""
+"""Notices for values that a key does not accept, with their place and the accepted words."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.record import replace
 
 if TYPE_CHECKING:
-    from diagnose.adapters.translate.translation import Part
+    from diagnose.adapters.translate.config_part import Part
 
 #: Characters of a value, and of the line it stands in, that are shown.
 VALUE, LINE = 80, 500
 
 
-def understood(tab: Table, leaf: Leaf) -> bool:
-    """Does any line of the table know this value of the key? One key turns several knobs, and a word of one is no slip in another."""
-    return any(_knows(key, leaf) for key in tab.named(name_of(leaf.key)))
+def is_understood(tab: Table, leaf: Leaf) -> bool:
+    """Whether any entry of the key accepts this value: a key may turn several knobs, each with its own words."""
+    return any(_accepts(key, leaf) for key in tab.named(name_of(leaf.key)))
 
 
-def _knows(key: Key, leaf: Leaf) -> bool:
-    """A line that says the same whatever stands there says nothing of the word."""
+def _accepts(key: Key, leaf: Leaf) -> bool:
+    """Whether the entry accepts the value by name; the wildcard does not count."""
     named = {word: means for word, means in (key.values or {}).items() if word != "*"}
     try:
         meaning(key if key.values is None else replace(key, values=named), leaf)
@@ -34,19 +34,19 @@ def _knows(key: Key, leaf: Leaf) -> bool:
     return True
 
 
-def notices(part: Part, wrong: Iterable[Leaf]) -> list[Notice]:
-    """For each value one warning, at its key."""
-    found = []
-    for leaf in wrong:
-        words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _wanted(key))
-        wanted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
-        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=wanted)
-        found.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
-    return found
+def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
+    """One warning per invalid value."""
+    result = []
+    for leaf in leaves:
+        words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _accepted_words(key))
+        accepted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
+        message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=accepted)
+        result.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
+    return result
 
 
-def _wanted(key: Key) -> Iterable[Text]:
-    """The words that a line reads, else those of its knob, else what it takes."""
+def _accepted_words(key: Key) -> Iterable[Text]:
+    """The words that the entry accepts, else those of its knob, else the kind of value."""
     if key.values is not None:
         return (same(word) for word in key.values if word != "*")
     entry = declared(key.knob)
@@ -54,9 +54,9 @@ def _wanted(key: Key) -> Iterable[Text]:
 
 
 def _place(part: Part, leaf: Leaf) -> Witness:
-    """Line and column with the line as it stands there: a value is looked for with the eye."""
-    seen = part.witness_of(leaf)
-    text = seen.text
-    if not text and seen.line:
-        text = "".join((part.outer or part.text).split("\n", seen.line)[seen.line - 1 : seen.line])
-    return Witness(seen.source, seen.line, seen.column, text[:LINE])
+    """The place with the text of its line, which the reader compares by eye."""
+    place = part.witness_of(leaf)
+    text = place.text
+    if not text and place.line:
+        text = "".join((part.outer or part.text).split("\n", place.line)[place.line - 1 : place.line])
+    return Witness(place.source, place.line, place.column, text[:LINE])

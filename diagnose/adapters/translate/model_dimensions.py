@@ -1,7 +1,7 @@
-"""The model that a trainer builds from its own options (`--num-layers 32 --hidden-size 4096`), where no name says which it is.
+"""Builds the model from a trainer's own size options (`--num-layers 32 --hidden-size 4096`).
 
-A table's `shape` holds fields of a model's config.json and, for each, lines of the same manner as a knob's: the first whose key
-stands there, or whose default holds, gives it. What that makes is read as a config.json is.
+A table's `shape` lists the fields of a model's config.json with entries like those of a knob: the first entry whose key is set,
+or whose default applies, gives the value.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from diagnose import catalogue
-from diagnose.adapters.formats.config_value import Leaf, texts_of
+from diagnose.adapters.formats.config_value import Leaf, name_of, texts_of
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.translate.translation import Part, name_of
+from diagnose.adapters.translate.config_part import Part
 from diagnose.errors import UserError
 from diagnose.facts import Fact
 from diagnose.word_conditions import conditions, hold, word_of
 
-#: No dimension is larger: what is, is a slip of the pen.
+#: Upper bound of a dimension; larger numbers are typing errors.
 _LARGEST = 2**31
 
 
-def built(part: Part) -> Fact | None:
-    """The model that the part describes; None where it leaves a dimension out that sizes are made of."""
+def built_model(part: Part) -> Fact | None:
+    """The model that the part describes; None if a required dimension is missing."""
     if not part.table.shape:
         return None
     own = {name_of(leaf.key): leaf for leaf in part.leaves}
     by_name = {**(part.merged or {}), **own}
     config: dict[str, Any] = {}
     for field, lines in part.table.shape.items():
-        value = next((found for line in lines if (found := _value(line, by_name, part.entry)) is not None), None)
+        value = next((result for line in lines if (result := _field_value(line, by_name, part.entry)) is not None), None)
         if value is not None:
             config[field] = value
     witness = next((own[line["key"]] for line in part.table.shape.get("hidden_size", ()) if line.get("key") in own), None)
@@ -42,39 +42,39 @@ def built(part: Part) -> Fact | None:
     return Fact("model.shape", shape, part.origin, part.witness_of(witness))
 
 
-def _value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
-    """What one line gives; None where it gives nothing. `entry`: a word of the only entry points whose default it is."""
+def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
+    """The value that an entry of `shape` gives; None if it does not apply to this entry point or its key is unset."""
     if hold(conditions(line.get("where")), lambda name: texts_of(by_name.get(name))) is not True:
         return None
     if line.get("entry", "") not in entry:
         return None
     if "key" not in line:
-        given = line.get("default")
-        return _padded(given, line, by_name) if "multiple_of" in line and isinstance(given, int) else given
+        default = line.get("default")
+        return _padded(default, line, by_name) if "multiple_of" in line and isinstance(default, int) else default
     leaf = by_name.get(line["key"])
     if leaf is None or leaf.shape not in ("scalar", "flag"):
         return None
     text = leaf.text or "true"
     if line.get("of_model"):
-        known = catalogue.model(text)
-        return None if known is None else _padded(known.V, line, by_name)
+        model = catalogue.model(text)
+        return None if model is None else _padded(model.V, line, by_name)
     if "values" in line:
-        folded = {word_of(name).lower(): value for name, value in line["values"].items()}
-        found = folded.get(text.lower())
-        return _padded(found, line, by_name) if isinstance(found, int) and not isinstance(found, bool) else found
+        values = {word_of(name).lower(): value for name, value in line["values"].items()}
+        meaning = values.get(text.lower())
+        return _padded(meaning, line, by_name) if isinstance(meaning, int) and not isinstance(meaning, bool) else meaning
     number = int(text.replace("_", "")) if len(text) < 12 and text.replace("_", "").isdecimal() else None
-    return None if number is None or number >= _LARGEST else _padded(_shared(number, line), line, by_name)
+    return None if number is None or number >= _LARGEST else _padded(_share(number, line), line, by_name)
 
 
-def _shared(number: int, line: Mapping[str, Any]) -> int:
-    """So many parts of a number, rounded down to a multiple."""
+def _share(number: int, line: Mapping[str, Any]) -> int:
+    """The number times the entry's `share`, rounded down to a multiple."""
     over, under = line.get("share", (1, 1))
     step = line.get("rounded_down_to", 1)
     return int(number * over / under) // int(step) * int(step)
 
 
 def _padded(number: int, line: Mapping[str, Any], by_name: Mapping[str, Leaf]) -> int | None:
-    """A number rounded up to a multiple of what other keys say."""
+    """The number rounded up to a multiple given by other keys; None if one of them is no number."""
     step = 1
     for name, presumed in framework_tables.factors(line.get("multiple_of", "")):
         leaf = by_name.get(name)

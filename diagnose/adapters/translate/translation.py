@@ -1,172 +1,108 @@
-"""Leaves of one config to facts and entries, by the table of its framework."""
+"""Translates the leaves of one part to facts and entries by the table of its framework."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from diagnose.adapters.formats.config_value import Leaf, name_of, texts_of
-from diagnose.adapters.formats.settings import Entry, Form
+from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.ignored_keys import Vain, in_vain, on
+from diagnose.adapters.schema.ignored_keys import IgnoredKey, find_ignored_keys, is_on
 from diagnose.adapters.schema.spellings import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
+from diagnose.adapters.translate import invalid_values
+from diagnose.adapters.translate.config_part import Part, Translation
 from diagnose.adapters.translate.unread_keys import unknown_keys
 from diagnose.facts import Fact, Notice, Origin, Value, Witness, typed
 from diagnose.phrases import Text
-from diagnose.record import field, record
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import hold, word_of
 
-__all__ = ["Part", "Translation", "automatic", "name_of", "on", "stands_with", "translate", "typed_default"]
-
-#: Characters of a line of the log that a witness shows.
-SHOWN = 500
-
-
-@record
-class Part:
-    """One config, or one command of a script: leaves of one framework and how to speak of them.
-
-    `origin` is log for a command that the log echoes; `witness` then stands for every key. `whole` says that nothing else
-    of this framework's configuration is missing, so that a key which is absent has its default.
-    """
-
-    name: str
-    table: Table
-    form: Form
-    text: str
-    leaves: tuple[Leaf, ...]
-    origin: Origin = "config"
-    witness: Witness | None = None
-    entry: str = ""
-    entry_at: tuple[int, int] = (1, 1)
-    whole: bool = True
-    about: str = ""  # the entry point, where another part of the job names it
-    asks: bool = False  # a script whose settings a parser of the command line fills
-    elsewhere: Mapping[str, Witness] | None = None  # keys whose values the command line gives, and where
-    own_keys: bool = True  # every key is meant for this framework (not a script with arguments of its own)
-    lines: tuple[Witness, ...] = ()  # of settings that a log prints: where each line of the text stands in it
-    merged: Mapping[str, Leaf] | None = None  # what files and overrides say together, where the framework merges them
-    outer: str = ""  # of a config that a script writes: the script's text, and where it begins in it
-    shift: int = 0
-
-    def witness_of(self, leaf: Leaf, note: str = "") -> Witness:
-        """Where the leaf stands. `device` and `enabled` say nothing by themselves: their block's line does."""
-        if self.witness is not None:
-            return self.witness
-        if self.elsewhere and leaf.key in self.elsewhere:
-            return self.elsewhere[leaf.key]
-        if self.lines:
-            return self._in_log(leaf)
-        block, _, last = leaf.key.rpartition(".")
-        stands = next((other for other in self.leaves if other.key == block), leaf) if last in ("device", "enabled") else leaf
-        return Witness(self.name, stands.line, stands.column, note, stands.key)
-
-    def _in_log(self, leaf: Leaf) -> Witness:
-        """The place in the log, with the line as it stands there; of a long line the part that holds the key."""
-        place = self.lines[min(leaf.line, len(self.lines)) - 1]
-        column = place.column + leaf.column - 1
-        if leaf.column < SHOWN // 2:
-            return Witness(place.source, place.line, column, place.text, leaf.key)
-        line = self.text.split("\n", leaf.line)[leaf.line - 1]
-        return Witness(place.source, place.line, column, line[leaf.column - 1 :][:SHOWN], leaf.key)
-
-
-@record(frozen=False)
-class Translation:
-    """What one part says. `settled` are the knobs that a key of it sets, even to something unknown."""
-
-    facts: list[Fact] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    settled: set[str] = field(default_factory=set)
-    winning: list[Fact] = field(default_factory=list)  # of keys that win over the other parts' as well
+__all__ = ["auto_value", "name_of", "translate", "typed_default", "where_holds"]
 
 
 def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, beside: Mapping[str, Leaf] | None = None) -> Translation:
-    """The knobs that the keys of a part turn, in the order of the table; keys that its framework does not know; keys without effect.
+    """Facts for the knobs that a part sets, in the order of the table; notices for unknown, invalid and ineffective keys.
 
-    `beside`: what all parts of the same framework say together.
+    `spans`: possible releases. `hidden`: the model's hidden size, for "auto". `beside`: the keys of all parts of the framework.
     """
-    told = Translation()
+    result = Translation()
     by_name = {name_of(leaf.key): leaf for leaf in part.leaves}
-    around = by_name if part.merged is None else part.merged
-    turns: dict[str, list[str]] = {}
-    vain = {one.leaf.key: one for one in in_vain(part.table, spans, by_name, beside or around)}
-    meant: dict[str, str] = {}
-    wrong: dict[str, Leaf] = {}
+    context = by_name if part.merged is None else part.merged
+    knobs: dict[str, list[str]] = {}
+    ignored = {ignored_key.leaf.key: ignored_key for ignored_key in find_ignored_keys(part.table, spans, by_name, beside or context)}
+    intended: dict[str, str] = {}
+    invalid: dict[str, Leaf] = {}
     for knob in part.table.knobs:
         for key in part.table.of(knob):
             leaf = by_name.get(key.key) if key.key else None
-            if leaf is None or not stands_with(key, around) or not key.reads(part.table.deciding(part.entry) or part.about):
+            if leaf is None or not where_holds(key, context) or not key.reads(part.table.deciding(part.entry) or part.about):
                 continue
-            value = _value(part, key, leaf, around, hidden, wrong)
+            value = _knob_value(part, key, leaf, context, hidden, invalid)
             if value is NOTHING:
                 continue
-            if leaf.key in vain and vain[leaf.key].takes(knob):
-                meant.setdefault(leaf.key, knob)
+            if leaf.key in ignored and ignored[leaf.key].takes(knob):
+                intended.setdefault(leaf.key, knob)
                 continue
-            turns.setdefault(leaf.key, []).append(knob)
-            if knob not in told.settled and _in_force(part, key, spans):
-                told.settled.add(knob)
+            knobs.setdefault(leaf.key, []).append(knob)
+            if knob not in result.settled and _in_force(part, key, spans):
+                result.settled.add(knob)
                 if value is not None:
                     origin: Origin = "default" if leaf.option else part.origin
-                    fact = Fact(knob, value, origin, part.witness_of(leaf, _note(key, leaf, around, hidden)))  # type: ignore[arg-type]
-                    (told.winning if key.wins else told.facts).append(fact)
-    if wrong:
-        from diagnose.adapters.translate import invalid_values  # a value that nothing understands is rare
-
-        told.notices += invalid_values.notices(part, wrong.values())
-    told.facts += _entry_facts(part, told.settled)
-    told.entries = [
+                    fact = Fact(knob, value, origin, part.witness_of(leaf, _note(key, leaf, context, hidden)))  # type: ignore[arg-type]
+                    (result.winning if key.wins else result.facts).append(fact)
+    if invalid:
+        result.notices += invalid_values.invalid_value_notices(part, invalid.values())
+    result.facts += _entry_facts(part, result.settled)
+    result.entries = [
         Entry(
-            leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(dict.fromkeys(turns.get(leaf.key, ()))), leaf.used
+            leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(dict.fromkeys(knobs.get(leaf.key, ()))), leaf.used
         )
         for leaf in part.leaves
     ]
-    told.facts += _within(part, by_name, told.settled)
-    unknown_keys(part, spans.get(part.table.version, EVERY), told)
-    for one in vain.values():
-        _ignored(part, one, meant.get(one.leaf.key), told)
-    return told
+    result.facts += _block_defaults(part, by_name, result.settled)
+    unknown_keys(part, spans.get(part.table.version, EVERY), result)
+    for ignored_key in ignored.values():
+        _add_ignored(part, ignored_key, intended.get(ignored_key.leaf.key), result)
+    return result
 
 
-def stands_with(key: Key, by_name: Mapping[str, Leaf]) -> bool:
-    """Do the keys that it asks for stand beside it with one of their values (`unset`: not at all)?"""
+def where_holds(key: Key, by_name: Mapping[str, Leaf]) -> bool:
+    """Whether the key's `where` condition on its sibling keys holds (`unset`: absent)."""
     return hold(key.where, lambda name: texts_of(by_name.get(name))) is True
 
 
 def _in_force(part: Part, key: Key, spans: Mapping[str, ReleaseSpan]) -> bool:
-    """A framework that drops what it does not know drops the keys of other releases too; where it rejects them, what ran was known.
-    Of a key that has a line for some releases and another for others, the line of this release counts."""
-    lines = [other for other in part.table.of(key.knob) if other.key == key.key]
+    """Whether the entry is valid in the possible releases. A framework that rejects unknown keys would not have started otherwise,
+    so that only a key with several entries is checked there."""
+    lines = [candidate for candidate in part.table.of(key.knob) if candidate.key == key.key]
     return (part.table.unknown != "dropped" and len(lines) == 1) or key.releases.covers(spans.get(key.version, EVERY)) is not False
 
 
-def _value(part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, wrong: dict[str, Leaf]) -> Value | object:
+def _knob_value(
+    part: Part, key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None, invalid: dict[str, Leaf]
+) -> Value | object:
     if key.auto and (leaf.text or "").strip('"') == "auto":
-        return automatic(key, hidden)
+        return auto_value(key, hidden)
     try:
         value = meaning(key, leaf)
     except ValueError:
-        from diagnose.adapters.translate.invalid_values import understood
-
-        if understood(part.table, leaf):
+        if invalid_values.is_understood(part.table, leaf):
             return NOTHING
-        wrong[leaf.key] = leaf
+        invalid[leaf.key] = leaf
         return None
-    return _scaled(key, _with_more(key, value, by_name), by_name)
+    return _scaled(key, _with_added_words(key, value, by_name), by_name)
 
 
-def _with_more(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Value | object:
-    """The words that switches beside a list add to it."""
+def _with_added_words(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Value | object:
+    """Append the words that sibling switches (`also`) add."""
     if not key.also or not isinstance(value, str):
         return value
-    return ",".join([value, *(words for other, words in key.also.items() if on(by_name.get(other)))])
+    return ",".join([value, *(words for switch, words in key.also.items() if is_on(by_name.get(switch)))])
 
 
-def automatic(key: Key, hidden: int | None) -> int | None:
-    """What Hugging Face writes for "auto"; None where the hidden size is unknown."""
+def auto_value(key: Key, hidden: int | None) -> int | None:
+    """The value that Hugging Face computes for "auto"; None if the hidden size is unknown."""
     if hidden is None or key.auto is None:
         return None
     factor, power = key.auto
@@ -181,7 +117,7 @@ def _auto_note(key: Key, leaf: Leaf, hidden: int | None) -> str:
 
 
 def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Value | object:
-    """Processes per node times nodes; a global batch over the micro batch."""
+    """Apply the key's factors, as in processes per node * nodes or global batch / micro batch; None if one is unknown."""
     if not isinstance(value, int) or isinstance(value, bool):
         return value
     for factor, multiply in _factors(key, by_name):
@@ -194,17 +130,17 @@ def _scaled(key: Key, value: Value | object, by_name: Mapping[str, Leaf]) -> Val
 
 
 def _factors(key: Key, by_name: Mapping[str, Leaf]) -> Iterable[tuple[int | None, bool]]:
-    """What multiplies or (False) divides a value; None where it cannot be known."""
+    """The factors of a value, True to multiply or False to divide; None if unknown."""
     for written, multiply in ((key.times, True), (key.over, False)):
-        for other, presumed in framework_tables.factors(written):
-            leaf = by_name.get(other)
+        for name, presumed in framework_tables.factors(written):
+            leaf = by_name.get(name)
             text = (leaf.text or "").partition(":")[0] if leaf else ""
             absent = presumed or (1 if multiply else None) if leaf is None or leaf.shape == "null" else None
             yield (int(text) if text.isdecimal() and len(text) < 8 else absent), multiply
 
 
 def _note(key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None) -> str:
-    """The arithmetic that leads from what is written to the value; an option whose default it is."""
+    """The arithmetic from the written value to the knob's, or the option whose default it is."""
     if leaf.option:
         return f"default of {leaf.option}"
     steps = [f" {'*' if multiply else '/'} {factor}" for factor, multiply in _factors(key, by_name) if factor != 1]
@@ -212,74 +148,74 @@ def _note(key: Key, leaf: Leaf, by_name: Mapping[str, Leaf], hidden: int | None)
 
 
 def _entry_facts(part: Part, settled: set[str]) -> Iterable[Fact]:
-    """What the entry point or the class settles: train_dpo trains preferences."""
+    """Facts that the entry point or class implies: train_dpo trains preferences."""
     for name, knobs in part.table.entries.items():
         if name not in part.entry:
             continue
         for knob, word in knobs.items():
-            if knob not in settled and not _said_elsewhere(part, knob):
+            if knob not in settled and not _set_elsewhere(part, knob):
                 settled.add(knob)
                 witness = part.witness or Witness(part.name, *part.entry_at, key=part.entry)
                 yield Fact(knob, typed(knob, word_of(word)), part.origin, witness)
         return
 
 
-def _said_elsewhere(part: Part, knob: str) -> bool:
-    """Does another file, merged with this one, hold a key that says more than the entry point?"""
+def _set_elsewhere(part: Part, knob: str) -> bool:
+    """Whether a file merged with this one sets the knob."""
     for key in part.table.of(knob) if part.merged else ():
         leaf = part.merged.get(key.key) if part.merged else None
         try:
-            if leaf is not None and stands_with(key, part.merged or {}) and meaning(key, leaf) is not NOTHING:
+            if leaf is not None and where_holds(key, part.merged or {}) and meaning(key, leaf) is not NOTHING:
                 return True
         except ValueError:
             continue
     return False
 
 
-def _within(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) -> Iterable[Fact]:
-    """A block that is there and lacks a key says that the key has its default: the file is the witness."""
+def _block_defaults(part: Part, by_name: Mapping[str, Leaf], settled: set[str]) -> Iterable[Fact]:
+    """Defaults of keys absent from a block that is present; the block is the witness."""
     for key in part.table.keys:
         block = by_name.get(key.within) if key.within else None
-        if block is None or key.default is None or key.knob in settled or not stands_with(key, by_name):
+        if block is None or key.default is None or key.knob in settled or not where_holds(key, by_name):
             continue
         if part.table.file_key.startswith(f"{key.within}.") and part.table.file_key in by_name:
-            continue  # the block names a file of its own, which speaks for the keys that it lacks
+            continue  # the block names a file that may set the absent keys
         settled.add(key.knob)
-        absent = _inside(part.table, key)
+        absent = _absent_name(part.table, key)
         note = f"{block.key} without {absent}" if absent else f"default of {block.key}"
         yield Fact(key.knob, typed_default(key), part.origin, part.witness_of(block, note))
 
 
-def _inside(tab: Table, key: Key) -> str:
-    """The first name below its block of the key that is absent; of a default without a key, of the knob's first one in the block."""
-    spelt = [other.key for other in (key, *tab.of(key.knob)) if other.key.startswith(f"{key.within}.")]
-    return spelt[0].removeprefix(f"{key.within}.").partition(".")[0] if spelt else ""
+def _absent_name(tab: Table, key: Key) -> str:
+    """Name, below the block, of the absent key; for a default without a key, of the knob's first key in the block."""
+    spellings = [candidate.key for candidate in (key, *tab.of(key.knob)) if candidate.key.startswith(f"{key.within}.")]
+    return spellings[0].removeprefix(f"{key.within}.").partition(".")[0] if spellings else ""
 
 
 def typed_default(key: Key) -> Value:
     return typed(key.knob, key.default or "") if key.default != "none" else "none"
 
 
-def spelt(tab: Table, knob: str) -> str:
-    """How the framework's users write a knob: the first of its keys; the knob's own name where it has none."""
+def spelling(tab: Table, knob: str) -> str:
+    """The framework's first key for a knob; the knob's own name if it has none."""
     return next((key.key for key in tab.of(knob) if key.key), knob)
 
 
-def _ignored(part: Part, one: Vain, meant: str | None, told: Translation) -> None:
-    """The key, what it was meant to turn, and the key that decides instead."""
-    witness = part.witness_of(one.leaf)
-    told.facts.append(Fact("config.ignored_key", one.leaf.key, part.origin, witness))
-    if one.rule.get("quiet"):
+def _add_ignored(part: Part, ignored_key: IgnoredKey, intended: str | None, result: Translation) -> None:
+    """Add facts and a notice for an ineffective key: the intended knob and the deciding key."""
+    witness = part.witness_of(ignored_key.leaf)
+    result.facts.append(Fact("config.ignored_key", ignored_key.leaf.key, part.origin, witness))
+    if ignored_key.rule.get("quiet"):
         return
-    told.notices.append(Notice("warning", "config.ignored_key", Text(one.rule["en"], one.rule["zh"]), witness))
-    knob = meant or one.rule.get("wants")
+    result.notices.append(Notice("warning", "config.ignored_key", Text(ignored_key.rule["en"], ignored_key.rule["zh"]), witness))
+    knob = intended or ignored_key.rule.get("wants")
     if knob:
-        said = {
+        values = {
             "wanted_knob": knob,
-            "wanted_key": one.real or spelt(part.table, knob),
-            "reader": framework_tables.called(part.table.name).zh,
-            "wanted_value": one.held,
+            "wanted_key": ignored_key.real or spelling(part.table, knob),
+            "reader": framework_tables.display_name(part.table.name).zh,
+            "wanted_value": ignored_key.held,
         }
-        told.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in said.items()]
-        other = bool(one.real) and all(key.key != one.real for key in part.table.of(knob))
-        told.facts.append(Fact("config.wanted_other", other, part.origin, witness))
+        result.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in values.items()]
+        is_other = bool(ignored_key.real) and all(key.key != ignored_key.real for key in part.table.of(knob))
+        result.facts.append(Fact("config.wanted_other", is_other, part.origin, witness))

@@ -1,4 +1,4 @@
-"""Keys that a framework does not know, with the real key that each most resembles."""
+"""Reports keys that a framework does not know, each with the real key that it resembles."""
 
 from __future__ import annotations
 
@@ -8,113 +8,116 @@ from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.ignored_keys import on
+from diagnose.adapters.schema.ignored_keys import is_on
+from diagnose.adapters.schema.similar_keys import Likeness
 from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Fact, Notice
 from diagnose.phrases import phrase
 from diagnose.release_spans import ReleaseSpan
 
 if TYPE_CHECKING:
-    from diagnose.adapters.schema.similar_keys import Likeness
-    from diagnose.adapters.translate.translation import Part, Translation
+    from diagnose.adapters.translate.config_part import Part, Translation
 
-#: Unknown keys that are spoken of; a file with more of them is no config of this framework.
+#: Limit of unknown keys reported; a file with more is no config of this framework.
 MOST_UNKNOWN = 100
 
 
-def unknown_keys(part: Part, span: ReleaseSpan, told: Translation) -> None:
-    """Facts and sentences for the keys that are misspelt, another framework's, or of another release."""
+def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
+    """Add facts and notices for keys that are misspelt, another framework's, or of another release."""
     tab = part.table
-    refused = _in_blocks(part, told)
-    if any(name_of(leaf.key) in tab.extended_by and on(leaf) for leaf in part.leaves):
+    rejected = _reject_in_blocks(part, result)
+    if any(name_of(leaf.key) in tab.extended_by and is_on(leaf) for leaf in part.leaves):
         return
-    sure = _takes_no_others(part)
+    closed = _is_closed(part)
     unread: list[tuple[str, str, Leaf]] = []
-    looked = 0
+    count = 0
     for leaf in part.leaves:
         name = name_of(leaf.key)
         spellings = tab.named(name)
-        gone = sure and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
-        if not gone and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
+        removed = closed and tab.unknown == "dropped" and bool(spellings) and all(key.releases.covers(span) is False for key in spellings)
+        if not removed and (name in tab.known or spellings or leaf.key.startswith(("+", "~"))):
             continue
-        if _inside(name, refused):
+        if _is_inside(name, rejected):
             continue
-        looked += 1
-        if looked > MOST_UNKNOWN:
+        count += 1
+        if count > MOST_UNKNOWN:
             break
-        if not gone and (not sure or _nested(part, name)):
-            _resembles(part, leaf, span, told, unread)
+        if not removed and (not closed or _is_nested(part, name)):
+            _add_similar(part, leaf, span, result, unread)
             continue
-        near, knob = nearest(tab, name, span, told.settled)
+        near, knob = nearest(tab, name, span, result.settled)
         if tab.unknown == "dropped":
             unread.append((knob, near, leaf))
         code = (
-            ("unknown_key_gone" if gone and near else "unknown_key_near" if near else "unknown_key")
+            ("unknown_key_gone" if removed and near else "unknown_key_near" if near else "unknown_key")
             if tab.unknown == "dropped"
             else ("rejected_key_near" if near else "rejected_key")
         )
-        _say(code, part, leaf, near, told)
+        _add_notice(code, part, leaf, near, result)
     for knob, near, leaf in sorted(
         unread, key=lambda pair: not pair[0]
-    ):  # those that wanted a knob first: the n-th wanted knob is the n-th key's
-        told.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
+    ):  # keys with a knob first: the n-th wanted knob belongs to the n-th key
+        result.facts.append(Fact("config.unknown_key", leaf.key, part.origin, part.witness_of(leaf)))
         if knob:
-            told.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
-            told.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
-            told.facts.append(Fact("config.reader", framework_tables.called(tab.name).zh, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.reader", framework_tables.display_name(tab.name).zh, part.origin, part.witness_of(leaf)))
 
 
-def _say(code: str, part: Part, leaf: Leaf, near: str, told: Translation) -> None:
-    message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.called(part.table.name), near=near)
-    told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+def _add_notice(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:
+    message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.display_name(part.table.name), near=near)
+    result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
 
 
-def _takes_no_others(part: Part) -> bool:
-    """Is a key that no release has surely none of this config's? Hydra takes no other overrides of a framework's own
-    configuration, where its own program reads it; a file may extend it."""
+def _is_closed(part: Part) -> bool:
+    """Whether the config accepts no keys beyond the framework's. Hydra rejects unknown overrides of a shipped configuration;
+    a file may extend it."""
     tab = part.table
     if tab.unknown != "overrides":
         return tab.unknown != "anything" and part.own_keys
     chosen = {leaf.text for leaf in part.leaves if name_of(leaf.key) in tab.config_keys}
-    own = any(word in part.entry for word in tab.detect.get("commands", ()))
-    asked = any(leaf.key.startswith("-") and name_of(leaf.key) not in tab.config_keys for leaf in part.leaves)  # another folder, say
+    is_own_program = any(word in part.entry for word in tab.detect.get("commands", ()))
+    searches_elsewhere = any(
+        leaf.key.startswith("-") and name_of(leaf.key) not in tab.config_keys for leaf in part.leaves
+    )  # another folder, say
     return (
-        own and not asked and part.form in ("command", "shell") and {(text or "").removesuffix(".yaml") for text in chosen} <= tab.shipped
+        is_own_program
+        and not searches_elsewhere
+        and part.form in ("command", "shell")
+        and {(text or "").removesuffix(".yaml") for text in chosen} <= tab.shipped
     )
 
 
-def _resembles(part: Part, leaf: Leaf, span: ReleaseSpan, told: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
-    """Of a key that may be the user's own only this is said: which real one it is a slip away from. (Variables are anybody's.)"""
+def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
+    """Report a key that may be the user's own only if it misspells a real one; environment variables never."""
     tab, name = part.table, name_of(leaf.key)
     if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
         return
     near = _likeness(tab.name).unless_short(name)
-    if not near or any(name_of(other.key) == near for other in part.leaves):
+    if not near or any(name_of(sibling.key) == near for sibling in part.leaves):
         return
     if tab.unknown == "dropped" and part.own_keys:
         knob = next((key.knob for key in tab.named(near) if not key.read_only and key.releases.covers(span) is not False), "")
-        unread.append(("" if knob in told.settled else knob, near, leaf))
-    if not _inside(name, [one.witness.key for one in told.notices if one.code == "config.unknown_key" and one.witness]):
-        _say("key_like", part, leaf, near, told)
+        unread.append(("" if knob in result.settled else knob, near, leaf))
+    if not _is_inside(name, [notice.witness.key for notice in result.notices if notice.code == "config.unknown_key" and notice.witness]):
+        _add_notice("key_like", part, leaf, near, result)
 
 
-def _inside(name: str, blocks: Iterable[str]) -> bool:
-    """Does the key lie in a block that is misspelt itself? Then the block has been named."""
+def _is_inside(name: str, blocks: Iterable[str]) -> bool:
+    """Whether the key lies in one of these blocks, which are already reported."""
     return any(name.startswith(f"{block}.") for block in blocks)
 
 
 @cache
 def _likeness(framework: str) -> Likeness:
-    """The real keys of a framework, to compare with; most configs have none that is unknown."""
-    from diagnose.adapters.schema.similar_keys import Likeness
-
+    """Index of a framework's real keys, built on the first unknown key."""
     tab = framework_tables.table(framework)
     inside = (f"{block}.{word}" for block, words in (tab.blocks or {}).items() for word in words)
     return Likeness({*tab.known, *(key.key for key in tab.keys if key.key), *inside})
 
 
-def _nested(part: Part, name: str) -> bool:
-    """Keys inside a block, or of a dialect that joins words by dots, are judged only with their block; TOML's and Hydra's whole."""
+def _is_nested(part: Part, name: str) -> bool:
+    """Whether the key is nested in a block and may be the user's own; keys of TOML and Hydra are compared whole."""
     if part.table.unknown == "overrides":
         return False
     if "." in name and name.partition(".")[0] in part.table.known:
@@ -125,9 +128,9 @@ def _nested(part: Part, name: str) -> bool:
 
 
 def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tuple[str, str]:
-    """The real key that an unknown one most resembles, and the knob that it was meant to turn (empty: none).
+    """The real key that an unknown one most resembles, and its knob (each empty if none).
 
-    A key that another framework knows is a foreign key: the nearest real one is what this framework calls that knob.
+    For another framework's key, the nearest is this framework's key for the same knob.
     """
     import difflib
 
@@ -146,14 +149,14 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
     return near[0], "" if knob in settled else knob
 
 
-def _in_blocks(part: Part, told: Translation) -> list[str]:
-    """The keys inside a block that allows no others: the start is refused, so that whatever ran did not have them."""
-    found: list[str] = []
+def _reject_in_blocks(part: Part, result: Translation) -> list[str]:
+    """Report keys that a closed block rejects at start-up, and return them."""
+    rejected: list[str] = []
     for leaf in part.leaves if part.own_keys and part.table.blocks else ():
         block, dot, inner = name_of(leaf.key).partition(".")
         allowed = (part.table.blocks or {}).get(block)
         name = inner.partition(".")[0]
-        if not dot or allowed is None or name in allowed or "." in inner or len(told.notices) > MOST_UNKNOWN:
+        if not dot or allowed is None or name in allowed or "." in inner or len(result.notices) > MOST_UNKNOWN:
             continue
         import difflib
 
@@ -161,9 +164,9 @@ def _in_blocks(part: Part, told: Translation) -> list[str]:
         message = phrase(
             f"adapters.rejected_key{'_near' if near else ''}",
             name=leaf.key,
-            framework=framework_tables.called(part.table.name),
+            framework=framework_tables.display_name(part.table.name),
             near="".join(near),
         )
-        told.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
-        found.append(name_of(leaf.key))
-    return found
+        result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+        rejected.append(name_of(leaf.key))
+    return rejected

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.job.named_files import base
+from diagnose.adapters.job.named_files import base_name
 from diagnose.catalogue import Model
 from diagnose.decide import rule_loader
 from diagnose.decide.comparison import holds
@@ -129,4 +129,4 @@ def _config_key(config: ConfigSource) -> tuple[object, ...]:
         data: str | bytes = _mask_run_names(config.data.decode())
     except UnicodeDecodeError:
         data = config.data
-    return base(config.called or config.name), data, config.forced_kind
+    return base_name(config.called or config.name), data, config.forced_kind

@@ -9,9 +9,9 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, TypeAlias
 
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.adapters.job.named_files import looked_up
+from diagnose.adapters.job.named_files import find_named_files
 from diagnose.cluster.cluster_errors import error_text
 from diagnose.cluster.find.job_files import last_modified, open_inputs, stamp
 from diagnose.cluster.run.content_hash import ContentHash
@@ -88,7 +88,7 @@ def with_named_configs(materials: Sequence[Material | ConfigSource]) -> tuple[li
     read."""
     sources, unusable = convert_each(as_config, list(materials))
     if any(source.folder is not None for source in sources):
-        sources += [config.source for config in looked_up([opened(source) for source in sources])]
+        sources += [config.source for config in find_named_files([open_document(source) for source in sources])]
     return sources, unusable
 
 

@@ -64,7 +64,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
             return None  # there is a setting, in a file that was not given
         if framework is not None and where is True:
             said = why_ineffective(rule, job)
-            reason, idle = said or phrase("plan.no_key", framework=framework_tables.called(framework)), said is None
+            reason, idle = said or phrase("plan.no_key", framework=framework_tables.display_name(framework)), said is None
         elif framework is None and not (called and is_generic(job)):
             return None  # a file of another kind lacks the key; that says nothing of the trainer
     if reason is not None:

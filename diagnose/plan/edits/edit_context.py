@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Key
-from diagnose.adapters.translate.translation import automatic, name_of
+from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_fitting import spelled_key
@@ -35,7 +35,7 @@ class EditContext:
         if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
             return False
         version = self.book.version(key.version)
-        return key.releases.covers(ReleaseSpan(version, framework_tables.finished(version)) if version else span)
+        return key.releases.covers(ReleaseSpan(version, framework_tables.final_release(version)) if version else span)
 
     def entry_points(self) -> list[Fact]:
         """The job's entry points that decide what is trained; an empty one if there is none."""
@@ -52,7 +52,7 @@ class EditContext:
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
-        return framework_tables.span(
+        return framework_tables.possible_releases(
             table, self.book.version(table.version), [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"]
         )
 
@@ -84,7 +84,7 @@ class EditContext:
         """The value as text for this key in the form of the document; None where the key cannot express it."""
         if value is None:
             return None
-        if key.auto and document.form == "json" and value == automatic(key, self._hidden()):
+        if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
         if key.times:
             value = self.divide_by_factors(document, key, value)

@@ -26,7 +26,7 @@ _SETTING_KINDS = ("switch", "word", "count", "ratio", "size")
 
 def is_generic(job: Job) -> bool:
     """Whether all files are of tools that any job may use (a plain script, a launcher), so that no table knows the trainer's keys."""
-    return all(document.framework in framework_tables.anybodys() for document in job.documents)
+    return all(document.framework in framework_tables.job_independent() for document in job.documents)
 
 
 def is_own_script(job: Job) -> bool:

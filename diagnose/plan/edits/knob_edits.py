@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
-from diagnose.adapters.job.interpolation import refers_to
+from diagnose.adapters.job.interpolation import referenced_key
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.ignored_keys import in_vain
+from diagnose.adapters.schema.ignored_keys import find_ignored_keys
 from diagnose.adapters.schema.spellings import Key, Table
 from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.adapters.translate.translation import name_of
@@ -97,7 +97,7 @@ def _follow_reference(context: EditContext, document: Document, edit: Edit) -> E
     entry = next((entry for entry in document.entries if entry.key == edit.key), None)
     if entry is None or edit.to is None or "${" not in entry.written or not framework_tables.table(document.framework).interpolates:
         return edit
-    target = refers_to(entry.written)
+    target = referenced_key(entry.written)
     holder = next((candidate for candidate in document.entries if target and name_of(candidate.key) == target), None)
     entries = [candidate for owner in context.documents if owner.framework == document.framework for candidate in owner.entries]
     references = [
@@ -206,9 +206,9 @@ def why_ignored(documents: Sequence[Document], book: FactBook, edits: Sequence[E
             if edit.to is not None:
                 key = edit.renamed or edit.key
                 leaves[name_of(key)] = _leaf(key, edit.to, False)
-        span = framework_tables.span(table, book.version(table.version), [name for name in leaves if name[:1] != "+"])
+        span = framework_tables.possible_releases(table, book.version(table.version), [name for name in leaves if name[:1] != "+"])
         keys = {name_of(edit.renamed or edit.key) for edit in own_edits if edit.to is not None}
-        for ignored in in_vain(table, {table.version: span}, leaves, leaves):
+        for ignored in find_ignored_keys(table, {table.version: span}, leaves, leaves):
             if name_of(ignored.leaf.key) in keys and ignored.rule.get("knobs") is None:
                 return Text(ignored.rule["en"], ignored.rule["zh"])
     return None

@@ -136,7 +136,7 @@ def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
     keys = list(dict.fromkeys(key.key for key in framework_tables.table(framework).of(name) if key.addable))[:most]
     either = phrase("plan.how_or")
     names = Text(either.en.join(keys), either.zh.join(keys))
-    return phrase("plan.how_key", keys=names, framework=framework_tables.called(framework)) if keys else None
+    return phrase("plan.how_key", keys=names, framework=framework_tables.display_name(framework)) if keys else None
 
 
 def key_hint(rule: Rule, job: Job) -> Text | None:
@@ -166,7 +166,7 @@ def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | N
         return None
     if in_file:
         return phrase("plan.in_engine_file", setting=same(setting), option=same(trainer.file_key))
-    return phrase("plan.in_framework", setting=same(setting), framework=framework_tables.called(framework))
+    return phrase("plan.in_framework", setting=same(setting), framework=framework_tables.display_name(framework))
 
 
 def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:

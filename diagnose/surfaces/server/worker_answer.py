@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from diagnose.adapters.documents.open_config import opened
+from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
@@ -129,5 +129,5 @@ def is_config_file(name: str, data: str | bytes) -> bool:
         return False
     content = data if isinstance(data, bytes) else data.encode(errors="replace")
     return not any(True for _ in memory_words.anchors(core=True).find(memoryview(content))) or is_config(
-        opened(ConfigSource(name, content))
+        open_document(ConfigSource(name, content))
     )
