@@ -201,7 +201,7 @@ def test_a_failure_whose_diagnosis_is_missing_is_counted() -> None:
 def test_groups_that_are_asked_for_are_found_however_small_they_are(held: Held, found: Summary) -> None:
     """A new group is small: it must not be lost behind two hundred large ones."""
     last = found.groups[-1]
-    told = summary(held, most=1, only=[last.key])
+    told = summary(held, limit=1, only=[last.key])
     assert [group.key for group in told.groups] == [last.key] and told.groups[0].jobs == last.jobs
     assert summary(held, only=[]).groups == ()
 
@@ -210,7 +210,7 @@ def test_what_comes_back_is_bounded() -> None:
     """Groups beyond the largest are counted, not listed."""
     held = cluster(200)
     held.connection.execute("update jobs set fingerprint = '1:' || job where fingerprint <> ''")
-    told = summary(held, most=20)
+    told = summary(held, limit=20)
     assert (len(told.groups), told.total, told.left) == (20, 100, 80)
 
 

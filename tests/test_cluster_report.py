@@ -328,7 +328,7 @@ def test_what_has_no_room_is_said(held: Held, found: Summary, monkeypatch: pytes
 
 def test_a_group_that_is_not_listed_has_pages_too(tmp_path: Path) -> None:
     store = cluster(200)
-    told = summary(store, most=3)
+    told = summary(store, limit=3)
     written = report.write_html(store, told, tmp_path / "report.html")
     assert tmp_path / "report-files" / "group-0-1.html" in written
     ((diagnoses,),) = store.query("select count(distinct diagnosis) from jobs where status in ('oom', 'suspected')")

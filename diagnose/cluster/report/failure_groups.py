@@ -223,7 +223,7 @@ class Summary:
 
 
 def summary(
-    store: Store, by: str = "fingerprint", since: float | None = None, most: int = 200, only: Sequence[str] | None = None
+    store: Store, by: str = "fingerprint", since: float | None = None, limit: int = 200, only: Sequence[str] | None = None
 ) -> Summary:
     """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
     groups and no others.
@@ -233,8 +233,8 @@ def summary(
     from diagnose.cluster.report import group_queries, report_queries
 
     report_queries.prepare(store, by, since)
-    groups, total = group_queries.groups(store, by, most, only)
-    found = neighbours(groups) if by == "fingerprint" else groups
+    groups, total = group_queries.groups(store, by, limit, only)
+    listed = neighbours(groups) if by == "fingerprint" else groups
     return Summary(
         by=by,
         since=since,
@@ -242,10 +242,10 @@ def summary(
         states=report_queries.states(store, since),
         cost=report_queries.cost(store),
         period=report_queries.period(store),
-        groups=found,
+        groups=listed,
         total=total,
         causes=report_queries.causes(store),
-        times=report_queries.times(store, [group.key for group in found]),
+        times=report_queries.times(store, [group.key for group in listed]),
         lack=report_queries.lack(store),
         unread=report_queries.unread(store),
         root=report_queries.root(store),
@@ -268,9 +268,9 @@ def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
 def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
     if group.parts is None:
         return ()
-    found = []
-    for other in groups:
-        alike = fingerprint.near(group.parts, other.parts) if other.parts is not None and other.key != group.key else None
-        if alike is not None:
-            found.append(Near(other.key, other.number, alike.similarity, alike.same, alike.other))
-    return tuple(sorted(found, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])
+    similar = []
+    for candidate in groups:
+        likeness = fingerprint.near(group.parts, candidate.parts) if candidate.parts is not None and candidate.key != group.key else None
+        if likeness is not None:
+            similar.append(Near(candidate.key, candidate.number, likeness.similarity, likeness.same, likeness.other))
+    return tuple(sorted(similar, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

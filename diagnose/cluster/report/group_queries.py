@@ -44,28 +44,45 @@ qualify row_number() over (partition by key order by jobs desc, framework, olds)
 order by key, jobs desc, framework, olds"""
 
 
-def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
+def groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
     """The largest groups (of `only` these keys), and how many there are."""
-    rows = list(store.query(EACH_GROUP, [most, None if only is None else list(only)]))
+    rows = list(store.query(EACH_GROUP, [limit, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
     runs, latest = one(store, "select count(*), max(run) from runs")
-    users, projects, frameworks = (_names(store, keys, what) for what in ('f."user"', "f.project", "t.framework"))
+    users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
     plans, examples = _plans(store, keys), _examples(store, keys)
-    made = []
+    groups_read = []
     for number, row in enumerate(rows, 1):
-        key, jobs, seconds, known, first, last, dated, by_log, certain, prints, user_count, project_count, en, zh, parts, short, born, _ = (
-            row
-        )
-        made.append(
+        (
+            key,
+            jobs,
+            seconds,
+            costed,
+            first,
+            last,
+            dated,
+            by_log,
+            certain,
+            fingerprint_count,
+            user_count,
+            project_count,
+            en,
+            zh,
+            parts,
+            median_shortage,
+            first_run,
+            _,
+        ) = row
+        groups_read.append(
             Group(
                 key=key,
                 number=number,
                 title=Text(en or "", zh or ""),
                 jobs=jobs,
-                cost=Cost(seconds, known, jobs),
+                cost=Cost(seconds, costed, jobs),
                 period=Period(first, last, dated, by_log),
                 certain=certain,
-                fingerprints=prints,
+                fingerprints=fingerprint_count,
                 users=users.get(key, ()),
                 user_count=user_count,
                 projects=projects.get(key, ()),
@@ -74,25 +91,25 @@ def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) 
                 plan=plans.get(key),
                 example=examples[key],
                 parts=fingerprints.read(parts) if by == "fingerprint" and parts else None,
-                short=None if short is None else int(short),
-                new=runs > 1 and born is not None and born == latest,
+                short=None if median_shortage is None else int(median_shortage),
+                new=runs > 1 and first_run is not None and first_run == latest,
             )
         )
-    return tuple(made), rows[0][-1] if rows else 0
+    return tuple(groups_read), rows[0][-1] if rows else 0
 
 
-def _names(store: Store, keys: list[str], what: str) -> dict[str, tuple[Named, ...]]:
+def _names(store: Store, keys: list[str], column: str) -> dict[str, tuple[Named, ...]]:
     """The most frequent names of each group."""
     rows = store.query(
-        f"""select key, {what} as who, count(*) as jobs from triage_failed f left join triage_told t using (diagnosis)
-        where key in (select unnest($1)) and coalesce({what}, '') <> '' group by 1, 2
+        f"""select key, {column} as who, count(*) as jobs from triage_failed f left join triage_told t using (diagnosis)
+        where key in (select unnest($1)) and coalesce({column}, '') <> '' group by 1, 2
         qualify row_number() over (partition by key order by jobs desc, who) <= $2 order by key, jobs desc, who""",
         [keys, NAMES],
     )
-    found: dict[str, tuple[Named, ...]] = {}
+    names: dict[str, tuple[Named, ...]] = {}
     for key, name, jobs in rows:
-        found[key] = (*found.get(key, ()), Named(name, jobs))
-    return found
+        names[key] = (*names.get(key, ()), Named(name, jobs))
+    return names
 
 
 def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
@@ -113,32 +130,32 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
     for key, word, jobs in store.query(sql, [keys]):
         fits[key] = (*fits.get(key, ()), Named(word, jobs))
     rows = store.query(EACH_VARIANT, [keys, VARIANTS])
-    found: dict[str, list[tuple[Variant, str]]] = {}
+    variants_by_key: dict[str, list[tuple[Variant, str]]] = {}
     planned: dict[str, int] = {}
     for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:
         edits = zip(*map(_listed, (targets, names, olds, news, renamed)), strict=True)
         variant = Variant(
-            framework, jobs, alike, int(fitting or 0), tuple(_listed(steps)), tuple(Edit(*each) for each in edits), tuple(_listed(env))
+            framework, jobs, alike, int(fitting or 0), tuple(_listed(steps)), tuple(Edit(*fields) for fields in edits), tuple(_listed(env))
         )
-        found.setdefault(key, []).append((variant, diagnosis))
+        variants_by_key.setdefault(key, []).append((variant, diagnosis))
         planned[key] = int(all_jobs)
-    usual = {key: _usual(variants) for key, variants in found.items()}
-    shown = digests(store, [one for _, one in usual.values()])
+    usual = {key: _usual(variants) for key, variants in variants_by_key.items()}
+    kept_digests = digests(store, [diagnosis_id for _, diagnosis_id in usual.values()])
     plans: dict[str, Plan] = {}
-    for key, pairs in found.items():
+    for key, pairs in variants_by_key.items():
         variants = tuple(variant for variant, _ in pairs)
         steps, diagnosis = usual[key]
-        more = planned[key] - sum(each.jobs for each in variants)
-        plans[key] = Plan(_steps(steps, shown[diagnosis]), variants, more, fits.get(key, ()))
+        hidden = planned[key] - sum(fields.jobs for fields in variants)
+        plans[key] = Plan(_steps(steps, kept_digests[diagnosis]), variants, hidden, fits.get(key, ()))
     return plans
 
 
 def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:
     """The steps of a plan, as a diagnosis that has them calls them."""
-    known = {each["remedy"]: each for each in json.loads(digest)["remedies"]}
+    remedies = {remedy["remedy"]: remedy for remedy in json.loads(digest)["remedies"]}
     return tuple(
-        Step(step, Text(**known[step]["title"]), known[step]["price"]["results"], known[step]["price"]["speed"])
-        if step in known
+        Step(step, Text(**remedies[step]["title"]), remedies[step]["price"]["results"], remedies[step]["price"]["speed"])
+        if step in remedies
         else Step(step, phrase(f"render.remedy_{step}"), "", "")
         for step in steps
     )
@@ -150,8 +167,8 @@ def _listed(text: str | None) -> list[Any]:
 
 def _usual(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
     """The steps that most jobs need, and a diagnosis that has them."""
-    counted: dict[tuple[str, ...], int] = {}
-    for each, _ in variants:
-        counted[each.steps] = counted.get(each.steps, 0) + each.jobs
-    most = max(counted, key=lambda steps: counted[steps])
-    return most, next(diagnosis for each, diagnosis in variants if each.steps == most)
+    jobs: dict[tuple[str, ...], int] = {}
+    for variant, _ in variants:
+        jobs[variant.steps] = jobs.get(variant.steps, 0) + variant.jobs
+    usual = max(jobs, key=lambda steps: jobs[steps])
+    return usual, next(diagnosis for variant, diagnosis in variants if variant.steps == usual)

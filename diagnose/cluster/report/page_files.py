@@ -40,8 +40,8 @@ class Sheet(NamedTuple):
 def alone(store: Store, summary: Summary, lang: Lang, redact: bool) -> str:
     """The page by itself, whose jobs have no pages."""
     mask = report_masks.masks(store, summary.root) if redact else None
-    shown = _shown(mask)
-    jobs = [_listed(job, "", summary.root, shown) for job in report_queries.jobs(store, summary, DETAILED)]
+    clean = _shown(mask)
+    jobs = [_listed(job, "", summary.root, clean) for job in report_queries.jobs(store, summary, DETAILED)]
     return "".join(page(_visible(summary, mask), sorted(jobs, key=_latest), {}, lang, masked=redact))
 
 
@@ -52,7 +52,7 @@ def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool
     Raises OSError where that cannot be done.
     """
     mask = report_masks.masks(store, summary.root) if redact else None
-    shown, visible = _shown(mask), _visible(summary, mask)
+    clean, visible = _shown(mask), _visible(summary, mask)
     folder = target.with_name(f"{target.stem}-files")
     sheets = list(_sheets(report_queries.jobs(store, summary, DETAILED)))
     titles = {group.number: told.title(group, visible.by, lang) for group in visible.groups}
@@ -66,9 +66,9 @@ def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool
         for sheet in group:
             order = list(dict.fromkeys(job.diagnosis for job in sheet.jobs))
             anchors = {diagnosis: f"{folder.name}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
-            jobs = [_listed(job, anchors[job.diagnosis], summary.root, shown) for job in sheet.jobs]
+            jobs = [_listed(job, anchors[job.diagnosis], summary.root, clean) for job in sheet.jobs]
             listed += jobs
-            made = Leaf(
+            content = Leaf(
                 title=titles.get(number, say("others", lang)),
                 number=number,
                 at=sheet.at,
@@ -78,7 +78,7 @@ def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool
                 before=group[sheet.at - 2].name if sheet.at > 1 else "",
                 after=group[sheet.at].name if sheet.at < len(group) else "",
             )
-            written.append(_replaced(folder / sheet.name, leaf(made, report_queries.digests(store, order), order, lang, shown)))
+            written.append(_replaced(folder / sheet.name, leaf(content, report_queries.digests(store, order), order, lang, clean)))
     addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
     written.insert(0, _replaced(target, page(visible, sorted(listed, key=_latest), addresses, lang, masked=redact)))
     for stale in folder.iterdir() if folder.is_dir() else ():
@@ -91,9 +91,9 @@ def _visible(summary: Summary, mask: report_masks.Masks | None) -> Summary:
     return changed(summary if mask is None else report_masks.summary(summary, mask), harmless)
 
 
-def _latest(of: Listed) -> tuple[float, str]:
+def _latest(entry: Listed) -> tuple[float, str]:
     """The latest first; those without a date last."""
-    return -(of.job.moment or 0.0), of.name
+    return -(entry.job.moment or 0.0), entry.name
 
 
 def _shown(mask: report_masks.Masks | None) -> Shown:
@@ -102,22 +102,22 @@ def _shown(mask: report_masks.Masks | None) -> Shown:
 
 def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
     """The jobs in pages: so many jobs, and so many diagnoses, of one group."""
-    for number, of in groupby(jobs, key=lambda job: job.number):
-        sheet, seen = Sheet(number, 1, []), set[str]()
-        for job in of:
-            if sheet.jobs and (len(sheet.jobs) >= JOBS or (len(seen) >= DIAGNOSES and job.diagnosis not in seen)):
+    for number, group in groupby(jobs, key=lambda job: job.number):
+        sheet, diagnoses = Sheet(number, 1, []), set[str]()
+        for job in group:
+            if sheet.jobs and (len(sheet.jobs) >= JOBS or (len(diagnoses) >= DIAGNOSES and job.diagnosis not in diagnoses)):
                 yield sheet
-                sheet, seen = Sheet(number, sheet.at + 1, []), set()
+                sheet, diagnoses = Sheet(number, sheet.at + 1, []), set()
             sheet.jobs.append(job)
-            seen.add(job.diagnosis)
+            diagnoses.add(job.diagnosis)
         yield sheet
 
 
-def _listed(job: Failed, address: str, root: str, shown: Shown) -> Listed:
+def _listed(job: Failed, address: str, root: str, clean: Shown) -> Listed:
     """A job by its name, or by its path below the folder that all jobs share; and where its diagnosis stands."""
-    called = job.name if job.name and job.name != job.job else job.job
-    below = root and called.startswith(root) and len(called) > len(root)
-    return Listed(job, shown(called[len(root) :] if below else called), shown(job.user), address)
+    name = job.name if job.name and job.name != job.job else job.job
+    below = root and name.startswith(root) and len(name) > len(root)
+    return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address)
 
 
 def _replaced(target: Path, pieces: Iterable[str]) -> Path:

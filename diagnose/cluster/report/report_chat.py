@@ -18,36 +18,36 @@ VARIANTS, LINES = 2, 6
 def of_group(group: Group, platform: Platform, lang: Lang = "en") -> Message:
     """What it is, what it cost, what to change, an example."""
     group = changed(group, harmless)
-    way = dialect(platform)
-    paid = told.hours(group.cost, lang) if group.cost.known else ""
-    counted = semicolon(lang).join(filter(None, (told.count(group.jobs, lang), paid, told.seen(group.period, lang))))
-    head = f"{way.strong(told.title(group, 'fingerprint', lang))}\n{way.shown(counted)}"
-    where = [way.shown(where)] if (where := told.where(group, lang)) else []
-    named, said = way.span(group.example.name), way.shown(group.example.headline.to(lang))
-    example = f"{way.shown(say('example', lang))}{colon(lang)}{named}{colon(lang)}{said}"
-    return _within(way, [head, *where, *_change(way, group, lang), example], lang)
+    platform_dialect = dialect(platform)
+    cost = told.hours(group.cost, lang) if group.cost.known else ""
+    figures = semicolon(lang).join(filter(None, (told.count(group.jobs, lang), cost, told.seen(group.period, lang))))
+    head = f"{platform_dialect.strong(told.title(group, 'fingerprint', lang))}\n{platform_dialect.shown(figures)}"
+    where = [platform_dialect.shown(where)] if (where := told.where(group, lang)) else []
+    name, headline = platform_dialect.span(group.example.name), platform_dialect.shown(group.example.headline.to(lang))
+    example = f"{platform_dialect.shown(say('example', lang))}{colon(lang)}{name}{colon(lang)}{headline}"
+    return _within(platform_dialect, [head, *where, *_change(platform_dialect, group, lang), example], lang)
 
 
-def _change(way: Dialect, group: Group, lang: Lang) -> list[str]:
+def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
     """The plan with the edits of the first variants, a part each."""
     if group.plan is None:
         return []
-    said = semicolon(lang).join((told.steps(group, lang), told.sure(group, lang)))
-    parts = [f"{way.strong(say('change_this', lang))}{colon(lang)}{way.shown(said)}"]
+    summary = semicolon(lang).join((told.steps(group, lang), told.sure(group, lang)))
+    parts = [f"{platform.strong(say('change_this', lang))}{colon(lang)}{platform.shown(summary)}"]
     for variant in group.plan.variants[:VARIANTS]:
-        lines = [*diff(variant.edits), *(f"+ {each}" for each in variant.env)][:LINES]
+        lines = [*diff(variant.edits), *(f"+ {variable}" for variable in variant.env)][:LINES]
         if lines:
-            parts.append(f"{way.shown(told.of_variant(variant, lang))}\n{way.block(lines, way.fence)}")
+            parts.append(f"{platform.shown(told.of_variant(variant, lang))}\n{platform.block(lines, platform.fence)}")
     return parts
 
 
-def _within(way: Dialect, parts: list[str], lang: Lang) -> Message:
+def _within(platform: Dialect, parts: list[str], lang: Lang) -> Message:
     """As many parts from the first on as the limit has room for; the last of them may be left out, never cut."""
-    more = way.shown(word("chat_cut", lang))
-    left, kept = way.limit - way.long(more) - 2, list[str]()
+    ending = platform.shown(word("chat_cut", lang))
+    budget, fitting = platform.limit - platform.long(ending) - 2, list[str]()
     for part in parts:
-        if way.long(part) + 2 <= left:
-            kept.append(part)
-            left -= way.long(part) + 2
-    cut = len(kept) < len(parts)
-    return Message("\n\n".join([*kept, *([more] if cut else [])]), cut=cut)
+        if platform.long(part) + 2 <= budget:
+            fitting.append(part)
+            budget -= platform.long(part) + 2
+    cut = len(fitting) < len(parts)
+    return Message("\n\n".join([*fitting, *([ending] if cut else [])]), cut=cut)

@@ -37,14 +37,14 @@ class Listed:
     address: str
 
 
-def left_out(group: Group, shown: int) -> int:
+def left_out(group: Group, visible: int) -> int:
     """Jobs of variants beyond the first ones."""
-    return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[shown:])
+    return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[visible:])
 
 
-def changes(of: Variant) -> list[tuple[str, str]]:
+def changes(variant: Variant) -> list[tuple[str, str]]:
     """Removed and added lines by sign and colour; none where the plan edits no file."""
-    lines = [*diff(of.edits), *(f"+ {one_line(variable)}" for variable in of.env)]
+    lines = [*diff(variant.edits), *(f"+ {one_line(variable)}" for variable in variant.env)]
     return page_templates.diff(visible(line).replace("\n", " ") for line in lines)
 
 
@@ -82,7 +82,7 @@ def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], 
         plan_of=told.steps,
         price=lambda step: price(step, lang),
         figures=lambda group: figures(group, lang),
-        near=lambda other: near(other, lang),
+        near=lambda similar: near(similar, lang),
     )
 
 
@@ -94,7 +94,7 @@ def document(name: str, title: str, lang: Lang, **values: object) -> Iterator[st
         title=title,
         sheet=page_templates.asset("tokens.css", "page.css", "report.css"),
         script=page_templates.asset("report.js"),
-        say=lambda key, **given: say(key, lang, **given),
+        say=lambda key, **arguments: say(key, lang, **arguments),
         size=show,
         **CALLED,
         **values,
@@ -110,21 +110,23 @@ def price(step: Step, lang: Lang) -> str:
 
 def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
     """Four figures with their labels and notes: what was read, what failed, what it cost, how many mistakes."""
-    of = summary.counts
-    lost = max(of.unread, len(summary.unread))
+    counts = summary.counts
+    unread = max(counts.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
     states = told.states(summary, lang)
-    read = [say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang)]
-    read += [say("figure_states", lang, states=states)] if states else []
-    failed = [say("figure_share", lang, share=told.percent(of.failed, of.jobs))] if of.jobs else []
-    failed += [say("figure_suspected", lang, count=told.number(of.suspected))] if of.suspected else []
+    read_notes = [say("figure_unread", lang, count=told.number(unread)) if unread else say("figure_all_read", lang)]
+    read_notes += [say("figure_states", lang, states=states)] if states else []
+    failed_notes = [say("figure_share", lang, share=told.percent(counts.failed, counts.jobs))] if counts.jobs else []
+    failed_notes += [say("figure_suspected", lang, count=told.number(counts.suspected))] if counts.suspected else []
     hours = "—" if summary.cost.hours is None else told.number(round(summary.cost.hours))
-    known = say("figure_hours_known", lang, known=told.number(summary.cost.known), jobs=told.number(of.failed)) if of.failed else ""
-    again = say("figure_repeated", lang, share=told.percent(repeated, of.failed)) if repeated else ""
+    costed = (
+        say("figure_hours_known", lang, known=told.number(summary.cost.known), jobs=told.number(counts.failed)) if counts.failed else ""
+    )
+    again = say("figure_repeated", lang, share=told.percent(repeated, counts.failed)) if repeated else ""
     return [
-        (say("figure_read", lang), told.number(of.jobs), " · ".join(read)),
-        (say("figure_failed", lang), told.number(of.failed), " · ".join(failed)),
-        (say("figure_hours", lang), hours, known),
+        (say("figure_read", lang), told.number(counts.jobs), " · ".join(read_notes)),
+        (say("figure_failed", lang), told.number(counts.failed), " · ".join(failed_notes)),
+        (say("figure_hours", lang), hours, costed),
         (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), told.number(summary.total), again),
     ]
 
@@ -139,10 +141,10 @@ def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
     ]
 
 
-def near(other: Near, lang: Lang) -> tuple[str, str]:
+def near(similar: Near, lang: Lang) -> tuple[str, str]:
     """Why another group may be the same mistake: what is said before its number, and after."""
-    before, _, after = told.near(other, lang, "\0").partition("\0")
-    return before[:1].upper() + before[1:], after
+    lead, _, ending = told.near(similar, lang, "\0").partition("\0")
+    return lead[:1].upper() + lead[1:], ending
 
 
 def within(row: Callable[[Listed, str], str], listed: Sequence[Listed], titles: dict[int, str], lang: Lang) -> list[str]:

@@ -41,14 +41,14 @@ class Masks(Masker):
             text = TOKEN.sub(self._named, text)
         return super()._without_secrets(text)
 
-    def _named(self, found: re.Match[str]) -> str:
+    def _named(self, match: re.Match[str]) -> str:
         """A name that is known, whole or by its first part: gpu17 of gpu17.cluster."""
-        word = found[0]
+        word = match[0]
         if word in self._kinds:
             return self._placeholder(self._kinds[word], word)
-        first, dot, rest = word.partition(".")
-        if dot and first in self._kinds and not rest.isdigit():
-            return self._placeholder(self._kinds[first], first) + dot + rest
+        first, dot, domain = word.partition(".")
+        if dot and first in self._kinds and not domain.isdigit():
+            return self._placeholder(self._kinds[first], first) + dot + domain
         return word
 
 
@@ -63,7 +63,7 @@ def masks(store: Store, root: str) -> Masks:
     return Masks([name for (name,) in users], [name for (name,) in hosts], root)
 
 
-def summary(of: Summary, mask: Masks) -> Summary:
+def summary(original: Summary, mask: Masks) -> Summary:
     """The same summary with every text of a stranger masked. What rules and tables say, and the keys of fingerprints, stay."""
-    masked: Summary = changed(replace(of, by="", tool=""), mask)
-    return replace(masked, by=of.by, tool=of.tool)
+    masked: Summary = changed(replace(original, by="", tool=""), mask)
+    return replace(masked, by=original.by, tool=original.tool)

@@ -34,19 +34,19 @@ class Leaf:
     after: str = ""
 
 
-def leaf(page: Leaf, held: dict[str, str], order: Sequence[str], lang: Lang, shown: Shown) -> Iterator[str]:
+def leaf(page: Leaf, stored: dict[str, str], order: Sequence[str], lang: Lang, clean: Shown) -> Iterator[str]:
     """A page; `held` the digests of its diagnoses, `order` their keys as they are numbered on it."""
     counts = Counter(listed.job.diagnosis for listed in page.jobs)
-    articles = ((_Diagnosis(digests.read(held[key]), lang, shown) if held.get(key) else None, counts[key]) for key in order)
+    articles = ((_Diagnosis(digests.read(stored[key]), lang, clean) if stored.get(key) else None, counts[key]) for key in order)
     return document("report_jobs", f"{page.title} · oomdoctor", lang, leaf=page, articles=articles)
 
 
 class _Diagnosis:
     """One digest in one language, as far as it is kept."""
 
-    def __init__(self, of: dict[str, Any], lang: Lang, shown: Shown) -> None:
-        self.of, self.lang, self.shown = of, lang, shown
-        self.headline = self.said(of["headline"])
+    def __init__(self, digest: dict[str, Any], lang: Lang, clean: Shown) -> None:
+        self.of, self.lang, self.shown = digest, lang, clean
+        self.headline = self.said(digest["headline"])
 
     def said(self, text: dict[str, str] | None) -> str:
         """A sentence in the language of the page."""
@@ -55,11 +55,11 @@ class _Diagnosis:
     @cached_property
     def card(self) -> bar_charts.Bar | None:
         """The card as a bar."""
-        held = self.of["card"]
-        if not held:
+        stored = self.of["card"]
+        if not stored:
             return None
-        parts = tuple(card.Part(kind, count, estimated) for kind, count, estimated in held["parts"])
-        return bar_charts.of_card(card.Card(self.said(held["title"]), parts, held["edge"]), self.lang)
+        parts = tuple(card.Part(kind, count, estimated) for kind, count, estimated in stored["parts"])
+        return bar_charts.of_card(card.Card(self.said(stored["title"]), parts, stored["edge"]), self.lang)
 
     @cached_property
     def facts(self) -> list[tuple[str, str, str]]:
@@ -71,9 +71,9 @@ class _Diagnosis:
             rows.append((say("failed_line", self.lang), self.place(event["line"]), self.shown(event["line"]["text"])))
         if event["frame"]:
             rows.append((say("in_code", self.lang), "", self.shown(event["frame"])))
-        if asked := self.of["request"]:
-            key = "request_named" if asked["named"] else "request_maybe"
-            text = say(key, self.lang, tensor=self.said(asked["tensor"]), numbers=asked["numbers"])
+        if request := self.of["request"]:
+            key = "request_named" if request["named"] else "request_maybe"
+            text = say(key, self.lang, tensor=self.said(request["tensor"]), numbers=request["numbers"])
             rows.append((say("request", self.lang), text, ""))
         return rows
 
@@ -87,14 +87,14 @@ class _Diagnosis:
         if not plan:
             return None
         peak = [word("peak_after", self.lang, size=show(plan["peak"]))] if plan["peak"] and plan["fits"] in advice_text.FITTING else []
-        known = {remedy["remedy"]: remedy for remedy in self.of["remedies"]}
+        by_id = {remedy["remedy"]: remedy for remedy in self.of["remedies"]}
         lines = [*diff(self.edits(plan["edits"])), *(f"+ {variable}" for variable in plan["env"])]
         return {
             "heading": say("do", self.lang)
             + words.bracketed(comma(self.lang).join([*peak, word(f"plan_{plan['fits']}", self.lang)]), self.lang),
             "steps": [
-                (self.said(known[step]["title"]), self.price(known[step]))
-                if step in known
+                (self.said(by_id[step]["title"]), self.price(by_id[step]))
+                if step in by_id
                 else (words.name_of("remedy", step, self.lang), "")
                 for step in plan["steps"]
             ],
@@ -154,10 +154,13 @@ class _Diagnosis:
 
     @cached_property
     def question(self) -> dict[str, str] | None:
-        asked = self.of["question"]
-        if not asked:
+        question = self.of["question"]
+        if not question:
             return None
-        return {"text": words.question(self.said(asked["why"]), self.said(asked["how"]), self.lang), "set": self.shown(asked["set"])}
+        return {
+            "text": words.question(self.said(question["why"]), self.said(question["how"]), self.lang),
+            "set": self.shown(question["set"]),
+        }
 
     @cached_property
     def notices(self) -> list[tuple[str, str]]:

@@ -106,8 +106,8 @@ def counts(store: Store, since: float | None) -> Counts:
     """Jobs by status. A job that could not be read has no time of its own, so it counts whatever `since` says."""
     sql = f"""select coalesce(j.status, 'unread'), count(*) from jobs j
         where $1::double is null or j.status = 'unread' or {AT} >= $1 group by 1"""
-    held = dict(store.query(sql, [since]))
-    return Counts(sum(held.values()), *(held.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
+    by_status = dict(store.query(sql, [since]))
+    return Counts(sum(by_status.values()), *(by_status.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
 
 
 def states(store: Store, since: float | None) -> tuple[Named, ...]:
@@ -157,7 +157,7 @@ def causes(store: Store) -> tuple[Cause, ...]:
         from triage_failed f left join triage_told t using (diagnosis) group by 1 order by count(*) desc, 1"""
     )
     return tuple(
-        Cause(cause, Text(en or "", zh or ""), jobs, Cost(seconds or 0.0, known, jobs)) for cause, en, zh, seconds, known, jobs in rows
+        Cause(cause, Text(en or "", zh or ""), jobs, Cost(seconds or 0.0, costed, jobs)) for cause, en, zh, seconds, costed, jobs in rows
     )
 
 
@@ -166,22 +166,22 @@ def times(store: Store, keys: Sequence[str]) -> Times:
     first, last = one(store, "select min(moment), max(moment) from triage_failed")
     if first is None:
         return Times()
-    width = next((each for each in WIDTHS if (last - first) / each < SLOTS - 1), WIDTHS[-1])
+    width = next((candidate for candidate in WIDTHS if (last - first) / candidate < SLOTS - 1), WIDTHS[-1])
     while (last - first) / width >= SLOTS - 1:
         width *= 2
     shift = MONDAY if width >= 7 * 86400 else 0
     begin = int((first - shift) // width)
-    shown = list(keys[:COLOURED])
-    slots = [[0] * (len(shown) + 1) for _ in range(int((last - shift) // width) - begin + 1)]
+    coloured = list(keys[:COLOURED])
+    slots = [[0] * (len(coloured) + 1) for _ in range(int((last - shift) // width) - begin + 1)]
     sql = "select cast(floor((moment - $1) / $2) as bigint), key, count(*) from triage_failed where moment is not null group by 1, 2"
     for slot, key, jobs in store.query(sql, [shift, width]):
-        slots[slot - begin][shown.index(key) if key in shown else len(shown)] += jobs
-    return Times(float(begin * width + shift), width, tuple(map(tuple, slots)), len(shown))
+        slots[slot - begin][coloured.index(key) if key in coloured else len(coloured)] += jobs
+    return Times(float(begin * width + shift), width, tuple(map(tuple, slots)), len(coloured))
 
 
 def lack(store: Store) -> Lack:
     """How much was missing, by powers of two."""
-    held = dict(
+    bins = dict(
         store.query(
             """select case when shortage <= 0 then 0
               else least($2, 1 + greatest(0, cast(ceil(log2(shortage / $1)) as integer))) end, count(*)
@@ -189,8 +189,10 @@ def lack(store: Store) -> Lack:
             [float(FIRST_BIN), BINS],
         )
     )
-    known, median = one(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
-    return Lack(tuple(held.get(number, 0) for number in range(BINS + 1)) if held else (), known, None if median is None else int(median))
+    known_jobs, median = one(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
+    return Lack(
+        tuple(bins.get(number, 0) for number in range(BINS + 1)) if bins else (), known_jobs, None if median is None else int(median)
+    )
 
 
 # -- jobs
@@ -212,7 +214,7 @@ class Failed(NamedTuple):
     status: str
 
 
-def jobs(store: Store, summary: Summary, most: int) -> list[Failed]:
+def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
     """The latest failures that a summary counts, group by group, each group's latest first."""
     prepare(store, summary.by, summary.since)  # another summary may have been made in between
     keys = [group.key for group in summary.groups]
@@ -228,7 +230,7 @@ def jobs(store: Store, summary: Summary, most: int) -> list[Failed]:
         from triage_failed left join triage_listed l using (key)
         qualify row_number() over (order by moment desc nulls last, job) <= $1
         order by l.number nulls last, moment desc nulls last, job""",
-        [most],
+        [limit],
     )
     return [Failed(*row) for row in rows]
 

@@ -31,14 +31,14 @@ def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
         page.say(say("more_groups", lang, count=told.number(summary.total - view.top), total=summary.total), style="dim")
     elif summary.total > len(summary.groups):
         page.gap()
-        rest = {"count": told.number(summary.left), "groups": told.number(summary.total - len(summary.groups))}
-        page.say(say("left_groups", lang, **rest), style="dim")
+        left = {"count": told.number(summary.left), "groups": told.number(summary.total - len(summary.groups))}
+        page.say(say("left_groups", lang, **left), style="dim")
     if summary.unread:
         page.heading(sentence(say("unread", lang), lang).rstrip(".。"))
-    for lost in summary.unread[:UNREAD]:
-        page.say(f"- {told.lost(lost, lang)}", "  ", "    ", "note")
-    if (more := max(summary.counts.unread, len(summary.unread)) - UNREAD) > 0:
-        page.say(say("more_unread", lang, count=told.number(more)), "  ")
+    for unread in summary.unread[:UNREAD]:
+        page.say(f"- {told.lost(unread, lang)}", "  ", "    ", "note")
+    if (hidden := max(summary.counts.unread, len(summary.unread)) - UNREAD) > 0:
+        page.say(say("more_unread", lang, count=told.number(hidden)), "  ")
     return page.text()
 
 
@@ -61,11 +61,11 @@ def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
                 page.say(told.of_variant(variant, lang) + (bracketed(note, lang) if note else "") + colon(lang).rstrip(), "    ", "      ")
             for line in lines:
                 page.say(line, "      ", "        ")
-        more = group.plan.more + sum(variant.jobs for variant in group.plan.variants[VARIANTS:])
-        page.say(say("more_variants", lang, jobs=told.count(more, lang)) if more else "", "    ", "      ", "dim")
+        hidden = group.plan.more + sum(variant.jobs for variant in group.plan.variants[VARIANTS:])
+        page.say(say("more_variants", lang, jobs=told.count(hidden, lang)) if hidden else "", "    ", "      ", "dim")
     page.say(f"{say('sure', lang)}{colon(lang)}{told.sure(group, lang)}", "  ", "    ")
-    named = f"{one_line(group.example.name)}{colon(lang)}{one_line(group.example.headline.to(lang))}"
-    page.say(f"{say('example', lang)}{colon(lang)}{named}", "  ", "    ", "dim")
+    example = f"{one_line(group.example.name)}{colon(lang)}{one_line(group.example.headline.to(lang))}"
+    page.say(f"{say('example', lang)}{colon(lang)}{example}", "  ", "    ", "dim")
     if summary.by == "fingerprint":
         page.say(f"{say('group', lang)} {group.key}", "  ", "    ", "dim")
     for near in group.near[:1]:
@@ -86,23 +86,23 @@ def markdown(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
     if summary.groups:
         lines += ["", *_answer(summary.groups[0], summary, lang), "", *_table(summary, lang, max(view.top, ROWS) if view.verbose else ROWS)]
     if summary.unread:
-        shown = [f"- {escape(told.lost(lost, lang))}" for lost in summary.unread[:UNREAD]]
-        rest = max(summary.counts.unread, len(summary.unread)) - len(shown)
-        lines += ["", f"**{escape(sentence(say('unread', lang), lang).rstrip('.。'))}**", "", *shown]
-        lines += [f"- {escape(say('more_unread', lang, count=told.number(rest)))}"] if rest > 0 else []
+        unread = [f"- {escape(told.lost(job, lang))}" for job in summary.unread[:UNREAD]]
+        hidden = max(summary.counts.unread, len(summary.unread)) - len(unread)
+        lines += ["", f"**{escape(sentence(say('unread', lang), lang).rstrip('.。'))}**", "", *unread]
+        lines += [f"- {escape(say('more_unread', lang, count=told.number(hidden)))}"] if hidden > 0 else []
     return _within(lines)
 
 
 def _within(lines: list[str]) -> str:
     """As many lines as a comment holds."""
-    kept, left = [], COMMENT - 2
+    fitting, budget = [], COMMENT - 2
     for line in lines:
-        left -= len(line) + 1
-        if left < 0:
-            kept.append("…")
+        budget -= len(line) + 1
+        if budget < 0:
+            fitting.append("…")
             break
-        kept.append(line)
-    return "\n".join(kept) + "\n"
+        fitting.append(line)
+    return "\n".join(fitting) + "\n"
 
 
 def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
@@ -124,14 +124,14 @@ def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
     return lines
 
 
-def _table(summary: Summary, lang: Lang, most: int) -> list[str]:
+def _table(summary: Summary, lang: Lang, limit: int) -> list[str]:
     head = ["column_jobs", "column_hours", "column_users", "column_last"]
     names = [say(key, lang) for key in head] + [
         say("column_what" if summary.by == "fingerprint" else f"by_{summary.by}", lang),
         say("change_this", lang),
     ]
     lines = [f"| {' | '.join(map(escape, names))} |", "|---:|---:|---:|---|---|---|"]
-    for group in summary.groups[:most]:
+    for group in summary.groups[:limit]:
         cells = [
             told.number(group.jobs),
             "" if group.cost.hours is None else told.number(group.cost.hours),
@@ -141,8 +141,8 @@ def _table(summary: Summary, lang: Lang, most: int) -> list[str]:
             escape(told.steps(group, lang)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    left = summary.total - min(most, len(summary.groups))
-    if left > 0:
-        jobs = summary.counts.failed - sum(group.jobs for group in summary.groups[:most])
-        lines += ["", escape(say("left_groups", lang, count=told.number(jobs), groups=told.number(left)))]
+    hidden = summary.total - min(limit, len(summary.groups))
+    if hidden > 0:
+        jobs = summary.counts.failed - sum(group.jobs for group in summary.groups[:limit])
+        lines += ["", escape(say("left_groups", lang, count=told.number(jobs), groups=told.number(hidden)))]
     return lines

@@ -73,7 +73,7 @@ def trouble(key: str, where: str, hint: str, **values: object) -> UserError:
 def announce(
     news: Iterable[News],
     url: str,
-    told: Callable[[str], None],
+    delivered: Callable[[str], None],
     failed: Callable[[str, UserError], None],
     lang: Lang = "en",
     wait: Callable[[float], object] = sleep,
@@ -81,27 +81,27 @@ def announce(
     """Tell a webhook of each group; how many it was told of. `told` is called with each that arrived, `failed` with the first that did
     not: the others wait for the next run as well, since they would fail likewise. Of more than MOST the rest is one message."""
     platform = platform_of(url)
-    listed = list(news)
-    done = 0
-    for one in listed[:MOST]:
+    items = list(news)
+    count = 0
+    for item in items[:MOST]:
         try:
-            post(url, body(platform, one.text, {"event": "new_group", "group": one.group, **one.data}), wait)
+            post(url, body(platform, item.text, {"event": "new_group", "group": item.group, **item.data}), wait)
         except UserError as refusal:
-            failed(one.group, refusal)
-            return done
-        told(one.group)
-        done += 1
-    rest = listed[MOST:]
-    if rest:
+            failed(item.group, refusal)
+            return count
+        delivered(item.group)
+        count += 1
+    remaining = items[MOST:]
+    if remaining:
         try:
-            text = phrase("notify.more", count=len(rest)).to(lang)
-            post(url, body(platform, text, {"event": "new_groups", "groups": [one.group for one in rest]}), wait)
+            text = phrase("notify.more", count=len(remaining)).to(lang)
+            post(url, body(platform, text, {"event": "new_groups", "groups": [item.group for item in remaining]}), wait)
         except UserError as refusal:
-            failed(rest[0].group, refusal)
-            return done
-        for one in rest:
-            told(one.group)
-    return done + len(rest)
+            failed(remaining[0].group, refusal)
+            return count
+        for item in remaining:
+            delivered(item.group)
+    return count + len(remaining)
 
 
 def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -128,14 +128,14 @@ def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sl
     long as the answer says, for at most WITHIN seconds. Raises UserError where it did not arrive."""
     platform_of(url)
     data = json.dumps(message, ensure_ascii=False).encode(errors="replace")
-    until, pause = clock() + WITHIN, FIRST
+    deadline, pause = clock() + WITHIN, FIRST
     while True:
-        why, later = _once(url, data)
-        if not why:
+        reason, delay = _once(url, data)
+        if not reason:
             return
-        pause = max(pause, later or 0.0)
-        if later is None or clock() + pause > until:
-            raise trouble("not_told", shown(url), "check_hook", why=why)
+        pause = max(pause, delay or 0.0)
+        if delay is None or clock() + pause > deadline:
+            raise trouble("not_told", shown(url), "check_hook", why=reason)
         wait(pause)
         pause *= 2
 
@@ -149,8 +149,8 @@ def _once(url: str, data: bytes) -> tuple[str, float | None]:
             return _judged(answer)
     except urllib.error.HTTPError as refusal:
         with refusal:
-            why = f"HTTP {refusal.code}"
-            return why, _later(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
+            reason = f"HTTP {refusal.code}"
+            return reason, _later(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
     except (OSError, HTTPException, ValueError) as error:
         return str(getattr(error, "reason", "") or error)[:200] or type(error).__name__, 0.0
 
@@ -158,18 +158,18 @@ def _once(url: str, data: bytes) -> tuple[str, float | None]:
 def _judged(answer: HTTPResponse) -> tuple[str, float | None]:
     """Feishu says with status 200 that it took nothing."""
     try:
-        told = json.loads(answer.read(LARGEST))
+        content = json.loads(answer.read(LARGEST))
     except ValueError:
         return "", None
-    code = told.get("code", told.get("StatusCode", 0)) if isinstance(told, dict) else 0
-    if not isinstance(code, int) or not code or "msg" not in told:
+    code = content.get("code", content.get("StatusCode", 0)) if isinstance(content, dict) else 0
+    if not isinstance(code, int) or not code or "msg" not in content:
         return "", None
-    return f"code {code}: {str(told['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
+    return f"code {code}: {str(content['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
 
 
-def _later(said: str | None) -> float:
+def _later(header: str | None) -> float:
     """The seconds of a Retry-After; a date is not looked at: clocks differ, and jump."""
     try:
-        return min(max(float(said or 0), 0.0), 1e6)
+        return min(max(float(header or 0), 0.0), 1e6)
     except ValueError:
         return 0.0

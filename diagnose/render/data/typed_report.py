@@ -35,8 +35,8 @@ P = TypeVar("P", bound=TypedPart)
 
 def model(declaration: type[P]) -> type[P]:
     """The pydantic model of a declared part."""
-    made: type[P] = _model(declaration)
-    return made
+    typed: type[P] = _model(declaration)
+    return typed
 
 
 @cache
@@ -45,10 +45,10 @@ def _model(declaration: Any) -> Any:
     for key in part.keys(declaration):
         default: Any = ... if key.at.default is part.REQUIRED else key.at.default
         fields[key.field] = (key.hint, Field(default, description=key.at.description, **key.at.limits))
-    made = create_model(declaration.__name__, __base__=TypedPart, __doc__=declaration.__doc__, __module__=__name__, **fields)
-    made.declaration = declaration
-    globals()[made.__name__] = made  # where pickle looks for it
-    return made
+    typed = create_model(declaration.__name__, __base__=TypedPart, __doc__=declaration.__doc__, __module__=__name__, **fields)
+    typed.declaration = declaration
+    globals()[typed.__name__] = typed  # where pickle looks for it
+    return typed
 
 
 if TYPE_CHECKING:

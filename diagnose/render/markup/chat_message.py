@@ -72,9 +72,9 @@ class Dialect:
     def shown(self, text: str) -> str:
         """A text that is shown as it is; code spans in it stay code."""
         flat, out, at = one_line(text), "", 0
-        for found in CODE.finditer(flat):
-            out += self._plain(flat[at : found.start()]) + self.span(found[1])
-            at = found.end()
+        for match in CODE.finditer(flat):
+            out += self._plain(flat[at : match.start()]) + self.span(match[1])
+            at = match.end()
         return out + self._plain(flat[at:])
 
     def _plain(self, text: str) -> str:
@@ -115,62 +115,70 @@ def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact:
     return folded(_Talk(diagnosis, dialect(platform), lang), patch)
 
 
-def folded(talk: _Talk, patch: str) -> Message:
+def folded(content: _Talk, patch: str) -> Message:
     """As many parts as the limit has room for, the weightiest first, in the order in which they are read."""
-    way = talk.way
-    more = way.shown(word("chat_cut", talk.lang))
-    head = talk.head()
-    parts = [part for part in (talk.bar(), talk.plan(), talk.why(), talk.others(), talk.refused(), talk.question(), talk.notes()) if part]
-    weight = [part for part in (talk.plan(), talk.bar(), talk.why(), talk.others(), talk.notes(), talk.question(), talk.refused()) if part]
-    left = way.limit - way.long(head) - way.long(more) - 2
-    kept = []
-    for part in weight:
-        if way.long(part) + 2 <= left:
-            kept.append(part)
-            left -= way.long(part) + 2
-    cut = len(kept) < len(parts)
-    text = "\n\n".join([head, *(part for part in parts if part in kept), *([more] if cut else [])])
+    platform = content.way
+    ending = platform.shown(word("chat_cut", content.lang))
+    head = content.head()
+    parts = [
+        part
+        for part in (content.bar(), content.plan(), content.why(), content.others(), content.refused(), content.question(), content.notes())
+        if part
+    ]
+    by_weight = [
+        part
+        for part in (content.plan(), content.bar(), content.why(), content.others(), content.notes(), content.question(), content.refused())
+        if part
+    ]
+    budget = platform.limit - platform.long(head) - platform.long(ending) - 2
+    fitting = []
+    for part in by_weight:
+        if platform.long(part) + 2 <= budget:
+            fitting.append(part)
+            budget -= platform.long(part) + 2
+    cut = len(fitting) < len(parts)
+    text = "\n\n".join([head, *(part for part in parts if part in fitting), *([ending] if cut else [])])
     return Message(text, patch, cut)
 
 
 class _Talk:
     """The parts of one diagnosis in one dialect."""
 
-    def __init__(self, diagnosis: Diagnosis, way: Dialect, lang: Lang) -> None:
-        self.of, self.way, self.lang = diagnosis, way, lang
+    def __init__(self, diagnosis: Diagnosis, platform: Dialect, lang: Lang) -> None:
+        self.of, self.way, self.lang = diagnosis, platform, lang
         plan = diagnosis.outcome.plan
         self.steps = plan.steps if plan is not None else ()
 
     def head(self) -> str:
         """Banner and headline; of a very long one its beginning."""
-        said = self.of.verdict.headline.to(self.lang)
-        most = int(self.way.limit * SHARE)
-        while self.way.long(self.way.shown(said)) > most:
-            said = said[: len(said) * 9 // 10].rstrip("… ") + "…"
+        headline = self.of.verdict.headline.to(self.lang)
+        limit = int(self.way.limit * SHARE)
+        while self.way.long(self.way.shown(headline)) > limit:
+            headline = headline[: len(headline) * 9 // 10].rstrip("… ") + "…"
         rooms = [self.way.shown(line) for line in outlook_view.room(self.of, self.lang)[:2]]
-        lines = [f"{self.way.strong(failure_text.banner(self.of, self.lang))}{colon(self.lang)}{self.way.shown(said)}", *rooms]
+        lines = [f"{self.way.strong(failure_text.banner(self.of, self.lang))}{colon(self.lang)}{self.way.shown(headline)}", *rooms]
         return "\n".join(lines)
 
     def bar(self) -> str:
         """The card as a block of signs."""
-        shown = card.of(self.of, self.lang)
-        if shown is None:
+        memory = card.of(self.of, self.lang)
+        if memory is None:
             return ""
-        lines = [card.heading(shown, self.lang), bar.line(shown, self.way.width), *bar.legend(shown, self.way.width, self.lang)]
+        lines = [card.heading(memory, self.lang), bar.line(memory, self.way.width), *bar.legend(memory, self.way.width, self.lang)]
         return self.way.block(lines)
 
     def plan(self) -> str:
         """The steps with their edits; without a plan the first remedies."""
-        made = self.of.outcome.plan
-        known = {remedy.id: remedy for remedy in self.of.outcome.remedies}
-        if made is None or not made.steps:
+        plan = self.of.outcome.plan
+        by_id = {remedy.id: remedy for remedy in self.of.outcome.remedies}
+        if plan is None or not plan.steps:
             first = self.of.outcome.remedies[: OTHERS + 1]
             lines = [line for remedy in first for line in self.remedy(remedy, "• ", alone=True)]
             return "\n".join([self.way.strong(word("remedies_only", self.lang)), *lines]) if lines else ""
-        lines = [self.way.strong(advice_text.heading_of(made, self.of, memory_rows.leading(self.of), self.lang))]
-        for number, step in enumerate(made.steps[:STEPS], 1):
-            if step in known:
-                lines += self.remedy(known[step], f"{number}. ", alone=False)
+        lines = [self.way.strong(advice_text.heading_of(plan, self.of, memory_rows.leading(self.of), self.lang))]
+        for number, step in enumerate(plan.steps[:STEPS], 1):
+            if step in by_id:
+                lines += self.remedy(by_id[step], f"{number}. ", alone=False)
             else:
                 lines.append(f"{number}. {self.way.shown(words.name_of('remedy', step, self.lang))}")
         return "\n".join(lines)
@@ -186,8 +194,8 @@ class _Talk:
         if remedy.command is not None:
             plain = remedy.command.en == remedy.command.zh
             lines.append("    " + (self.way.span(remedy.command.en) if plain else self.way.shown(remedy.command.to(self.lang))))
-        if told := advice_text.instruction(remedy, self.of, self.lang):
-            lines.append("    " + self.way.shown(told))
+        if instruction := advice_text.instruction(remedy, self.of, self.lang):
+            lines.append("    " + self.way.shown(instruction))
         return lines
 
     def edit(self, change: Edit) -> str:
@@ -198,31 +206,31 @@ class _Talk:
     def why(self) -> str:
         causes = [cause for cause in self.of.judgement.causes if not cause.also_true][:3]
         if causes:
-            said = failure_text.in_short(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
-            return f"{self.way.strong(word('why', self.lang))}{colon(self.lang)}{self.way.shown(words.sentence(said, self.lang))}"
-        asked = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
-        return self.way.shown(failure_text.no_cause(self.of, self.lang)) if asked else ""
+            text = failure_text.in_short(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
+            return f"{self.way.strong(word('why', self.lang))}{colon(self.lang)}{self.way.shown(words.sentence(text, self.lang))}"
+        failed = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
+        return self.way.shown(failure_text.no_cause(self.of, self.lang)) if failed else ""
 
     def others(self) -> str:
         if not self.steps:
             return ""
-        rest = [remedy for remedy in self.of.outcome.remedies if remedy.id not in self.steps][:OTHERS]
-        lines = [line for remedy in rest for line in self.remedy(remedy, "• ", alone=True)]
+        others = [remedy for remedy in self.of.outcome.remedies if remedy.id not in self.steps][:OTHERS]
+        lines = [line for remedy in others for line in self.remedy(remedy, "• ", alone=True)]
         return "\n".join([self.way.strong(word("remedies", self.lang)), *lines]) if lines else ""
 
     def refused(self) -> str:
         """What would not help here, with its reason."""
-        said = advice_text.refusals(advice_text.telling(self.of.outcome.rejected), self.lang)[:OTHERS]
-        lines = [f"• {self.way.shown(each)}" for each in said]
+        rejections = advice_text.refusals(advice_text.telling(self.of.outcome.rejected), self.lang)[:OTHERS]
+        lines = [f"• {self.way.shown(rejection)}" for rejection in rejections]
         return "\n".join([self.way.strong(word("not_here", self.lang)), *lines]) if lines else ""
 
     def question(self) -> str:
         if not self.of.outcome.questions:
             return ""
         first = self.of.outcome.questions[0]
-        said = self.way.shown(words.question(first.why.to(self.lang), first.how.to(self.lang), self.lang))
-        return f"{self.way.strong(word('question', self.lang))}{colon(self.lang)}{said} {self.way.span(first.set)}"
+        text = self.way.shown(words.question(first.why.to(self.lang), first.how.to(self.lang), self.lang))
+        return f"{self.way.strong(word('question', self.lang))}{colon(self.lang)}{text} {self.way.span(first.set)}"
 
     def notes(self) -> str:
-        said = [notice for notice in self.of.notices if notice.level != "info"][:NOTES]
-        return "\n".join(self.way.shown(words.told_notice(each, self.lang)) for each in said)
+        notices = [entry for entry in self.of.notices if entry.level != "info"][:NOTES]
+        return "\n".join(self.way.shown(words.told_notice(entry, self.lang)) for entry in notices)

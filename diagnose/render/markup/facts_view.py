@@ -34,9 +34,9 @@ def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
         page.say(word("nothing_read", lang))
     if diagnosis.inputs:
         page.heading(word("inputs", lang))
-        for given in diagnosis.inputs:
-            what = word("input_line", lang, kind=given.kind, lines=given.lines, bytes=given.bytes, encoding=given.encoding)
-            page.say(words.semicolon(lang).join((f"{given.name}{words.colon(lang)}{what}", *given.notes)), "  ", "    ")
+        for source in diagnosis.inputs:
+            description = word("input_line", lang, kind=source.kind, lines=source.lines, bytes=source.bytes, encoding=source.encoding)
+            page.say(words.semicolon(lang).join((f"{source.name}{words.colon(lang)}{description}", *source.notes)), "  ", "    ")
     if diagnosis.events:
         page.heading(word("events", lang))
         details.failures(page, diagnosis, lang)
@@ -67,8 +67,8 @@ def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
     from diagnose.facts import FactBook
 
     book = FactBook(diagnosis.facts)
-    kept = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
-    return [("facts", [fact for fact in kept if not _of_settings(fact)]), ("knobs", [fact for fact in kept if _of_settings(fact)])]
+    facts = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
+    return [("facts", [fact for fact in facts if not _of_settings(fact)]), ("knobs", [fact for fact in facts if _of_settings(fact)])]
 
 
 def _of_settings(fact: Fact) -> bool:
@@ -104,16 +104,16 @@ def _shortened(fact: Fact, lang: Lang, room: int) -> str:
 def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
     """Every setting with its value under the file that sets it, its key first; then what was given, what follows, what nobody set."""
     names = max(cells(fact.name) for fact in facts)
-    seen: set[str] = set()
-    for title, held in _by_place(facts, lang).items():
+    names_shown: set[str] = set()
+    for title, group in _by_place(facts, lang).items():
         page.say(title, "  ", "    ", style="name")
-        keys = [f"{fact.witness.line:>4} {one_line(fact.witness.key)}" if words.place(fact.witness) else "  " for fact in held]
+        keys = [f"{fact.witness.line:>4} {one_line(fact.witness.key)}" if words.place(fact.witness) else "  " for fact in group]
         width = min(max(map(cells, keys)), max(page.width - names - 18, 24))
-        for fact, key in zip(held, keys, strict=True):
-            value = one_line(words.value_text(fact.value, lang)) + (f" ({word('not_in_effect', lang)})" if fact.name in seen else "")
-            seen |= {fact.name} if verbose else set()
-            how = one_line(fact.witness.text) if verbose or fact.origin != "log" else ""
-            value += f"  ({how})" if how not in ("", value) else ""
+        for fact, key in zip(group, keys, strict=True):
+            value = one_line(words.value_text(fact.value, lang)) + (f" ({word('not_in_effect', lang)})" if fact.name in names_shown else "")
+            names_shown |= {fact.name} if verbose else set()
+            source = one_line(fact.witness.text) if verbose or fact.origin != "log" else ""
+            value += f"  ({source})" if source not in ("", value) else ""
             lead = f"  {pad(key, width)}  {pad(fact.name, names)}  "
             if key.strip() and (cells(key) > width or cells(lead + value) > page.width):  # a long one has a line of its own
                 page.row(f"  {key}")

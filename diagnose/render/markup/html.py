@@ -66,9 +66,9 @@ class _Page:
         }
         self.banner, self.good = failure_text.banner(diagnosis, lang), failure_text.good(diagnosis)
         self.room = outlook_view.room(diagnosis, lang)
-        self.inputs = comma(lang).join(one_line(given.name) for given in diagnosis.inputs)
-        shown = card.of(diagnosis, lang)
-        self.card = bar_charts.of_card(shown, lang) if shown is not None else None
+        self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
+        memory = card.of(diagnosis, lang)
+        self.card = bar_charts.of_card(memory, lang) if memory is not None else None
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()
         self.others = [remedy for remedy in outcome.remedies if remedy.id not in self.planned]
@@ -98,12 +98,12 @@ class _Page:
     def figures(self) -> tuple[list[str], list[str]]:
         """What the card's bar does not show: the figures, then doubts of the ledger and what it does not explain."""
         ledger, on_host = memory_rows.leading(self.of), failure_text.on_host(self.of)
-        now = memory_rows.told_of(ledger)
+        moment = memory_rows.told_of(ledger)
         printed = [] if on_host else memory_rows.printed(self.of, self.lang, "`")
         notes = [memory_rows.doubt(self.of, self.lang)]
-        if ledger is not None and now is not None and now.terms and not on_host:
-            printed.insert(0, words.sentence(memory_rows.balance(ledger, now, self.lang), self.lang))
-            notes += [memory_rows.peak(ledger, now, self.lang) if ledger.failing and memory_rows.comes_later(ledger, now) else ""]
+        if ledger is not None and moment is not None and moment.terms and not on_host:
+            printed.insert(0, words.sentence(memory_rows.balance(ledger, moment, self.lang), self.lang))
+            notes += [memory_rows.peak(ledger, moment, self.lang) if ledger.failing and memory_rows.comes_later(ledger, moment) else ""]
             notes += [memory_rows.gaps(ledger, self.lang)]
         return printed, [note for note in notes if note]
 
@@ -113,13 +113,13 @@ class _Page:
         plan = self.of.outcome.plan
         if plan is None or not plan.steps:
             return None
-        known = {remedy.id: remedy for remedy in self.of.outcome.remedies}
+        by_id = {remedy.id: remedy for remedy in self.of.outcome.remedies}
         diff = advice_text.patch(self.of)
         lines = page_templates.diff(visible(diff).rstrip("\n").split("\n"), "") if diff else []
         patched = {document.name for document in self.of.documents if document.form != "command"}
         return {
             "heading": advice_text.heading_of(plan, self.of, memory_rows.leading(self.of), self.lang),
-            "steps": [(step, known.get(step)) for step in plan.steps],
+            "steps": [(step, by_id.get(step)) for step in plan.steps],
             "diff": [("at" if line.startswith(("---", "+++", "@@")) else kind, line) for kind, line in lines],
             "changes": self.changes([edit for edit in plan.edits if not diff or edit.target not in patched]),
             "variables": self.variables(plan.env),
@@ -136,8 +136,8 @@ class _Page:
 
     def evidence(self, cause: Ruling) -> list[tuple[Witness, str]]:
         """The lines that a cause rests on."""
-        rests = [witness for witness in dict.fromkeys(cause.evidence) if words.place(witness)]
-        return [(witness, clip(one_line(witness.text or witness.key), 150)) for witness in rests]
+        witnesses = [witness for witness in dict.fromkeys(cause.evidence) if words.place(witness)]
+        return [(witness, clip(one_line(witness.text or witness.key), 150)) for witness in witnesses]
 
     @cached_property
     def snapshot(self) -> list[tuple[str, list[str]]]:

@@ -32,7 +32,12 @@ LAYOUT = re.compile(r"(\{[{%#].*?[}%#]\})|\n\s*", re.DOTALL)
 
 def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
     """A page in pieces, so that a large one need not be held twice."""
-    shared = {"lang": lang, "colon": words.colon(lang), "script": "", "word": lambda key, **told: words.word(key, lang, **told)}
+    shared = {
+        "lang": lang,
+        "colon": words.colon(lang),
+        "script": "",
+        "word": lambda key, **values_by_name: words.word(key, lang, **values_by_name),
+    }
     return environment().get_template(f"{name}.html.j2").generate(shared | values)
 
 
@@ -43,10 +48,10 @@ def named(*functions: Callable[..., object]) -> dict[str, object]:
 
 @cache
 def environment() -> Environment:
-    made = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined)
-    made.filters.update(prose=prose, link=link, percent=percent, text=_text, one_line=one_line, place=words.place)
-    made.globals.update(policy=policy)
-    return made
+    jinja = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined)
+    jinja.filters.update(prose=prose, link=link, percent=percent, text=_text, one_line=one_line, place=words.place)
+    jinja.globals.update(policy=policy)
+    return jinja
 
 
 def _source(name: str) -> tuple[str, str, None]:
@@ -106,15 +111,15 @@ def percent(share: float) -> str:
 # -- what is drawn or coloured
 
 
-def diff(lines: Iterable[str], other: str = "at") -> list[tuple[str, str]]:
+def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]]:
     """Lines of a diff with how they are coloured; `other`: lines that are neither added nor removed."""
-    return [({"+": "add", "-": "del"}.get(line[:1], other), line) for line in lines]
+    return [({"+": "add", "-": "del"}.get(line[:1], context_kind), line) for line in lines]
 
 
 def bars(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
     """Things with their sizes as parts of a bar: each with where it begins and how wide it is, in per cent."""
-    left = 0.0
-    for thing, size in sizes:
+    start = 0.0
+    for item, size in sizes:
         width = 100 * size / whole
-        yield thing, left, width
-        left += width
+        yield item, start, width
+        start += width

@@ -95,15 +95,15 @@ def spared(remedy: Remedy, lang: Lang) -> str:
 
 def price(remedy: Remedy, lang: Lang) -> str:
     """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
-    paid = remedy.price
-    if paid.told is not None:  # nothing is trained
-        parts = [paid.told.to(lang)]
+    cost = remedy.price
+    if cost.told is not None:  # nothing is trained
+        parts = [cost.told.to(lang)]
     else:
-        parts = [word(f"results_{paid.results}", lang)]
-        parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
-    parts += [word(f"effort_{paid.effort}", lang)] if paid.effort in ("code", "hardware") else []
-    if paid.host_memory is not None and paid.host_memory.bytes > 0:
-        parts.append(word("costs_host", lang, size=amount(paid.host_memory, lang)))
+        parts = [word(f"results_{cost.results}", lang)]
+        parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
+    parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
+    if cost.host_memory is not None and cost.host_memory.bytes > 0:
+        parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
     return comma(lang).join(parts)
 
 
@@ -123,26 +123,26 @@ def unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
 
 def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     """What is to be done, where no edit, no command and no figure says it."""
-    shown = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
-    return "" if shown else reason(remedy, diagnosis, lang)
+    has_action = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
+    return "" if has_action else reason(remedy, diagnosis, lang)
 
 
 def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
     """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
     named: dict[str, list[str]] = {}
-    for each in rejected:
-        named.setdefault(sentence(each.reason.to(lang), lang), []).append(name_of("remedy", each.id, lang))
+    for rejection in rejected:
+        named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
     return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
 
 
 def telling(rejected: Sequence[Rejected]) -> list[Rejected]:
     """Without advice of which there is no more to say than that there is nothing of the kind."""
-    return [each for each in rejected if not each.idle]
+    return [rejection for rejection in rejected if not rejection.idle]
 
 
-def beside(plan: Plan, known: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
+def beside(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
     """The edits and variables of a plan that none of its steps has as its own."""
-    steps = [known[step] for step in plan.steps if step in known]
+    steps = [by_id[step] for step in plan.steps if step in by_id]
     edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
     return [edit for edit in plan.edits if edit not in edits], [line for line in plan.env if line not in env]
 
@@ -186,11 +186,11 @@ def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: La
     """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
     ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
     if on_host(diagnosis):
-        back = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
-        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
-    unsure = memory_rows.astray(diagnosis) in OFF
-    said = word(f"plan_{plan.fits}", lang) if unsure else peak_of(plan, ledger, lang)
-    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(said, lang)
+        later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
+        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
+    unreliable = memory_rows.astray(diagnosis) in OFF
+    text = word(f"plan_{plan.fits}", lang) if unreliable else peak_of(plan, ledger, lang)
+    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(text, lang)
 
 
 def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
@@ -202,7 +202,7 @@ def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
     room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
     peak = amount(plan.predicted_peak, lang)
     key = "do_this_peak" if room else "do_this_peak_bare"
-    said = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
+    text = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
     if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING:
-        said += comma(lang) + word("margin", lang, margin=figure(plan.margin))
-    return said
+        text += comma(lang) + word("margin", lang, margin=figure(plan.margin))
+    return text

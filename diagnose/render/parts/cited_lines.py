@@ -30,18 +30,22 @@ def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
     cited: dict[str, dict[int, str]] = {}
     for witness in witnesses(diagnosis):
         if witness.line:
-            held = cited.setdefault(witness.source, {})
-            if not held.get(witness.line):
-                held[witness.line] = "" if witness.key else witness.text
+            lines_of_source = cited.setdefault(witness.source, {})
+            if not lines_of_source.get(witness.line):
+                lines_of_source[witness.line] = "" if witness.key else witness.text
     texts = {document.name: document.outer or document.text for document in diagnosis.documents if document.form not in ("command", "dump")}
     proof = {(witness.source, witness.line) for witness in evidence(diagnosis)}
-    return {name: lines(name, held, texts.get(name), proof) for name, held in cited.items() if any(held.values()) or name in texts}
+    return {
+        name: lines(name, lines_of_source, texts.get(name), proof)
+        for name, lines_of_source in cited.items()
+        if any(lines_of_source.values()) or name in texts
+    }
 
 
 def lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
     """The cited lines, with their neighbours where the whole text is at hand."""
     if text is None:
-        return [Line(number, shortened(said), (name, number) in proof) for number, said in sorted(cited.items()) if said][:MOST]
+        return [Line(number, shortened(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MOST]
     whole = text.split("\n")
     near = sorted({at for number in cited for at in range(number - ROUND, number + ROUND + 1) if 1 <= at <= len(whole)})
     return [Line(at, shortened(whole[at - 1]), (name, at) in proof) for at in near][:MOST]

@@ -40,18 +40,18 @@ def accounted(cause: Ruling, lang: Lang) -> str:
     )
 
 
-def in_short(causes: Sequence[Ruling], lang: Lang, wheres: Sequence[str], share: bool = True, size: bool = True) -> str:
+def in_short(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
     """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
-    said, of_what = [], False
-    for cause, where in zip(causes, wheres, strict=True):
-        much = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
-        if much and share and cause.share is not None:
+    texts, card_named = [], False
+    for cause, place in zip(causes, cited, strict=True):
+        figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
+        if figures and share and cause.share is not None:
             part = f"{cause.share:.0%}"
-            much += comma(lang) + (part if of_what else word("of_the_card", lang, share=part))
-            of_what = True
-        notes = comma(lang).join(filter(None, [certainty(cause, lang), much, where]))
-        said.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
-    return semicolon(lang).join(said)
+            figures += comma(lang) + (part if card_named else word("of_the_card", lang, share=part))
+            card_named = True
+        notes = comma(lang).join(filter(None, [certainty(cause, lang), figures, place]))
+        texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
+    return semicolon(lang).join(texts)
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:
@@ -64,23 +64,23 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
     """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
-    alone = "_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else ""
-    known = counted(diagnosis, lang)
-    beside = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
-    said = word(f"no_leading_cause{alone}", lang, causes=beside) if beside else word(f"no_cause{alone}", lang)
-    return f"{said}{'' if lang == 'zh' else ' '}{known}" if known else said
+    alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
+    estimate = counted(diagnosis, lang)
+    also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
+    text = word(f"no_leading_cause{alone}", lang, causes=also_true) if also_true else word(f"no_cause{alone}", lang)
+    return f"{text}{'' if lang == 'zh' else ' '}{estimate}" if estimate else text
 
 
 def counted(diagnosis: Diagnosis, lang: Lang) -> str:
     """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
     ledger = fit.foremost(diagnosis.ledgers)
-    now = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
-    groups = {term.group: now.of(term.group) for term in now.terms} if now is not None else {}
-    if now is None or "weights" not in groups or on_host(diagnosis):
+    moment = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
+    groups = {term.group: moment.of(term.group) for term in moment.terms} if moment is not None else {}
+    if moment is None or "weights" not in groups or on_host(diagnosis):
         return ""
     largest = max(groups, key=lambda group: groups[group].bytes)
-    what, much = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
-    return word("counted", lang, size=amount(now.total, lang), what=what, much=much)
+    name, size = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
+    return word("counted", lang, size=amount(moment.total, lang), what=name, much=size)
 
 
 def told(explanation: str, headline: str) -> bool:
@@ -90,7 +90,7 @@ def told(explanation: str, headline: str) -> bool:
 
 def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
     """The notices that are told unasked: mere information only where it says which run this is."""
-    return tuple(each for each in diagnosis.notices if each.level != "info" or each.code in WHICH)
+    return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in WHICH)
 
 
 def on_host(diagnosis: Diagnosis) -> bool:
@@ -145,8 +145,8 @@ def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
 
 def foreign(diagnosis: Diagnosis) -> Size | None:
     """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
-    held = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
-    return held if isinstance(held, Size) and held.low >= NEGLIGIBLE else None
+    value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
+    return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
 
 def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
@@ -163,12 +163,12 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
         ("part_free", event.free),
         ("part_requested", event.requested),
     ]
-    said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
-    if len(said) < 3:
+    figures = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
+    if len(figures) < 3:
         return ""
     if (capacity := event.capacity or event.max_allowed) is not None:
-        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(capacity, lang)))
-    return word("on_the_card", lang, parts=semicolon(lang).join(said))
+        figures.insert(-1 if event.requested is not None else len(figures), word("of_capacity", lang, capacity=amount(capacity, lang)))
+    return word("on_the_card", lang, parts=semicolon(lang).join(figures))
 
 
 #: What the CUDA allocator asks the card for, whatever small tensor needs room.
@@ -177,26 +177,26 @@ BLOCKS = ("2.00 MiB", "20.00 MiB")
 
 def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
     """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
-    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
-    if claim is None:
-        asked = diagnosis.root.requested if diagnosis.root else None
-        return word("request_names_nothing", lang, size=str(asked)) if str(asked) in BLOCKS else ""
-    key = "request_at_least" if claim.at_least else "request_is" if claim.exact and claim.agrees else "request_may_be"
-    also = word("request_also_one", lang) if claim.coincidence == 1 else word("request_also", lang, count=claim.coincidence)
-    alike = [also] if claim.coincidence else []
-    if claim.span is not None:
-        alike.insert(0, word("request_span", lang, low=f"{claim.span[0]:,}", high=f"{claim.span[1]:,}"))
+    attribution = next((candidate for candidate in diagnosis.attributions if candidate.event == diagnosis.verdict.event), None)
+    if attribution is None:
+        size = diagnosis.root.requested if diagnosis.root else None
+        return word("request_names_nothing", lang, size=str(size)) if str(size) in BLOCKS else ""
+    key = "request_at_least" if attribution.at_least else "request_is" if attribution.exact and attribution.agrees else "request_may_be"
+    also = word("request_also_one", lang) if attribution.coincidence == 1 else word("request_also", lang, count=attribution.coincidence)
+    alike = [also] if attribution.coincidence else []
+    if attribution.span is not None:
+        alike.insert(0, word("request_span", lang, low=f"{attribution.span[0]:,}", high=f"{attribution.span[1]:,}"))
     return word(
         key,
         lang,
-        tensor=claim.tensor.to(lang),
-        numbers=f"{tick}{claim.numbers}{tick}",
-        bytes=f"{claim.bytes:,}",
+        tensor=attribution.tensor.to(lang),
+        numbers=f"{tick}{attribution.numbers}{tick}",
+        bytes=f"{attribution.bytes:,}",
         also=bracketed(semicolon(lang).join(alike), lang) if alike else "",
     )
 
 
 def contradicted(diagnosis: Diagnosis) -> str:
     """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
-    told = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
-    return str(told) if told in ("below", "above") else ""
+    verdict = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
+    return str(verdict) if verdict in ("below", "above") else ""

@@ -46,16 +46,16 @@ def kept_on_host(diagnosis: Diagnosis) -> Moment:
     return Moment("init", fullest(diagnosis.ledgers))
 
 
-def rows(now: Moment, lang: Lang, most: int) -> list[Row]:
+def rows(current: Moment, lang: Lang, limit: int) -> list[Row]:
     """The terms of a moment, largest first; beyond `most`, and where they are small, folded into one."""
-    ordered = sorted((term for term in now.terms if term.size.bytes > 0), key=lambda term: -term.size.bytes)
-    whole = max(now.total.bytes, 1)
-    every = most >= len(now.terms)
-    shown = ordered if every else [term for term in ordered[:most] if term.size.bytes >= SMALL * whole]
-    if len(ordered) == len(shown) + 1:
-        shown = ordered  # a line for one that is left takes no more room than the one itself
-    sizes = [(term.name.to(lang), term.size, False) for term in shown]
-    if folded := ordered[len(shown) :]:
+    ordered = sorted((term for term in current.terms if term.size.bytes > 0), key=lambda term: -term.size.bytes)
+    whole = max(current.total.bytes, 1)
+    unlimited = limit >= len(current.terms)
+    visible = ordered if unlimited else [term for term in ordered[:limit] if term.size.bytes >= SMALL * whole]
+    if len(ordered) == len(visible) + 1:
+        visible = ordered  # a line for one that is left takes no more room than the one itself
+    sizes = [(term.name.to(lang), term.size, False) for term in visible]
+    if folded := ordered[len(visible) :]:
         sizes.append((word("smaller", lang, count=len(folded)), total([term.size for term in folded]), True))
     longest = max((size.bytes for _, size, _ in sizes), default=1)
     return [Row(name, size, size.bytes / whole, size.bytes / longest, folded) for name, size, folded in sizes]
@@ -66,9 +66,9 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
     parts = [f"{word('ledger_sum', lang)} {words.amount(now.total, lang)}"]
     if ledger.observed is not None:
         parts.append(word("observed", lang, size=words.amount(ledger.observed, lang)))
-    if (left := ledger.unexplained) is not None and now.name == ledger.failing:
-        key = "agrees" if left.low <= 0 <= left.high else "unexplained" if left.bytes > 0 else "overcounted"
-        parts.append(word(key, lang, size=words.gib(abs(left.bytes))))
+    if (difference := ledger.unexplained) is not None and now.name == ledger.failing:
+        key = "agrees" if difference.low <= 0 <= difference.high else "unexplained" if difference.bytes > 0 else "overcounted"
+        parts.append(word(key, lang, size=words.gib(abs(difference.bytes))))
     return comma(lang).join(parts)
 
 
@@ -91,19 +91,19 @@ def lacking(diagnosis: Diagnosis) -> bool:
         return False
     if not ledger.complete or ledger.usable is None or ledger.observed is not None or families.of(event.family).engine:
         return False
-    free, asked = (size.high if size is not None else 0 for size in (event.free, event.requested))
-    return ledger.usable.low - now.total.high - max(free, asked) > failure_text.NEGLIGIBLE
+    free, requested = (size.high if size is not None else 0 for size in (event.free, event.requested))
+    return ledger.usable.low - now.total.high - max(free, requested) > failure_text.NEGLIGIBLE
 
 
 def beyond(diagnosis: Diagnosis) -> str:
     """Of an estimate of much more than was allocated that nothing judges: `at_limit` where rows shorter than the limit explain it,
     `above` where rows are packed as long as that."""
     ledger = leading(diagnosis)
-    now, seen = told_of(ledger), ledger.observed if ledger is not None else None
-    if now is None or seen is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+    now, observed = told_of(ledger), ledger.observed if ledger is not None else None
+    if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
         return ""
     packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
-    return "" if now.total.bytes <= SHORT_ROWS * seen.bytes else "above" if packed else "at_limit"
+    return "" if now.total.bytes <= SHORT_ROWS * observed.bytes else "above" if packed else "at_limit"
 
 
 def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
@@ -111,14 +111,14 @@ def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
     event = diagnosis.root
     if event is None:
         return []
-    said = [failure_text.the_card(diagnosis, event, lang), inferred(diagnosis, lang), failure_text.request(diagnosis, lang, tick)]
-    return [line for line in said if line]
+    lines = [failure_text.the_card(diagnosis, event, lang), inferred(diagnosis, lang), failure_text.request(diagnosis, lang, tick)]
+    return [line for line in lines if line]
 
 
 def inferred(diagnosis: Diagnosis, lang: Lang) -> str:
     """Says so where nothing names the card and its capacity gave it away."""
-    told = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
-    return word("card_inferred", lang, gpu=str(told.value)) if told is not None and told.origin == "derived" else ""
+    gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
+    return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
 
 def comes_later(ledger: Ledger, now: Moment) -> bool:
@@ -160,8 +160,8 @@ def others(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
         usable = word("of_usable", lang, usable=words.amount(room, lang)) if room else ""
         size, states = words.amount(highest.total, lang), highest.of("weights", "gradients", "optimizer_states")
         role, when = on_gpus(ledger, lang), moment(highest.name, lang)
-        held = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""
-        lines.append(word("other_role", lang, role=role, peak=size, moment=when, usable=usable, states=held))
+        states_text = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""
+        lines.append(word("other_role", lang, role=role, peak=size, moment=when, usable=usable, states=states_text))
     return lines
 
 

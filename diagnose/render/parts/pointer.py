@@ -18,9 +18,9 @@ def lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
         return []
     number = f"{place.line:>5} | "
     column = place.column or column_of(diagnosis, place.source, place.line, place.key)
-    shown, at = windowed(plain(text), column, width - cells(number))
+    excerpt, at = windowed(plain(text), column, width - cells(number))
     caret = " " * (len(number) - 2) + "| " + " " * at + "^" if column else ""
-    return [number + shown, *([caret] if caret else [])]
+    return [number + excerpt, *([caret] if caret else [])]
 
 
 def plain(text: str) -> str:
@@ -39,8 +39,8 @@ def windowed(text: str, column: int, room: int) -> tuple[str, int]:
 
 def line_of(diagnosis: Diagnosis, name: str, line: int) -> str:
     """A line of a given config; empty where it is not held."""
-    held = next((document.outer or document.text for document in diagnosis.documents if document.name == name), "")
-    parts = held.split("\n", line)
+    text = next((document.outer or document.text for document in diagnosis.documents if document.name == name), "")
+    parts = text.split("\n", line)
     return parts[line - 1] if len(parts) >= line else ""
 
 

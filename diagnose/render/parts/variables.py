@@ -28,9 +28,9 @@ def lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
     """What to type for each NAME=VALUE."""
     if not variables:
         return []
-    parted = [variable.partition("=") for variable in variables]
+    pairs = [variable.partition("=") for variable in variables]
     forms = _WRITTEN[shell(diagnosis)]
-    return [form.format(name=name, value=value) for form in forms for name, _, value in parted]
+    return [form.format(name=name, value=value) for form in forms for name, _, value in pairs]
 
 
 def shell(diagnosis: Diagnosis) -> str:
@@ -44,7 +44,7 @@ def shell(diagnosis: Diagnosis) -> str:
         return "powershell"
     if not any(_DRIVE.match(frame.file) for event in diagnosis.events for frame in event.frames):
         return "bash"  # the driver of Windows alone says nothing: it serves Linux inside Windows too
-    utf16 = any(given.encoding.lower().startswith("utf-16") for given in diagnosis.inputs if given.kind == "log")
+    utf16 = any(source.encoding.lower().startswith("utf-16") for source in diagnosis.inputs if source.kind == "log")
     return "powershell" if utf16 else "windows"  # its `>` writes UTF-16
 
 

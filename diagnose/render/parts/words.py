@@ -100,10 +100,10 @@ def short(name: str) -> str:
     return last
 
 
-def places(evidence: tuple[Witness, ...], most: int = 3) -> str:
+def places(evidence: tuple[Witness, ...], limit: int = 3) -> str:
     """Where it is seen, each place once."""
-    seen = list(dict.fromkeys(filter(None, map(place, evidence))))
-    return ", ".join(seen[:most]) + (", …" if len(seen) > most else "")
+    distinct = list(dict.fromkeys(filter(None, map(place, evidence))))
+    return ", ".join(distinct[:limit]) + (", …" if len(distinct) > limit else "")
 
 
 def value_text(value: Value, lang: Lang) -> str:
@@ -179,9 +179,9 @@ def setting(key: str, value: str, target: str = "") -> str:
 
 def _argument(key: str, value: str) -> str:
     """An argument of a script: `key=value`, `block={"key": value}`, `from_pretrained(key=value)`."""
-    call, dot, rest = key.partition(".")
+    call, dot, argument = key.partition(".")
     if dot and (call == "from_pretrained" or call[:1].isupper()):
-        return f"{call}({_argument(rest, value)})"
+        return f"{call}({_argument(argument, value)})"
     first, *inner = key.split(".")
     for name in reversed(inner):
         value = f'{{"{name}": {value}}}'
@@ -196,27 +196,27 @@ def question(why: str, how: str, lang: Lang) -> str:
 
 def lacking(rules: Sequence[Unsettled], lang: Lang) -> str:
     """Causes that could not be judged, by their titles, and the fact that they lack."""
-    titles = semicolon(lang).join(each.title.to(lang) for each in rules)
+    titles = semicolon(lang).join(rule.title.to(lang) for rule in rules)
     return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
 
 
-def notice(said: Notice, lang: Lang) -> str:
+def notice(note: Notice, lang: Lang) -> str:
     """A notice with its place in front, once."""
-    text = said.message.to(lang)
-    if said.witness is None or not (where := place(said.witness)):
+    text = note.message.to(lang)
+    if note.witness is None or not (where := place(note.witness)):
         return text
-    if said.witness.line and said.witness.column and said.code.startswith("config."):
-        where += f":{said.witness.column}"  # of a config's fault an editor is told line and column
-    for name in dict.fromkeys((said.witness.source, short(said.witness.source))):
+    if note.witness.line and note.witness.column and note.code.startswith("config."):
+        where += f":{note.witness.column}"  # of a config's fault an editor is told line and column
+    for name in dict.fromkeys((note.witness.source, short(note.witness.source))):
         text = text.removeprefix(f"{name}{colon(lang)}")
-    text = text.removesuffix(phrase("adapters.at", what=same(""), line=said.witness.line, column=said.witness.column).to(lang))
+    text = text.removesuffix(phrase("adapters.at", what=same(""), line=note.witness.line, column=note.witness.column).to(lang))
     return f"{where}{colon(lang)}{text}" if where not in text else text
 
 
-def told_notice(said: Notice, lang: Lang) -> str:
+def told_notice(note: Notice, lang: Lang) -> str:
     """A notice with its level in front."""
-    return f"{level(said, lang)}{colon(lang)}{notice(said, lang)}"
+    return f"{level(note, lang)}{colon(lang)}{notice(note, lang)}"
 
 
-def level(notice: Notice, lang: Lang) -> str:
-    return word(f"level_{notice.level}", lang)
+def level(note: Notice, lang: Lang) -> str:
+    return word(f"level_{note.level}", lang)

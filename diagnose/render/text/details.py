@@ -48,11 +48,11 @@ def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         if ledger.beside:
             others = Moment("beside", ledger.beside)
             terms(page, f"{word('beside', lang)}{colon(lang)}{words.amount(others.total, lang)}", others, lang)
-        for now in ledger.moments:
-            marks = [word("moment_failing", lang)] if now.name == ledger.failing else []
-            marks += [word("moment_peak", lang)] if now is ledger.peak else []
+        for moment in ledger.moments:
+            marks = [word("moment_failing", lang)] if moment.name == ledger.failing else []
+            marks += [word("moment_peak", lang)] if moment is ledger.peak else []
             note = words.bracketed(comma(lang).join(marks), lang) if marks else ""
-            terms(page, f"{words.moment(now.name, lang)}{colon(lang)}{words.amount(now.total, lang)}{note}", now, lang)
+            terms(page, f"{words.moment(moment.name, lang)}{colon(lang)}{words.amount(moment.total, lang)}{note}", moment, lang)
         for title, host in on_host(ledger, lang):
             terms(page, f"{title}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
 
@@ -64,9 +64,9 @@ def on_host(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
     return stays + [(f"{title}{comma(lang)}{words.moment(moment.name, lang)}", moment) for moment in ledger.host.moments]
 
 
-def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:
+def terms(page: Page, title: str, moment: Moment, lang: Lang) -> None:
     page.say(title, "  ", "    ", "bold")
-    for term in now.terms:
+    for term in moment.terms:
         page.say(term.name.to(lang) + words.width(term.size, lang), f"    {words.figure(term.size):>10}  ", " " * 16)
         page.say(formula(term), " " * 16, " " * 18, "dim")
 

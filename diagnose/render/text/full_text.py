@@ -36,9 +36,9 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     if plan is None or not plan.steps:
         return
     page.heading(advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang))
-    known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
+    by_id = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
     for number, step in enumerate(plan.steps, 1):
-        remedy = known.get(step)
+        remedy = by_id.get(step)
         title = remedy.title.to(lang) if remedy else words.name_of("remedy", step, lang)
         cost = f"{colon(lang)}{advice_text.price(remedy, lang)}" if remedy else ""
         page.say(f"{number}. {title}{cost}", "  ", "     ")
@@ -47,8 +47,8 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
             edits(page, diagnosis, remedy.edits, remedy.env, lang, "     ")
         if remedy is not None and remedy.command is not None:
             page.say(remedy.command.to(lang), "     ")
-    rest, env = advice_text.beside(plan, known)
-    edits(page, diagnosis, rest, env, lang, "     ")
+    changes, env = advice_text.beside(plan, by_id)
+    edits(page, diagnosis, changes, env, lang, "     ")
     page.say(advice_text.remark(plan, lang), "  ", style="note")
     page.say(advice_text.climb(plan, diagnosis, lang), "  ", "    ")
     if plan.edits and diagnosis.documents:
@@ -71,29 +71,29 @@ def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
     if failure_text.on_host(diagnosis):
-        kept = memory_rows.kept_on_host(diagnosis)
-        if kept.terms:
+        host = memory_rows.kept_on_host(diagnosis)
+        if host.terms:
             page.heading(word("memory_host", lang))
-            table(page, memory_rows.rows(kept, lang, len(kept.terms)))
-            page.say(word("memory_host_sum", lang, size=words.amount(kept.total, lang)), "  ", style="bold")
-    ledger, said = memory_rows.leading(diagnosis), memory_rows.printed(diagnosis, lang)
-    now = memory_rows.told_of(ledger)
-    if ledger is None or now is None or not now.terms:
-        if said or diagnosis.verdict.status == "oom":
+            table(page, memory_rows.rows(host, lang, len(host.terms)))
+            page.say(word("memory_host_sum", lang, size=words.amount(host.total, lang)), "  ", style="bold")
+    ledger, printed = memory_rows.leading(diagnosis), memory_rows.printed(diagnosis, lang)
+    moment = memory_rows.told_of(ledger)
+    if ledger is None or moment is None or not moment.terms:
+        if printed or diagnosis.verdict.status == "oom":
             page.heading(word("memory", lang))
-            for line in said or [word("no_ledger", lang)]:
+            for line in printed or [word("no_ledger", lang)]:
                 page.say(line, "  ")
         return
     role = word("memory_role", lang, role=words.name_of("role", ledger.role, lang)) if len(diagnosis.ledgers) > 1 else ""
     title = "memory_at" if ledger.failing else "memory_needed"
-    page.heading(word(title, lang, moment=words.moment(now.name, lang)) + role)
-    table(page, memory_rows.rows(now, lang, len(now.terms)))
-    page.say(memory_rows.balance(ledger, now, lang), "  ", style="bold")
+    page.heading(word(title, lang, moment=words.moment(moment.name, lang)) + role)
+    table(page, memory_rows.rows(moment, lang, len(moment.terms)))
+    page.say(memory_rows.balance(ledger, moment, lang), "  ", style="bold")
     page.say(memory_rows.doubt(diagnosis, lang), "  ", style="note")
-    for line in said:
+    for line in printed:
         page.say(line, "  ")
     if ledger.failing:  # before a run the headline says it
-        page.say(memory_rows.peak(ledger, now, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
+        page.say(memory_rows.peak(ledger, moment, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
     page.say(memory_rows.gaps(ledger, lang), "  ", style="note")
     for line in memory_rows.others(diagnosis, ledger, lang):
         page.say(line, "  ", "    ")
@@ -119,13 +119,13 @@ def table(page: Page, rows: list[memory_rows.Row]) -> None:
 
 
 def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    found = diagnosis.judgement.causes
-    if not found and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
+    verdicts = diagnosis.judgement.causes
+    if not verdicts and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
         return
     page.heading(word("why", lang))
-    if not found:
+    if not verdicts:
         page.say(failure_text.no_cause(diagnosis, lang), "  ")
-    for number, cause in enumerate(found, 1):
+    for number, cause in enumerate(verdicts, 1):
         one_cause(page, number, cause, lang)
 
 
@@ -167,12 +167,12 @@ def one_remedy(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> 
         page.say(reference, "    ", style="name")
 
 
-def not_here(page: Page, refusals: Sequence[str], lang: Lang) -> None:
+def not_here(page: Page, rejections: Sequence[str], lang: Lang) -> None:
     """Advice that people give and that would not help here, each with its reason."""
-    if refusals:
+    if rejections:
         page.heading(word("not_here", lang))
-    for each in refusals:
-        page.say(f"- {each}", "  ", "    ")
+    for rejection in rejections:
+        page.say(f"- {rejection}", "  ", "    ")
 
 
 def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
@@ -186,28 +186,28 @@ def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Causes that lack one fact, by the fact, with the way to learn it."""
-    found = diagnosis.outcome.unsettled
-    if found:
+    undecided = diagnosis.outcome.unsettled
+    if undecided:
         page.heading(word("could_not_tell", lang))
-    for fact in dict.fromkeys(each.fact for each in found):
-        mine = [each for each in found if each.fact == fact]
-        page.say(f"- {words.lacking(mine, lang)}", "  ", "    ")
-        page.say(mine[0].how.to(lang), "    ", style="edit")
+    for fact in dict.fromkeys(rule.fact for rule in undecided):
+        lacking = [rule for rule in undecided if rule.fact == fact]
+        page.say(f"- {words.lacking(lacking, lang)}", "  ", "    ")
+        page.say(lacking[0].how.to(lang), "    ", style="edit")
 
 
 def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
     """What the reader should know beside; with `verbose` mere information too."""
-    shown = diagnosis.notices if verbose else failure_text.weighty(diagnosis)
-    if not shown:
+    visible = diagnosis.notices if verbose else failure_text.weighty(diagnosis)
+    if not visible:
         return
     page.heading(word("notices", lang))
-    for each in shown:
-        notice(page, each, diagnosis, lang)
+    for note in visible:
+        notice(page, note, diagnosis, lang)
 
 
-def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
+def notice(page: Page, note: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
     """A notice, with the line that it is about."""
-    style = {"error": "error", "warning": "note"}.get(said.level, "")
-    page.say(words.told_notice(said, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
-    for line in pointer.lines(said, diagnosis, page.width - len(indent)) if excerpt else ():
+    style = {"error": "error", "warning": "note"}.get(note.level, "")
+    page.say(words.told_notice(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
+    for line in pointer.lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)

@@ -44,10 +44,10 @@ class Screen:
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     """Everything where there is room, or was asked for with --top; else as much as fits. A table of what fits is as long as it is."""
-    above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
-    most = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(SPARED)
-    for count in range(most + 1):
-        page.lines = [*above]
+    lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
+    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(SPARED)
+    for count in range(limit + 1):
+        page.lines = [*lines_above]
         write(Screen(page, diagnosis, lang, view, frozenset(SPARED[:count])))
         if len(page.lines) <= room:
             break
@@ -79,13 +79,13 @@ def why(screen: Screen) -> None:
     """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
     diagnosis, lang = screen.diagnosis, screen.lang
     leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
-    most = 0 if "places" in screen.spared else 1 if "second place" in screen.spared else 2
+    limit = 0 if "places" in screen.spared else 1 if "second place" in screen.spared else 2
     share, size = (name not in screen.spared for name in ("shares", "figures of causes"))
     failed = failure_text.seen_at(diagnosis)
-    seen = [tuple(each for each in cause.evidence if words.place(each) != failed)[:most] for cause in leading]
-    said = failure_text.in_short(leading, lang, [words.places(where) for where in seen], share, size)
-    if said:
-        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(said, lang)}")
+    cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
+    text = failure_text.in_short(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
+    if text:
+        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
     elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang))
 
@@ -94,21 +94,21 @@ def caveats(screen: Screen) -> None:
     """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     ledger = memory_rows.leading(diagnosis)
-    now = memory_rows.told_of(ledger)
-    if ledger is None or now is None or failure_text.on_host(diagnosis):
+    moment = memory_rows.told_of(ledger)
+    if ledger is None or moment is None or failure_text.on_host(diagnosis):
         return
     doubt = memory_rows.doubt(diagnosis, lang)
     page.say(doubt, "  ", style="note")
-    if ledger.failing and memory_rows.comes_later(ledger, now) and (memory_rows.overflows(ledger) or not doubt):
-        page.say(memory_rows.peak(ledger, now, lang), "  ", style="note")
-    page.say(memory_rows.gaps(ledger, lang) if now.terms else "", "  ", style="note")
+    if ledger.failing and memory_rows.comes_later(ledger, moment) and (memory_rows.overflows(ledger) or not doubt):
+        page.say(memory_rows.peak(ledger, moment, lang), "  ", style="note")
+    page.say(memory_rows.gaps(ledger, lang) if moment.terms else "", "  ", style="note")
 
 
 def remedies(screen: Screen) -> None:
     """The plan's steps with their edits; then others, until so many are shown as were asked for."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     outcome, plan = diagnosis.outcome, diagnosis.outcome.plan
-    known = {remedy.id: remedy for remedy in outcome.remedies}
+    by_id = {remedy.id: remedy for remedy in outcome.remedies}
     steps = plan.steps if plan is not None else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
     if plan is not None and steps:
@@ -116,7 +116,7 @@ def remedies(screen: Screen) -> None:
     elif others:
         page.heading(word("remedies_only", lang))
     for number, step in enumerate(steps, 1):
-        remedy = known.get(step)
+        remedy = by_id.get(step)
         if remedy is None:
             page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
             continue
@@ -124,7 +124,7 @@ def remedies(screen: Screen) -> None:
         changes(screen, remedy)
         reasons(screen, remedy, "reasons of steps")
     if plan is not None:
-        full_text.edits(page, diagnosis, advice_text.beside(plan, known)[0], (), lang, "     ")
+        full_text.edits(page, diagnosis, advice_text.beside(plan, by_id)[0], (), lang, "     ")
         page.say(advice_text.remark(plan, lang), "  ", style="note")
         page.say(advice_text.climb(plan, diagnosis, lang) if steps and "climb" not in screen.spared else "", "  ", "    ")
     for number, remedy in enumerate(others):
@@ -138,12 +138,12 @@ def remedies(screen: Screen) -> None:
 def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
     """The first edits of a remedy, how many more there are, and its command."""
     page, lang = screen.page, screen.lang
-    shown = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
-    full_text.edits(page, screen.diagnosis, shown[:-1], (), lang, indent)
-    for change in shown[-1:]:
-        left = len(remedy.edits) - len(shown)
-        more = words.bracketed(word("more_edits", lang, count=left), lang) if left else ""
-        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{more}", indent, indent + "  ", "edit")
+    visible = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
+    full_text.edits(page, screen.diagnosis, visible[:-1], (), lang, indent)
+    for change in visible[-1:]:
+        hidden = len(remedy.edits) - len(visible)
+        ending = words.bracketed(word("more_edits", lang, count=hidden), lang) if hidden else ""
+        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{ending}", indent, indent + "  ", "edit")
     full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
     page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
 
@@ -157,9 +157,9 @@ def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") ->
 
 def rejected(screen: Screen) -> None:
     """What people would advise and what would not help here, each with its reason."""
-    most = REJECTED - sum(name in screen.spared for name in ("third rejected", "second rejected", "rejected"))
-    said = advice_text.refusals(advice_text.telling(screen.diagnosis.outcome.rejected), screen.lang)
-    full_text.not_here(screen.page, said[:most], screen.lang)
+    limit = REJECTED - sum(name in screen.spared for name in ("third rejected", "second rejected", "rejected"))
+    rejections = advice_text.refusals(advice_text.telling(screen.diagnosis.outcome.rejected), screen.lang)
+    full_text.not_here(screen.page, rejections[:limit], screen.lang)
 
 
 def asked(screen: Screen) -> None:
@@ -191,27 +191,27 @@ def asked(screen: Screen) -> None:
 def noted(screen: Screen) -> None:
     """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
-    said = notes(diagnosis, lang)
-    most = 1 if "second note" in screen.spared else NOTES
-    for notice in said[:most]:
+    important = notes(diagnosis, lang)
+    limit = 1 if "second note" in screen.spared else NOTES
+    for notice in important[:limit]:
         if notice.level == "error" or "rest of notes" not in screen.spared:
             full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.spared)
         else:
             page.say(wrap(words.told_notice(notice, lang), page.width - 2)[0] + " …", style="note")
-    if len(said) > most:
-        page.say(word("more_notices", lang, count=len(said) - most), style="dim")
+    if len(important) > limit:
+        page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
 
 
 def notes(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
     """The notices that a screen is to show, the weightiest first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
-    said = [
-        each
-        for each in failure_text.weighty(diagnosis)
-        if each.level == "error" or not (about(each, corrected) or failure_text.told(each.message.to(lang), headline))
+    selected = [
+        note
+        for note in failure_text.weighty(diagnosis)
+        if note.level == "error" or not (about(note, corrected) or failure_text.told(note.message.to(lang), headline))
     ]
-    return sorted(said, key=lambda notice: notice.level != "error")
+    return sorted(selected, key=lambda notice: notice.level != "error")
 
 
 def about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
@@ -226,5 +226,5 @@ def hint(screen: Screen) -> None:
         return
     if "last gap" not in screen.spared:
         page.gap()
-    patch = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
-    page.say(word("more_detail_patch" if patch else "more_detail", screen.lang), style="dim")
+    patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
+    page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")

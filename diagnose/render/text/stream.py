@@ -40,9 +40,9 @@ def columns(out: TextIO | None) -> int:
 
     (The shutil that could tell brings three compressors along.)
     """
-    told = os.environ.get("COLUMNS", "")
-    if told.isascii() and told.isdigit() and int(told[:6]) > 0:
-        return int(told[:6])
+    value = os.environ.get("COLUMNS", "")
+    if value.isascii() and value.isdigit() and int(value[:6]) > 0:
+        return int(value[:6])
     try:
         return os.get_terminal_size(out.fileno() if out is not None else -1).columns or 80
     except (AttributeError, OSError, ValueError):
