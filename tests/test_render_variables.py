@@ -46,7 +46,7 @@ def test_the_script_says_which_shell_it_is_else_the_traceback(told: Diagnosis, s
 
 def test_where_only_windows_is_known_both_of_its_shells_are_served() -> None:
     """`set` means another thing to PowerShell, and `$env:` nothing to the other."""
-    assert variables.lines(SET, job(frame="C:\\job\\train.py")) == [
+    assert variables.shell_lines(SET, job(frame="C:\\job\\train.py")) == [
         "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
         '$env:PYTORCH_CUDA_ALLOC_CONF = "expandable_segments:True"  # PowerShell',
     ]

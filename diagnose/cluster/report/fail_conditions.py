@@ -63,7 +63,7 @@ class Condition:
         return SIGNS[self.sign](value, self.number)
 
 
-def condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """The condition that a text means, such as `oom>10`, `share>=5%`, `new-groups>0`. Raises UserError for what is none."""
     names = (*FIGURES, *OTHERS)
     match = CONDITION.fullmatch(text)
@@ -80,7 +80,7 @@ def condition(text: str) -> Condition:
     return Condition(text.strip(), name, sign, number, percent)
 
 
-def figures(store: Store, run: int) -> dict[str, float]:
+def run_figures(store: Store, run: int) -> dict[str, float]:
     """The figures of a run: of the jobs that it found, those that were as before included."""
     [row] = store.query(f"select {', '.join(FIGURES.values())} from jobs where last_run = ?", [run])
     values = dict(zip(FIGURES, map(float, row), strict=True))
@@ -88,7 +88,7 @@ def figures(store: Store, run: int) -> dict[str, float]:
     return {**values, "share": 100 * values["failed"] / values["jobs"] if values["jobs"] else 0.0, "new-groups": float(new)}
 
 
-def since(text: str, now: float) -> float:
+def parse_since(text: str, now: float) -> float:
     """The time that a text means, in seconds since 1970: a duration before now (90m, 12h, 7d, 2w) or a date (2026-11-20,
     2026-11-20T08:00, with or without a zone; without one it is local time). Raises UserError for what is none."""
     match = DURATION.fullmatch(text.strip().lower())

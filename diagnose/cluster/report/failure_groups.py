@@ -222,7 +222,7 @@ class Summary:
         return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)
 
 
-def summary(
+def summarize(
     store: Store, by: str = "fingerprint", since: float | None = None, limit: int = 200, only: Sequence[str] | None = None
 ) -> Summary:
     """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
@@ -233,7 +233,7 @@ def summary(
     from diagnose.cluster.report import group_queries, report_queries
 
     report_queries.prepare(store, by, since)
-    groups, total = group_queries.groups(store, by, limit, only)
+    groups, total = group_queries.read_groups(store, by, limit, only)
     listed = neighbours(groups) if by == "fingerprint" else groups
     return Summary(
         by=by,

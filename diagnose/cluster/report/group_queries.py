@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from diagnose.cluster.report.failure_groups import Cost, Example, Group, Named, Period, Plan, Step, Store, Variant
-from diagnose.cluster.report.report_queries import digests, one
+from diagnose.cluster.report.report_queries import digests, fetch_row
 from diagnose.cluster.store import fingerprints
 from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit
@@ -44,11 +44,11 @@ qualify row_number() over (partition by key order by jobs desc, framework, olds)
 order by key, jobs desc, framework, olds"""
 
 
-def groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
+def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
     """The largest groups (of `only` these keys), and how many there are."""
     rows = list(store.query(EACH_GROUP, [limit, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
-    runs, latest = one(store, "select count(*), max(run) from runs")
+    runs, latest = fetch_row(store, "select count(*), max(run) from runs")
     users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
     plans, examples = _plans(store, keys), _examples(store, keys)
     groups_read = []
@@ -133,13 +133,19 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
     variants_by_key: dict[str, list[tuple[Variant, str]]] = {}
     planned: dict[str, int] = {}
     for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:
-        edits = zip(*map(_listed, (targets, names, olds, news, renamed)), strict=True)
+        edits = zip(*map(_parse_list, (targets, names, olds, news, renamed)), strict=True)
         variant = Variant(
-            framework, jobs, alike, int(fitting or 0), tuple(_listed(steps)), tuple(Edit(*fields) for fields in edits), tuple(_listed(env))
+            framework,
+            jobs,
+            alike,
+            int(fitting or 0),
+            tuple(_parse_list(steps)),
+            tuple(Edit(*fields) for fields in edits),
+            tuple(_parse_list(env)),
         )
         variants_by_key.setdefault(key, []).append((variant, diagnosis))
         planned[key] = int(all_jobs)
-    usual = {key: _usual(variants) for key, variants in variants_by_key.items()}
+    usual = {key: _usual_steps(variants) for key, variants in variants_by_key.items()}
     kept_digests = digests(store, [diagnosis_id for _, diagnosis_id in usual.values()])
     plans: dict[str, Plan] = {}
     for key, pairs in variants_by_key.items():
@@ -161,11 +167,11 @@ def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:
     )
 
 
-def _listed(text: str | None) -> list[Any]:
+def _parse_list(text: str | None) -> list[Any]:
     return json.loads(text) if text else []
 
 
-def _usual(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
+def _usual_steps(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
     """The steps that most jobs need, and a diagnosis that has them."""
     jobs: dict[tuple[str, ...], int] = {}
     for variant, _ in variants:

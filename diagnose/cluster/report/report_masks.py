@@ -8,17 +8,17 @@ import re
 from diagnose.cluster.report.failure_groups import Store, Summary
 from diagnose.record import replace
 from diagnose.render.parts.redaction import Masker
-from diagnose.render.parts.strings import changed
+from diagnose.render.parts.strings import map_texts
 
 #: A name as it stands in a path, an address or a sentence; shorter ones, and those that every machine has, say nothing.
 TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 SHORTEST, COMMON = 3, frozenset({"root", "localhost", "unknown", "none", "user"})
 
 #: Users and hosts that are looked for.
-MOST = 100_000
+MAX_NAMES = 100_000
 
 #: Texts that are remembered: a report says most things many times, and one of a year says very many things.
-REMEMBERED = 50_000
+CACHE_SIZE = 50_000
 
 
 class Masks(Masker):
@@ -27,11 +27,11 @@ class Masks(Masker):
     def __init__(self, users: list[str], hosts: list[str], root: str = "") -> None:
         super().__init__()
         self._root = root if len(root) > 1 else ""
-        self._kinds = {name: "host" for name in hosts if _telling(name)} | {name: "user" for name in users if _telling(name)}
+        self._kinds = {name: "host" for name in hosts if _is_distinctive(name)} | {name: "user" for name in users if _is_distinctive(name)}
 
     def __call__(self, text: str) -> str:
-        if len(self._known) > REMEMBERED:
-            self._known.clear()
+        if len(self._cache) > CACHE_SIZE:
+            self._cache.clear()
         return super().__call__(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -52,18 +52,18 @@ class Masks(Masker):
         return word
 
 
-def _telling(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     return len(name) >= SHORTEST and name.casefold() not in COMMON
 
 
 def masks(store: Store, root: str) -> Masks:
     """The masks of a database."""
-    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' limit $1""", [MOST])
-    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' limit $1", [MOST])
+    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' limit $1""", [MAX_NAMES])
+    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' limit $1", [MAX_NAMES])
     return Masks([name for (name,) in users], [name for (name,) in hosts], root)
 
 
 def summary(original: Summary, mask: Masks) -> Summary:
     """The same summary with every text of a stranger masked. What rules and tables say, and the keys of fingerprints, stay."""
-    masked: Summary = changed(replace(original, by="", tool=""), mask)
+    masked: Summary = map_texts(replace(original, by="", tool=""), mask)
     return replace(masked, by=original.by, tool=original.tool)

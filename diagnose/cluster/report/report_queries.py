@@ -45,7 +45,7 @@ OLDEST, AHEAD = 946_684_800.0, 86400.0
 FIRST_BIN, BINS = 256 << 20, 10
 
 #: What is asked of a digest, and what it is called; the paths of a plan's edits give lists.
-ASKED = {
+DIGEST_PATHS = {
     "framework": "$.framework",
     "tensor": "$.parts.tensor",
     "frame": "$.parts.frame",
@@ -61,19 +61,19 @@ ASKED = {
     "env": "$.plan.env",
     "edits": "$.plan.edits",
 }
-EDITED = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targets": "$[*].target", "renamed": "$[*].renamed"}
+EDIT_PATHS = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targets": "$[*].target", "renamed": "$[*].renamed"}
 
 #: Each digest is parsed once, and its edits once more.
-TOLD = """
+DIGESTS_TABLE = """
 create or replace temp table triage_told as
 select diagnosis, {asked}, {edited}
 from (select diagnosis, json_extract_string(digest, [{paths}]) as found from diagnoses)""".format(
-    asked=", ".join(f"found[{at}] as {name}" for at, name in enumerate(ASKED, 1) if name != "edits"),
-    edited=", ".join(f"json_extract(found[{len(ASKED)}], '{path}')::varchar as {name}" for name, path in EDITED.items()),
-    paths=", ".join(f"'{path}'" for path in ASKED.values()),
+    asked=", ".join(f"found[{at}] as {name}" for at, name in enumerate(DIGEST_PATHS, 1) if name != "edits"),
+    edited=", ".join(f"json_extract(found[{len(DIGEST_PATHS)}], '{path}')::varchar as {name}" for name, path in EDIT_PATHS.items()),
+    paths=", ".join(f"'{path}'" for path in DIGEST_PATHS.values()),
 )
 
-FAILED = """
+FAILED_TABLE = """
 create or replace temp table triage_failed as
 select j.job, j.name, j.diagnosis, coalesce({key}, '') as key, j.fingerprint, j.gpu_seconds, j."user", j.project,
   j.requested, j.shortage, j.first_run, j.status,
@@ -83,29 +83,29 @@ from jobs j left join triage_told t using (diagnosis)
 where j.status in ('oom', 'suspected') and ({since} is null or {at} >= {since})"""
 
 #: When a job ended: as its scheduler says, else when its logs were written last.
-AT = "coalesce(j.ended, j.started, j.submitted, j.modified)"
+ENDED = "coalesce(j.ended, j.started, j.submitted, j.modified)"
 
 
 def prepare(store: Store, by: str, since: float | None) -> None:
     """The temporary tables that all other questions are asked of."""
     limits = {"oldest": OLDEST, "newest": time() + AHEAD, "since": "null" if since is None else float(since)}
-    done(store, TOLD)
-    done(store, FAILED.format(key=KEYS[by], at=AT, **limits))
+    execute(store, DIGESTS_TABLE)
+    execute(store, FAILED_TABLE.format(key=KEYS[by], at=ENDED, **limits))
 
 
-def done(store: Store, sql: str, params: Sequence[object] = ()) -> None:
+def execute(store: Store, sql: str, params: Sequence[object] = ()) -> None:
     for _ in store.query(sql, params):
         pass
 
 
-def one(store: Store, sql: str, params: Sequence[object] = ()) -> tuple[Any, ...]:
+def fetch_row(store: Store, sql: str, params: Sequence[object] = ()) -> tuple[Any, ...]:
     return next(iter(list(store.query(sql, params))))
 
 
 def counts(store: Store, since: float | None) -> Counts:
     """Jobs by status. A job that could not be read has no time of its own, so it counts whatever `since` says."""
     sql = f"""select coalesce(j.status, 'unread'), count(*) from jobs j
-        where $1::double is null or j.status = 'unread' or {AT} >= $1 group by 1"""
+        where $1::double is null or j.status = 'unread' or {ENDED} >= $1 group by 1"""
     by_status = dict(store.query(sql, [since]))
     return Counts(sum(by_status.values()), *(by_status.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
 
@@ -113,23 +113,23 @@ def counts(store: Store, since: float | None) -> Counts:
 def states(store: Store, since: float | None) -> tuple[Named, ...]:
     """How the jobs ended that did not fail of memory, the most frequent first. (CANCELLED by 1000 is CANCELLED.)"""
     sql = f"""select regexp_replace(j.state, ' .*', '') as how, count(*) as jobs from jobs j
-        where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {AT} >= $1)
+        where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {ENDED} >= $1)
         group by 1 order by jobs desc, how limit {STATES}"""
     return tuple(Named(*row) for row in store.query(sql, [since]))
 
 
 def cost(store: Store) -> Cost:
     """What all failures cost."""
-    return Cost(*one(store, "select coalesce(sum(gpu_seconds), 0), count(gpu_seconds), count(*) from triage_failed"))
+    return Cost(*fetch_row(store, "select coalesce(sum(gpu_seconds), 0), count(gpu_seconds), count(*) from triage_failed"))
 
 
 def period(store: Store) -> Period:
-    return Period(*one(store, "select min(moment), max(moment), count(moment), count(moment) filter (by_log) from triage_failed"))
+    return Period(*fetch_row(store, "select min(moment), max(moment), count(moment), count(moment) filter (by_log) from triage_failed"))
 
 
 def root(store: Store) -> str:
     """The folder of all jobs: what the first and the last of them in order have in common, all have. A single job's own folder."""
-    first, last = one(store, "select min(job), max(job) from jobs")
+    first, last = fetch_row(store, "select min(job), max(job) from jobs")
     pairs = zip(first or "", last or "", strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return (first or "")[: (first or "")[:same].rfind("/") + 1]
@@ -163,7 +163,7 @@ def causes(store: Store) -> tuple[Cause, ...]:
 
 def times(store: Store, keys: Sequence[str]) -> Times:
     """Failures by slot: of the first groups each, and of all others."""
-    first, last = one(store, "select min(moment), max(moment) from triage_failed")
+    first, last = fetch_row(store, "select min(moment), max(moment) from triage_failed")
     if first is None:
         return Times()
     width = next((candidate for candidate in WIDTHS if (last - first) / candidate < SLOTS - 1), WIDTHS[-1])
@@ -189,7 +189,7 @@ def lack(store: Store) -> Lack:
             [float(FIRST_BIN), BINS],
         )
     )
-    known_jobs, median = one(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
+    known_jobs, median = fetch_row(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
     return Lack(
         tuple(bins.get(number, 0) for number in range(BINS + 1)) if bins else (), known_jobs, None if median is None else int(median)
     )
@@ -218,8 +218,8 @@ def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
     """The latest failures that a summary counts, group by group, each group's latest first."""
     prepare(store, summary.by, summary.since)  # another summary may have been made in between
     keys = [group.key for group in summary.groups]
-    done(store, "create or replace temp table triage_listed(key varchar, number integer)")
-    done(
+    execute(store, "create or replace temp table triage_listed(key varchar, number integer)")
+    execute(
         store,
         "insert into triage_listed select unnest($1::varchar[]), unnest(range(1, $2 + 1))",
         [keys, len(keys)],

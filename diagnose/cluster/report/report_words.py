@@ -81,7 +81,7 @@ def costs(summary: Summary, lang: Lang) -> str:
     return ("" if lang == "zh" else " ").join(sentences)
 
 
-def counted(summary: Summary, lang: Lang) -> str:
+def jobs_read(summary: Summary, lang: Lang) -> str:
     """How many jobs were read, and what became of them: of those that did not fail of memory what their scheduler says."""
     counts = summary.counts
     unread = max(counts.unread, len(summary.unread))
@@ -181,7 +181,7 @@ def hours(cost: Cost, lang: Lang) -> str:
     return say("hours_of", lang, hours=text, known=number(cost.known), jobs=number(cost.jobs))
 
 
-def seen(period: Period, lang: Lang) -> str:
+def period_text(period: Period, lang: Lang) -> str:
     """From when to when, and whether the dates are those of logs; empty where no job has a date."""
     if period.first is None or period.last is None:
         return ""
@@ -215,7 +215,7 @@ def count(jobs: int, lang: Lang) -> str:
     return say("count", lang, count=number(jobs))
 
 
-def sure(group: Group, lang: Lang) -> str:
+def certainty_text(group: Group, lang: Lang) -> str:
     """How many causes are certain, and in how many jobs the plan fits."""
     key = "certain_all" if group.certain == group.jobs else "certain"
     certainty = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
@@ -252,7 +252,7 @@ def fits(group: Group, lang: Lang) -> str:
     return say("fits_all" if jobs == group.jobs else "fits_some", lang, fits=number(jobs), jobs=number(group.jobs))
 
 
-def near(similar: Near, lang: Lang, group: str) -> str:
+def near_text(similar: Near, lang: Lang, group: str) -> str:
     """Why another group may be the same mistake."""
     same, different = (comma(lang).join(say(f"part_{part}", lang) for part in parts) for parts in (similar.same, similar.other))
     return say("near", lang, group=group) + bracketed(say("near_why", lang, same=same, other=different), lang)
@@ -266,12 +266,12 @@ def steps(group: Group, lang: Lang) -> str:
     return semicolon(lang).join(one_line(step.title.to(lang)).rstrip(".。") for step in group.plan.steps) if group.plan is not None else ""
 
 
-def of_variant(variant: Variant, lang: Lang) -> str:
+def variant_title(variant: Variant, lang: Lang) -> str:
     """LLaMA-Factory, 72 jobs."""
     return f"{framework(variant.framework, lang)}{comma(lang)}{count(variant.jobs, lang)}"
 
 
-def beside(group: Group, variant: Variant, lang: Lang) -> str:
+def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
     """What is to be said of a variant: how its steps differ from the group's, and jobs that need other values; empty where nothing is."""
     planned = {step.remedy for step in group.plan.steps} if group.plan is not None else set()
     extra = [step for step in variant.steps if step not in planned]
@@ -290,12 +290,12 @@ def edits(variant: Variant, lang: Lang) -> list[str]:
     return [*lines, *map(one_line, variant.env)]
 
 
-def lost(job: Unread, lang: Lang) -> str:
+def unread_job(job: Unread, lang: Lang) -> str:
     """A job that could not be read, and why; its name once."""
     message = one_line(job.message.to(lang))
     name = one_line(job.job)
     return message if name in message else f"{name}{colon(lang)}{message}"
 
 
-def lacked(group: Group, lang: Lang) -> str:
+def shortage_text(group: Group, lang: Lang) -> str:
     return "" if group.short is None else say("short", lang, size=show(group.short))

@@ -33,7 +33,7 @@ ANSWER, WITHIN, FIRST = 15.0, 60.0, 1.0
 #: Bytes of an answer that are looked at.
 LARGEST = 64 << 10
 #: Messages of one run; of more new groups the last message says how many.
-MOST = 10
+MAX_MESSAGES = 10
 #: Codes with which Feishu says, with status 200, that it is asked too often.
 TOO_OFTEN = frozenset({11232, 9499, 99991400})
 
@@ -55,17 +55,17 @@ def platform_of(url: str) -> Platform:
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https"):
-        raise trouble("bad_url", "", "write_url")
+        raise webhook_error("bad_url", "", "write_url")
     return HOSTS.get(host, "")
 
 
-def shown(url: str) -> str:
+def masked_url(url: str) -> str:
     """A webhook without its path, which is as good as a password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}/…"
 
 
-def trouble(key: str, where: str, hint: str, **values: object) -> UserError:
+def webhook_error(key: str, where: str, hint: str, **values: object) -> UserError:
     """A complaint whose sentences are in rules/phrases/notify.yaml."""
     return UserError(phrase(f"notify.{key}", **values), where, phrase(f"notify.{hint}", **values), key)
 
@@ -83,7 +83,7 @@ def announce(
     platform = platform_of(url)
     items = list(news)
     count = 0
-    for item in items[:MOST]:
+    for item in items[:MAX_MESSAGES]:
         try:
             post(url, body(platform, item.text, {"event": "new_group", "group": item.group, **item.data}), wait)
         except UserError as refusal:
@@ -91,7 +91,7 @@ def announce(
             return count
         delivered(item.group)
         count += 1
-    remaining = items[MOST:]
+    remaining = items[MAX_MESSAGES:]
     if remaining:
         try:
             text = phrase("notify.more", count=len(remaining)).to(lang)
@@ -116,7 +116,7 @@ def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
     return {"schema": "oomdoctor.notify/1", "text": text, **data}
 
 
-class _NoWay(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A webhook that sends its callers elsewhere is not followed: the message was not meant for anyone else."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -130,32 +130,32 @@ def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sl
     data = json.dumps(message, ensure_ascii=False).encode(errors="replace")
     deadline, pause = clock() + WITHIN, FIRST
     while True:
-        reason, delay = _once(url, data)
+        reason, delay = _post_once(url, data)
         if not reason:
             return
         pause = max(pause, delay or 0.0)
         if delay is None or clock() + pause > deadline:
-            raise trouble("not_told", shown(url), "check_hook", why=reason)
+            raise webhook_error("not_told", masked_url(url), "check_hook", why=reason)
         wait(pause)
         pause *= 2
 
 
-def _once(url: str, data: bytes) -> tuple[str, float | None]:
+def _post_once(url: str, data: bytes) -> tuple[str, float | None]:
     """Why a message did not arrive, empty where it did; and the seconds to wait before it is sent again, None where that is of no use."""
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"oomdoctor/{__version__}"}
     request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 - http and https only: platform_of
     try:
-        with urllib.request.build_opener(_NoWay).open(request, timeout=ANSWER) as answer:
-            return _judged(answer)
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER) as answer:
+            return _feishu_error(answer)
     except urllib.error.HTTPError as refusal:
         with refusal:
             reason = f"HTTP {refusal.code}"
-            return reason, _later(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
+            return reason, _retry_after(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
     except (OSError, HTTPException, ValueError) as error:
         return str(getattr(error, "reason", "") or error)[:200] or type(error).__name__, 0.0
 
 
-def _judged(answer: HTTPResponse) -> tuple[str, float | None]:
+def _feishu_error(answer: HTTPResponse) -> tuple[str, float | None]:
     """Feishu says with status 200 that it took nothing."""
     try:
         content = json.loads(answer.read(LARGEST))
@@ -167,7 +167,7 @@ def _judged(answer: HTTPResponse) -> tuple[str, float | None]:
     return f"code {code}: {str(content['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
 
 
-def _later(header: str | None) -> float:
+def _retry_after(header: str | None) -> float:
     """The seconds of a Retry-After; a date is not looked at: clocks differ, and jump."""
     try:
         return min(max(float(header or 0), 0.0), 1e6)

@@ -44,7 +44,7 @@ class WayPrice(Part):
 class Way(Part):
     """The job with some remedies on or off."""
 
-    name: str = at(lambda way: _name(way))
+    way_name: str = at(lambda way: _name(way))
     remedies: list[str]
     without: list[str]
     knobs: dict[str, Value] = at(lambda way: dict(way.knobs))
@@ -58,9 +58,9 @@ class Way(Part):
 
 
 def _name(way: outlook.Way) -> Text:
-    from diagnose.render.parts.outlook_view import name
+    from diagnose.render.parts.outlook_view import way_name
 
-    return Text(name(way, "en"), name(way, "zh"))
+    return Text(way_name(way, "en"), way_name(way, "zh"))
 
 
 class Check(Part):

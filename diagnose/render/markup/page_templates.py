@@ -41,7 +41,7 @@ def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
     return environment().get_template(f"{name}.html.j2").generate(shared | values)
 
 
-def named(*functions: Callable[..., object]) -> dict[str, object]:
+def by_name(*functions: Callable[..., object]) -> dict[str, object]:
     """Functions by their names, for a template to call."""
     return {function.__name__: function for function in functions}
 
@@ -68,15 +68,15 @@ def asset(*names: str) -> str:
 
 
 @cache
-def digest(content: str) -> str:
+def csp_digest(content: str) -> str:
     """What a content security policy calls a style sheet or a script."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
 def policy(sheet: str, script: str = "") -> str:
     """The policy of a page: its own style and its own script, and nothing from anywhere."""
-    scripts = f" script-src {digest(script)};" if script else ""
-    return f"default-src 'none'; style-src {digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
+    scripts = f" script-src {csp_digest(script)};" if script else ""
+    return f"default-src 'none'; style-src {csp_digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
 
 
 # -- filters
@@ -116,7 +116,7 @@ def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]
     return [({"+": "add", "-": "del"}.get(line[:1], context_kind), line) for line in lines]
 
 
-def bars(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
+def stretches(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
     """Things with their sizes as parts of a bar: each with where it begins and how wide it is, in per cent."""
     start = 0.0
     for item, size in sizes:

@@ -22,7 +22,7 @@ from diagnose.render.parts.words import (
     semicolon,
     sentence,
     setting,
-    short,
+    short_name,
     value_text,
     word,
 )
@@ -32,7 +32,7 @@ from diagnose.units import Size, show
 FITTING = ("yes", "likely")
 
 #: How an estimate is known to be off (ledgers.astray), so that no peak can rest on it.
-OFF = ("below", "above", "lacks")
+UNRELIABLE = ("below", "above", "lacks")
 
 
 def patch(diagnosis: Diagnosis) -> str:
@@ -52,7 +52,7 @@ def target(change: Edit, diagnosis: Diagnosis) -> str:
     documents = (document for document in diagnosis.documents if document.name == change.target)
     lines = (entry.line for document in documents for entry in document.entries if entry.key == change.key and entry.line)
     line = next(lines, 0)
-    return f"{short(change.target)}:{line}" if line else short(change.target)
+    return f"{short_name(change.target)}:{line}" if line else short_name(change.target)
 
 
 def effect(remedy: Remedy, lang: Lang) -> str:
@@ -61,7 +61,7 @@ def effect(remedy: Remedy, lang: Lang) -> str:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
         return word("may_save", lang, size=show(remedy.saves.high))
-    parts = [spared(remedy, lang)] if remedy.saves is not None else []
+    parts = [saved_amount(remedy, lang)] if remedy.saves is not None else []
     if remedy.beyond:
         return "".join(parts)
     if remedy.peak is not None:
@@ -69,7 +69,7 @@ def effect(remedy: Remedy, lang: Lang) -> str:
     return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
 
 
-def worth(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
+def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
     """What a remedy saves, whether it does `alone`, and what it costs, in as few words as a line has room for."""
     return semicolon(lang).join(filter(None, (saving(remedy, lang, alone), price(remedy, lang))))
 
@@ -81,10 +81,10 @@ def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
         return "".join(enough)
     if remedy.fits == "unknown":
         return word("may_save_most", lang, size=show(remedy.saves.high))
-    return comma(lang).join([spared(remedy, lang), *enough])
+    return comma(lang).join([saved_amount(remedy, lang), *enough])
 
 
-def spared(remedy: Remedy, lang: Lang) -> str:
+def saved_amount(remedy: Remedy, lang: Lang) -> str:
     """What is saved; of a bound only the bound, and of more than the card has only that."""
     assert remedy.saves is not None
     saves = remedy.saves
@@ -110,15 +110,15 @@ def price(remedy: Remedy, lang: Lang) -> str:
 def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway. Where the estimate is known to
     be off, of its figures only the bound."""
-    if unproven(remedy, diagnosis):
+    if is_unproven(remedy, diagnosis):
         return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
     return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
 
 
-def unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
+def is_unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
     """Whether the figures of a remedy rest on an estimate that is known to be off."""
-    return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.astray(diagnosis) in OFF
+    return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
 
 
 def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
@@ -127,7 +127,7 @@ def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     return "" if has_action else reason(remedy, diagnosis, lang)
 
 
-def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
+def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
     """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
     named: dict[str, list[str]] = {}
     for rejection in rejected:
@@ -135,12 +135,12 @@ def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
     return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
 
 
-def telling(rejected: Sequence[Rejected]) -> list[Rejected]:
+def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
     """Without advice of which there is no more to say than that there is nothing of the kind."""
     return [rejection for rejection in rejected if not rejection.idle]
 
 
-def beside(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
+def changes_without_step(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
     """The edits and variables of a plan that none of its steps has as its own."""
     steps = [by_id[step] for step in plan.steps if step in by_id]
     edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
@@ -161,39 +161,39 @@ def edit(change: Edit, lang: Lang) -> str:
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
 
 
-def remark(plan: Plan, lang: Lang) -> str:
+def plan_note(plan: Plan, lang: Lang) -> str:
     """What is to be said of the plan as a whole, as a sentence; empty where nothing is."""
     return sentence(plan.note.to(lang), lang) if plan.note else ""
 
 
-def climb(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
+def ladder_line(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
     """What may be raised once the plan runs, step upon step, in one line; empty where there is nothing."""
     steps = []
     for rung in plan.ladder:
-        key, peak = key_of(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
+        key, peak = knob_key(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
         steps.append(word("ladder_step", lang, knob=key, frm=value_text(rung.frm, lang), to=value_text(rung.to, lang), peak=peak))
     return sentence(word("ladder_line", lang, steps=semicolon(lang).join(steps)), lang) if steps else ""
 
 
-def key_of(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
+def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
     """The user's own key for a knob; what the knob means where no given file sets it."""
     keys = (entry.key for document in diagnosis.documents for entry in document.entries if knob in entry.knobs)
     edited = (remedy.edits[0].key for remedy in diagnosis.outcome.remedies if remedy.edits and knob in dict(remedy.knobs))
     return next(keys, None) or next(edited, None) or meaning(knob, lang)
 
 
-def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
+def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
     ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
-    unreliable = memory_rows.astray(diagnosis) in OFF
-    text = word(f"plan_{plan.fits}", lang) if unreliable else peak_of(plan, ledger, lang)
+    unreliable = memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
+    text = word(f"plan_{plan.fits}", lang) if unreliable else plan_peak(plan, ledger, lang)
     return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(text, lang)
 
 
-def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
+def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
     """The peak that a plan leaves, what can be had, and whether it fits."""
     fits = word(f"plan_{plan.fits}", lang)
     if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best

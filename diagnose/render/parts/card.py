@@ -46,7 +46,7 @@ PART_OF = {
 STEADY = ("weights", "optimizer")
 
 #: Parts below this share of the card are left out: they would be a cell that says too much.
-SPECK = 0.0005
+MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
@@ -99,26 +99,26 @@ class Card:
         return None
 
 
-def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     """The bar of a diagnosis: what the message prints, divided as the ledger divides it; of a ledger alone its peak; None of neither."""
     if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
         return None
     if failure_text.on_host(diagnosis):
-        return on_host(diagnosis, lang)
-    ledger, event = memory_rows.leading(diagnosis), diagnosis.root
+        return host_card(diagnosis, lang)
+    ledger, event = memory_rows.main_ledger(diagnosis), diagnosis.root
     moment = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
-    capacity = capacity_of(diagnosis)
+    capacity = card_capacity(diagnosis)
     if event is not None and capacity is not None and event.allocated is not None:
-        return printed(diagnosis, event, capacity.bytes, moment, lang)
+        return printed_card(diagnosis, event, capacity.bytes, moment, lang)
     if event is not None and event.max_allowed is not None and event.mps_allocated is not None:
-        return of_metal(event, event.max_allowed.bytes, lang)
+        return metal_card(event, event.max_allowed.bytes, lang)
     moment = moment or (ledger.peak if ledger is not None else None)
-    if ledger is None or moment is None or not moment.terms or (not ledger.complete and set(grouped(moment)) <= {"other"}):
+    if ledger is None or moment is None or not moment.terms or (not ledger.complete and set(bytes_by_part(moment)) <= {"other"}):
         return None  # buffers alone say nothing of a job whose model is unknown
-    return needed(ledger, moment, event, lang)
+    return estimated_card(ledger, moment, event, lang)
 
 
-def capacity_of(diagnosis: Diagnosis) -> Size | None:
+def card_capacity(diagnosis: Diagnosis) -> Size | None:
     """What the message prints, or, of one that prints none (a memory snapshot, an old release), what the card is known to have."""
     event = diagnosis.root
     printed_capacity = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
@@ -131,18 +131,18 @@ def capacity_of(diagnosis: Diagnosis) -> Size | None:
     )
 
 
-def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
+def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
     """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
     assert event.allocated is not None
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
-    inside = divided(now, allocated) if now is not None and memory_rows.astray(diagnosis) != "above" else []
+    inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
     parts = inside or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
     free = event.free.bytes if event.free else 0
     engine = sizes["log.engine_in_use"].bytes if "log.engine_in_use" in sizes else 0
-    foreign = failure_text.foreign(diagnosis)
+    foreign = failure_text.foreign_memory(diagnosis)
     others = foreign.bytes if foreign is not None else 0
     own = sizes.get("log.not_torch")
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
@@ -151,21 +151,21 @@ def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | Non
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
-    return Card(title, kept(parts, capacity), capacity)
+    return Card(title, visible_parts(parts, capacity), capacity)
 
 
-def of_metal(event: Event, limit: int, lang: Lang) -> Card:
+def metal_card(event: Event, limit: int, lang: Lang) -> Card:
     """What Metal may allocate as the message prints it; what torch holds there is pools, used or not, which no ledger divides."""
     torch, others = (size.bytes if size is not None else 0 for size in (event.mps_allocated, event.other_allocations))
     parts = [Part("allocated", torch), Part("outside", others, called="metal_others"), Part("free", max(limit - torch - others, 0))]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
-    return Card(word("bar_metal", lang), kept(parts, limit), limit)
+    return Card(word("bar_metal", lang), visible_parts(parts, limit), limit)
 
 
-def divided(moment: Moment, allocated: int) -> list[Part]:
+def split_allocated(moment: Moment, allocated: int) -> list[Part]:
     """What torch had allocated, by what the ledger says it is for, and what it leaves unexplained. Nothing where the ledger needs more."""
-    sums = grouped(moment)
+    sums = bytes_by_part(moment)
     estimate = sum(sums.values())
     if not estimate:
         return []
@@ -178,12 +178,12 @@ def divided(moment: Moment, allocated: int) -> list[Part]:
     return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
 
 
-def needed(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
+def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
     """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs.
 
     A card that failed was full: what the ledger leaves of it is not free but missing in the estimate.
     """
-    sums = grouped(moment)
+    sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
     need = moment.total
     if moment.name == ledger.failing and event is not None and event.requested is not None:
@@ -193,7 +193,7 @@ def needed(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> C
         total = sum(part.bytes for part in parts)
         return Card(
             word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(moment.name, lang)),
-            kept(parts, total),
+            visible_parts(parts, total),
             0,
             need,
         )
@@ -207,23 +207,23 @@ def needed(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> C
         parts[at:at] = [Part("unexplained", remaining - free, True, "not_estimated"), Part("free", free, event is None)]
     failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
     title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(moment.name, lang))
-    return Card(title, kept(parts, capacity), capacity)
+    return Card(title, visible_parts(parts, capacity), capacity)
 
 
-def on_host(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     """What the configuration keeps in the host memory of a node, against what the node has."""
-    moment = memory_rows.kept_on_host(diagnosis)
+    moment = memory_rows.host_moment(diagnosis)
     if moment.total.bytes <= 0:
         return None
     ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
-    sums = grouped(moment)
+    sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
     if ram > moment.total.bytes:
         parts.append(Part("free", ram - moment.total.bytes, True, "host_rest"))
-    return Card(word("memory_host", lang), kept(parts, ram or moment.total.bytes), ram)
+    return Card(word("memory_host", lang), visible_parts(parts, ram or moment.total.bytes), ram)
 
 
-def grouped(moment: Moment) -> dict[str, int]:
+def bytes_by_part(moment: Moment) -> dict[str, int]:
     """The bytes of a moment by part."""
     sums: dict[str, int] = {}
     for term in moment.terms:
@@ -232,9 +232,9 @@ def grouped(moment: Moment) -> dict[str, int]:
     return sums
 
 
-def kept(parts: list[Part], capacity: int) -> tuple[Part, ...]:
+def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     """The parts that can be seen; the request always."""
-    smallest = max(int(capacity * SPECK), 1)
+    smallest = max(int(capacity * MIN_SHARE), 1)
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 

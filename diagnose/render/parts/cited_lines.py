@@ -11,10 +11,10 @@ from diagnose.record import NamedTuple
 from diagnose.render.parts.strings import harmless
 
 #: So many lines round a cited line of a config, and so many lines of one input in all.
-ROUND, MOST = 3, 400
+CONTEXT, MAX_LINES = 3, 400
 
 #: A line is cut here.
-WIDEST = 400
+MAX_WIDTH = 400
 
 
 class Line(NamedTuple):
@@ -36,24 +36,24 @@ def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
     texts = {document.name: document.outer or document.text for document in diagnosis.documents if document.form not in ("command", "dump")}
     proof = {(witness.source, witness.line) for witness in evidence(diagnosis)}
     return {
-        name: lines(name, lines_of_source, texts.get(name), proof)
+        name: excerpt_lines(name, lines_of_source, texts.get(name), proof)
         for name, lines_of_source in cited.items()
         if any(lines_of_source.values()) or name in texts
     }
 
 
-def lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
+def excerpt_lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
     """The cited lines, with their neighbours where the whole text is at hand."""
     if text is None:
-        return [Line(number, shortened(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MOST]
+        return [Line(number, shorten(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MAX_LINES]
     whole = text.split("\n")
-    near = sorted({at for number in cited for at in range(number - ROUND, number + ROUND + 1) if 1 <= at <= len(whole)})
-    return [Line(at, shortened(whole[at - 1]), (name, at) in proof) for at in near][:MOST]
+    near = sorted({at for number in cited for at in range(number - CONTEXT, number + CONTEXT + 1) if 1 <= at <= len(whole)})
+    return [Line(at, shorten(whole[at - 1]), (name, at) in proof) for at in near][:MAX_LINES]
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     plain = harmless(text).replace("\n", " ").rstrip()
-    return plain if len(plain) <= WIDEST else plain[: WIDEST - 1] + "…"
+    return plain if len(plain) <= MAX_WIDTH else plain[: MAX_WIDTH - 1] + "…"
 
 
 def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
@@ -68,7 +68,7 @@ def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
     """All that the answer points at."""
     yield from evidence(diagnosis)
     for event in diagnosis.events:
-        yield from of_event(event)
+        yield from event_witnesses(event)
     for fact in diagnosis.facts:
         yield fact.witness
     for notice in diagnosis.notices:
@@ -81,7 +81,7 @@ def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
                 yield Witness(document.name, entry.line, entry.column, key=entry.key)
 
 
-def of_event(event: Event) -> Iterator[Witness]:
+def event_witnesses(event: Event) -> Iterator[Witness]:
     yield from event.evidence
     for member in event.members:
-        yield from of_event(member)
+        yield from event_witnesses(member)

@@ -15,7 +15,7 @@ from diagnose.render.parts.words import amount, bracketed, comma, phase, places,
 from diagnose.units import Size
 
 #: Notices that say which of several runs is diagnosed.
-WHICH = ("attempts", "started_again", "older_runs")
+RUN_NOTICES = ("attempts", "started_again", "older_runs")
 
 #: What nobody owns on the card is not worth a word below this.
 NEGLIGIBLE = 2**28
@@ -28,7 +28,7 @@ def certainty(cause: Ruling, lang: Lang) -> str:
     return word("certain" if cause.outcome == "fires" else "likely", lang)
 
 
-def accounted(cause: Ruling, lang: Lang) -> str:
+def accounted_size(cause: Ruling, lang: Lang) -> str:
     """What a cause accounts for, and how much of the card that is; empty where that is not known."""
     if cause.accounts_for is None:
         return ""
@@ -40,7 +40,7 @@ def accounted(cause: Ruling, lang: Lang) -> str:
     )
 
 
-def in_short(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
+def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
     """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
     texts, card_named = [], False
     for cause, place in zip(causes, cited, strict=True):
@@ -65,13 +65,13 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
     """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
     alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
-    estimate = counted(diagnosis, lang)
+    estimate = estimate_summary(diagnosis, lang)
     also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
     text = word(f"no_leading_cause{alone}", lang, causes=also_true) if also_true else word(f"no_cause{alone}", lang)
     return f"{text}{'' if lang == 'zh' else ' '}{estimate}" if estimate else text
 
 
-def counted(diagnosis: Diagnosis, lang: Lang) -> str:
+def estimate_summary(diagnosis: Diagnosis, lang: Lang) -> str:
     """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
     ledger = fit.foremost(diagnosis.ledgers)
     moment = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
@@ -83,14 +83,14 @@ def counted(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("counted", lang, size=amount(moment.total, lang), what=name, much=size)
 
 
-def told(explanation: str, headline: str) -> bool:
+def repeats_headline(explanation: str, headline: str) -> bool:
     """Whether the headline says this already."""
     return explanation.strip(" .。").casefold() in headline.casefold()
 
 
-def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
+def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
     """The notices that are told unasked: mere information only where it says which run this is."""
-    return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in WHICH)
+    return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in RUN_NOTICES)
 
 
 def on_host(diagnosis: Diagnosis) -> bool:
@@ -109,17 +109,17 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
 
 
-def good(diagnosis: Diagnosis) -> bool:
+def is_good_news(diagnosis: Diagnosis) -> bool:
     """Whether the banner is good news: no failure of memory, or a job that fits."""
     return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
 
 
-def seen_at(diagnosis: Diagnosis) -> str:
+def failure_place(diagnosis: Diagnosis) -> str:
     """Where the failure is read: error.log:84; empty before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
 
 
-def who(event: Event, lang: Lang) -> str:
+def card_or_rank(event: Event, lang: Lang) -> str:
     """The card or rank of a failure; empty where the log names neither."""
     if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
         return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
@@ -128,12 +128,12 @@ def who(event: Event, lang: Lang) -> str:
     return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
 
 
-def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
+def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
     """One of the log's failures in a line: what it is, whose, in which phase, what it follows from, how often, where it is read."""
     event = diagnosis.events[number]
     parts = [
         event.exception or event.family,
-        who(event, lang),
+        card_or_rank(event, lang),
         "" if event.phase == "unknown" else phase(event.phase, lang),
         word("root", lang) if number == diagnosis.verdict.event else "",
         "" if event.consequence_of is None else word("event_consequence", lang, index=event.consequence_of + 1),
@@ -143,13 +143,13 @@ def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
     return comma(lang).join(filter(None, parts))
 
 
-def foreign(diagnosis: Diagnosis) -> Size | None:
+def foreign_memory(diagnosis: Diagnosis) -> Size | None:
     """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
     value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
     return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
 
-def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
+def printed_memory(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     """What the message says of the card, part by part; empty where it prints less than two figures."""
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
@@ -159,7 +159,7 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
         ("part_private", event.private_pools),
         ("part_not_torch", sizes.get("log.not_torch") or event.other_allocations),
         ("part_engine", sizes.get("log.engine_in_use")),
-        ("part_foreign", foreign(diagnosis)),
+        ("part_foreign", foreign_memory(diagnosis)),
         ("part_free", event.free),
         ("part_requested", event.requested),
     ]
@@ -172,15 +172,15 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
 
 
 #: What the CUDA allocator asks the card for, whatever small tensor needs room.
-BLOCKS = ("2.00 MiB", "20.00 MiB")
+ALLOCATOR_BLOCKS = ("2.00 MiB", "20.00 MiB")
 
 
-def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
+def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
     """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
     attribution = next((candidate for candidate in diagnosis.attributions if candidate.event == diagnosis.verdict.event), None)
     if attribution is None:
         size = diagnosis.root.requested if diagnosis.root else None
-        return word("request_names_nothing", lang, size=str(size)) if str(size) in BLOCKS else ""
+        return word("request_names_nothing", lang, size=str(size)) if str(size) in ALLOCATOR_BLOCKS else ""
     key = "request_at_least" if attribution.at_least else "request_is" if attribution.exact and attribution.agrees else "request_may_be"
     also = word("request_also_one", lang) if attribution.coincidence == 1 else word("request_also", lang, count=attribution.coincidence)
     alike = [also] if attribution.coincidence else []
@@ -196,7 +196,7 @@ def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
     )
 
 
-def contradicted(diagnosis: Diagnosis) -> str:
+def measured_deviation(diagnosis: Diagnosis) -> str:
     """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
     verdict = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
     return str(verdict) if verdict in ("below", "above") else ""

@@ -30,18 +30,18 @@ class Row(NamedTuple):
     folded: bool
 
 
-def leading(diagnosis: Diagnosis) -> Ledger | None:
+def main_ledger(diagnosis: Diagnosis) -> Ledger | None:
     """The ledger of the role that failed; without a failure of the one that sits worst on its card."""
     failed = [ledger for ledger in diagnosis.ledgers if ledger.failing is not None]
     return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
-def told_of(ledger: Ledger | None) -> Moment | None:
+def main_moment(ledger: Ledger | None) -> Moment | None:
     """The moment of a ledger that is told of: the one that failed, else the largest."""
     return None if ledger is None else ledger.moment(ledger.failing) or ledger.peak
 
 
-def kept_on_host(diagnosis: Diagnosis) -> Moment:
+def host_moment(diagnosis: Diagnosis) -> Moment:
     """What the roles of the fullest node keep in its host memory."""
     return Moment("init", fullest(diagnosis.ledgers))
 
@@ -72,21 +72,21 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
     return comma(lang).join(parts)
 
 
-def doubt(diagnosis: Diagnosis, lang: Lang) -> str:
+def deviation_text(diagnosis: Diagnosis, lang: Lang) -> str:
     """What it means where ledger and log contradict each other, or are of rows of other lengths; empty where they agree."""
-    off = astray(diagnosis)
+    off = estimate_deviation(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
 
-def astray(diagnosis: Diagnosis) -> str:
+def estimate_deviation(diagnosis: Diagnosis) -> str:
     """How the estimate differs from what the log says: `below`, `above`, `at_limit`, `lacks`; empty where they agree."""
-    return failure_text.contradicted(diagnosis) or beyond(diagnosis) or ("lacks" if lacking(diagnosis) else "")
+    return failure_text.measured_deviation(diagnosis) or length_deviation(diagnosis) or ("lacks" if lacks_terms(diagnosis) else "")
 
 
-def lacking(diagnosis: Diagnosis) -> bool:
+def lacks_terms(diagnosis: Diagnosis) -> bool:
     """Whether the estimate surely lacks something: it leaves room on a card that ran out, and no message says what was allocated."""
-    ledger, event = leading(diagnosis), diagnosis.root
-    now = told_of(ledger)
+    ledger, event = main_ledger(diagnosis), diagnosis.root
+    now = main_moment(ledger)
     if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or failure_text.on_host(diagnosis):
         return False
     if not ledger.complete or ledger.usable is None or ledger.observed is not None or families.of(event.family).engine:
@@ -95,33 +95,37 @@ def lacking(diagnosis: Diagnosis) -> bool:
     return ledger.usable.low - now.total.high - max(free, requested) > failure_text.NEGLIGIBLE
 
 
-def beyond(diagnosis: Diagnosis) -> str:
+def length_deviation(diagnosis: Diagnosis) -> str:
     """Of an estimate of much more than was allocated that nothing judges: `at_limit` where rows shorter than the limit explain it,
     `above` where rows are packed as long as that."""
-    ledger = leading(diagnosis)
-    now, observed = told_of(ledger), ledger.observed if ledger is not None else None
+    ledger = main_ledger(diagnosis)
+    now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
     if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
         return ""
     packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
     return "" if now.total.bytes <= SHORT_ROWS * observed.bytes else "above" if packed else "at_limit"
 
 
-def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
+def printed_lines(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
     """The card as the message prints it, and what the request was."""
     event = diagnosis.root
     if event is None:
         return []
-    lines = [failure_text.the_card(diagnosis, event, lang), inferred(diagnosis, lang), failure_text.request(diagnosis, lang, tick)]
+    lines = [
+        failure_text.printed_memory(diagnosis, event, lang),
+        inferred_card(diagnosis, lang),
+        failure_text.request_text(diagnosis, lang, tick),
+    ]
     return [line for line in lines if line]
 
 
-def inferred(diagnosis: Diagnosis, lang: Lang) -> str:
+def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
     """Says so where nothing names the card and its capacity gave it away."""
     gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
     return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
 
-def comes_later(ledger: Ledger, now: Moment) -> bool:
+def peaks_later(ledger: Ledger, now: Moment) -> bool:
     """Whether another moment needs more than this one."""
     return ledger.peak is not None and ledger.peak.name != now.name and ledger.peak.total.bytes > now.total.bytes
 
@@ -131,26 +135,26 @@ def overflows(ledger: Ledger) -> bool:
     return fit.sits(ledger) in ("no", "unlikely")
 
 
-def peak(ledger: Ledger, now: Moment, lang: Lang) -> str:
+def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
     """Whether the worst is still to come; empty where the ledger cannot say."""
     highest, room = ledger.peak, ledger.usable or ledger.capacity
     if highest is None or not ledger.complete:
         return ""
-    if comes_later(ledger, now):
+    if peaks_later(ledger, now):
         key = "peak_later" if room else "peak_later_bare"
         size = words.amount(highest.total, lang)
         return word(key, lang, moment=moment(highest.name, lang), peak=size, usable=words.amount(room, lang) if room else "")
     return word("peak_here", lang, usable=words.amount(room, lang)) if room else ""
 
 
-def gaps(ledger: Ledger, lang: Lang) -> str:
+def missing_facts(ledger: Ledger, lang: Lang) -> str:
     """What is not known without which terms are missing."""
     if ledger.complete or not ledger.unknown:
         return ""
     return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))
 
 
-def others(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
+def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
     """The other roles, one line each."""
     lines = []
     for ledger in diagnosis.ledgers:
@@ -159,12 +163,12 @@ def others(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
             continue
         usable = word("of_usable", lang, usable=words.amount(room, lang)) if room else ""
         size, states = words.amount(highest.total, lang), highest.of("weights", "gradients", "optimizer_states")
-        role, when = on_gpus(ledger, lang), moment(highest.name, lang)
+        role, when = role_title(ledger, lang), moment(highest.name, lang)
         states_text = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""
         lines.append(word("other_role", lang, role=role, peak=size, moment=when, usable=usable, states=states_text))
     return lines
 
 
-def on_gpus(ledger: Ledger, lang: Lang) -> str:
+def role_title(ledger: Ledger, lang: Lang) -> str:
     role = words.name_of("role", ledger.role, lang)
     return word("on_gpus_one", lang, role=role) if ledger.gpus == 1 else word("on_gpus", lang, role=role, gpus=ledger.gpus)

@@ -11,7 +11,7 @@ from diagnose.render.parts.words import comma, word
 from diagnose.units import Size, show
 
 
-def room(diagnosis: Diagnosis, lang: Lang) -> list[str]:
+def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:
     """Sentences: which card, what torch can have of it, what is kept free, and what stays or is missing."""
     outlook = diagnosis.outlook
     if outlook is None or not outlook.seats or outlook.capacity is None or outlook.usable is None:
@@ -27,23 +27,23 @@ def room(diagnosis: Diagnosis, lang: Lang) -> list[str]:
         share=f"{outlook.kept:.0%}",
         limit=show(limit.bytes),
     )
-    return [words.sentence(card, lang), *margins(outlook, lang)]
+    return [words.sentence(card, lang), *margin_lines(outlook, lang)]
 
 
-def margins(outlook: Outlook, lang: Lang) -> list[str]:
+def margin_lines(outlook: Outlook, lang: Lang) -> list[str]:
     """What stays free or is missing: of the only role, or of each."""
     if len(outlook.seats) == 1:
         only = outlook.seats[0]
-        return [words.sentence(word("check_says", lang, margin=margin(only, lang)), lang)] if only.margin else []
+        return [words.sentence(word("check_says", lang, margin=margin_text(only, lang)), lang)] if only.margin else []
     lines = []
     for seat in outlook.seats:
         role = words.name_of("role", seat.role, lang)
         is_known = seat.margin is not None and seat.need is not None and seat.need.bytes > 0
-        lines.append(f"{role}{words.colon(lang)}{margin(seat, lang) if is_known else word('check_role_unknown', lang)}")
+        lines.append(f"{role}{words.colon(lang)}{margin_text(seat, lang) if is_known else word('check_role_unknown', lang)}")
     return lines
 
 
-def margin(seat: Seat, lang: Lang) -> str:
+def margin_text(seat: Seat, lang: Lang) -> str:
     """What stays free between the ends of the estimate, where it is known to the last term."""
     free = seat.margin
     assert free is not None
@@ -54,13 +54,13 @@ def margin(seat: Seat, lang: Lang) -> str:
             else word("check_missing_least", lang, size=show(-free.high))
         )
     if free.low >= 0:
-        return word("check_margin", lang, size=between(free.low, free.high, lang))
+        return word("check_margin", lang, size=size_range(free.low, free.high, lang))
     if free.high <= 0:
-        return word("check_missing", lang, size=between(-free.high, -free.low, lang))
+        return word("check_missing", lang, size=size_range(-free.high, -free.low, lang))
     return word("check_either", lang, missing=show(-free.low), free=show(free.high))
 
 
-def between(low: int, high: int, lang: Lang) -> str:
+def size_range(low: int, high: int, lang: Lang) -> str:
     """Two ends in GiB; one figure where both print alike."""
     first, last = show(low), show(high)
     if first == last:
@@ -83,7 +83,7 @@ def title(diagnosis: Diagnosis, lang: Lang) -> str:
     tokens = base.length.now if base.length else None
     rows = base.batch.now if base.batch else None
     kind = "tokens" if base.batch is not None and base.batch.least > 1 else "rows"
-    length_key = "frontier_at_completion" if of_completions(base) else "frontier_at_length"
+    length_key = "frontier_at_completion" if counts_completions(base) else "frontier_at_length"
     conditions = [word(length_key, lang, tokens=f"{tokens:,}")] if tokens and base.batch and kind == "rows" else []
     conditions += (
         [word("frontier_at_rows" if rows > 1 else "frontier_at_row", lang, rows=rows)] if rows and base.length and kind == "rows" else []
@@ -91,40 +91,40 @@ def title(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("frontier", lang) + (words.bracketed(comma(lang).join(conditions), lang) if conditions else "")
 
 
-def of_completions(base: Way) -> bool:
+def counts_completions(base: Way) -> bool:
     return base.length is not None and base.length.knob == "rollout.completion_len"
 
 
-def columns(diagnosis: Diagnosis, lang: Lang) -> list[list[str]]:
+def table_cells(diagnosis: Diagnosis, lang: Lang) -> list[list[str]]:
     """The frontier as cells: a line of headings, then a line for each way."""
     outlook = diagnosis.outlook
-    if outlook is None or not outlook.ways or (len(outlook.ways) == 1 and not measured(outlook.ways[0])):
+    if outlook is None or not outlook.ways or (len(outlook.ways) == 1 and not is_measured(outlook.ways[0])):
         return []
     base = outlook.ways[0]
     heads = ["frontier_with", "frontier_need"]
     batch, length = base.batch is not None, base.length is not None
     has_cards = not batch and not length and any(way.card for way in outlook.ways)
     heads += ["frontier_budget" if base.batch and base.batch.least > 1 else "frontier_batch"] if batch else []
-    heads += ["frontier_completion" if of_completions(base) else "frontier_length"] if length else []
+    heads += ["frontier_completion" if counts_completions(base) else "frontier_length"] if length else []
     heads += ["frontier_card"] if has_cards else []
     lines = [[word(name, lang) for name in [*heads, "frontier_cost"]]]
     for way in outlook.ways:
-        line = [name(way, lang), words.figure(way.need) if way.need else ""]
-        line += [reach(way.batch, lang)] if batch else []
-        line += [reach(way.length, lang)] if length else []
+        line = [way_name(way, lang), words.figure(way.need) if way.need else ""]
+        line += [reach_text(way.batch, lang)] if batch else []
+        line += [reach_text(way.length, lang)] if length else []
         line += [word("frontier_gb", lang, gb=way.card) if way.card else "–"] if has_cards else []
-        lines.append([*line, cost(way, lang)])
+        lines.append([*line, cost_text(way, lang)])
     return lines
 
 
-def measured(way: Way) -> bool:
+def is_measured(way: Way) -> bool:
     return way.batch is not None or way.length is not None or way.card is not None
 
 
 def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
     """What the signs in the table mean, as far as they occur in it."""
     outlook = diagnosis.outlook
-    if outlook is None or not columns(diagnosis, lang):
+    if outlook is None or not table_cells(diagnosis, lang):
         return []
     reaches = [far for way in outlook.ways for far in (way.batch, way.length) if far is not None]
     lines = [word("frontier_range", lang)] if any(far.sure != far.likely for far in reaches) else []
@@ -137,7 +137,7 @@ def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
     return lines
 
 
-def name(way: Way, lang: Lang) -> str:
+def way_name(way: Way, lang: Lang) -> str:
     """The remedies that are on or off; of a dial with its value."""
     if way.without:
         return word("frontier_without", lang, name=" + ".join(words.name_of("remedy", remedy_id, lang) for remedy_id in way.without))
@@ -147,7 +147,7 @@ def name(way: Way, lang: Lang) -> str:
     )
 
 
-def reach(limits: Reach | None, lang: Lang) -> str:
+def reach_text(limits: Reach | None, lang: Lang) -> str:
     """The largest value; from the one that surely fits to the one that fits if the estimate is right; `+` where memory did not end it."""
     if limits is None:
         return word("unknown", lang)
@@ -157,7 +157,7 @@ def reach(limits: Reach | None, lang: Lang) -> str:
     return f"{limits.likely:,}{mark}" if limits.sure == limits.likely else f"{limits.sure:,}–{limits.likely:,}{mark}"
 
 
-def cost(way: Way, lang: Lang) -> str:
+def cost_text(way: Way, lang: Lang) -> str:
     """What it costs, in as few words as a column has room for."""
     if not way.remedies and not way.without:
         return ""
@@ -170,7 +170,7 @@ def cost(way: Way, lang: Lang) -> str:
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, edits: bool) -> None:
     """The table for a terminal: figures to the right, names and costs wrapped; with the edits of each way where asked for."""
-    lines = columns(diagnosis, lang)
+    lines = table_cells(diagnosis, lang)
     if not lines or diagnosis.outlook is None:
         return
     page.heading(title(diagnosis, lang))

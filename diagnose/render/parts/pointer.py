@@ -8,7 +8,7 @@ from diagnose.render.parts.layout import cells, clip
 from diagnose.render.parts.strings import harmless
 
 
-def lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
+def caret_lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
     """The line that a notice is about with its number, and a caret below; nothing where the line is not at hand."""
     place = notice.witness
     if place is None or not place.line or not notice.code.startswith("config."):
@@ -18,17 +18,17 @@ def lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
         return []
     number = f"{place.line:>5} | "
     column = place.column or column_of(diagnosis, place.source, place.line, place.key)
-    excerpt, at = windowed(plain(text), column, width - cells(number))
+    excerpt, at = window(printable(text), column, width - cells(number))
     caret = " " * (len(number) - 2) + "| " + " " * at + "^" if column else ""
     return [number + excerpt, *([caret] if caret else [])]
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """The line as one can print it, character for character, so that columns stay."""
     return "".join(harmless(sign).replace("\n", " ") or " " for sign in text.rstrip("\r\n"))
 
 
-def windowed(text: str, column: int, room: int) -> tuple[str, int]:
+def window(text: str, column: int, room: int) -> tuple[str, int]:
     """As much of a line as there is room for, its 1-based column in it; and before how many cells of that the column stands."""
     if cells(text) <= room or not column:
         return clip(text, room), cells(text[: max(column - 1, 0)])

@@ -12,14 +12,14 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
 from diagnose.record import NamedTuple, replace
 from diagnose.render.parts import advice_text
-from diagnose.render.parts.strings import changed
+from diagnose.render.parts.strings import map_texts
 
 
 class Redaction(NamedTuple):
     """The kind of placeholder, the texts of which every match has one (whatever their case), and the pattern."""
 
     kind: str
-    has: tuple[str, ...]
+    signs: tuple[str, ...]
     pattern: str
 
 
@@ -33,17 +33,17 @@ class Masker:
     """Masks texts; the same secret gets the same placeholder in all of them. `names` are masked wherever they stand."""
 
     def __init__(self, names: Iterable[tuple[str, str]] = ()) -> None:
-        self._given: dict[tuple[str, str], str] = {}
+        self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
-        self._known: dict[str, str] = {}  # a report says most things several times
+        self._cache: dict[str, str] = {}  # a report says most things several times
         by_name = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
         self._redactions = (*redactions(), *by_name)
-        self._signs = tuple(dict.fromkeys(sign for redaction in self._redactions for sign in redaction.has))
+        self._signs = tuple(dict.fromkeys(sign for redaction in self._redactions for sign in redaction.signs))
 
     def __call__(self, text: str) -> str:
-        if text not in self._known:
-            self._known[text] = self._without_secrets(text)
-        return self._known[text]
+        if text not in self._cache:
+            self._cache[text] = self._without_secrets(text)
+        return self._cache[text]
 
     def _without_secrets(self, text: str) -> str:
         signs = self._signs_in(text)
@@ -69,37 +69,37 @@ class Masker:
         return match[0][:start] + self._placeholder(kind, match[group]) + lines + match[0][end:]
 
     def _placeholder(self, kind: str, secret: str) -> str:
-        if (kind, secret) not in self._given:
+        if (kind, secret) not in self._placeholders:
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._given[kind, secret] = f"<{kind}-{self._counts[kind]}>"
-        return self._given[kind, secret]
+            self._placeholders[kind, secret] = f"<{kind}-{self._counts[kind]}>"
+        return self._placeholders[kind, secret]
 
 
 def masker(diagnosis: Diagnosis) -> Masker:
     """A masker that also knows the hosts that the log names."""
-    hosts = (event.host for event in everyone(diagnosis.events) if event.host)
+    hosts = (event.host for event in with_members(diagnosis.events) if event.host)
     return Masker(("host", host) for host in hosts if len(host) > 2 and host != "localhost")
 
 
-def everyone(events: tuple[Event, ...]) -> Iterator[Event]:
+def with_members(events: tuple[Event, ...]) -> Iterator[Event]:
     for event in events:
         yield event
         yield from event.members
 
 
-def diagnosis(original: Diagnosis) -> Diagnosis:
+def mask_diagnosis(original: Diagnosis) -> Diagnosis:
     """The same diagnosis with every text masked; words and figures stay. Of the documents, whose offsets are then wrong, no patch
     can be made any more: so it is made before, and masked too."""
     if original.patch is not None:
         return original
     mask = masker(original)
-    masked: Diagnosis = changed(original, mask)
+    masked: Diagnosis = map_texts(original, mask)
     return replace(
-        masked, documents=tuple(document(config, mask) for config in original.documents), patch=mask(advice_text.patch(original))
+        masked, documents=tuple(mask_document(config, mask) for config in original.documents), patch=mask(advice_text.patch(original))
     )
 
 
-def document(original: Document, mask: Masker) -> Document:
+def mask_document(original: Document, mask: Masker) -> Document:
     """A config with its texts masked; keys, lines and what they set stay."""
     entries = tuple(replace(entry, key=mask(entry.key), written=mask(entry.written)) for entry in original.entries)
     return replace(original, name=mask(original.name), text=mask(original.text), outer=mask(original.outer), entries=entries)

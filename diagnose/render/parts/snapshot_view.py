@@ -22,7 +22,7 @@ def say(key: str, lang: Lang, /, **values: object) -> str:
     return phrase(f"snapshot.{key}", **values).to(lang)
 
 
-def parts(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
+def titled_lists(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
     """Titles and the sentences under them; the first one tells what matters most, `short` without what headline and bar tell.
     Nothing where no snapshot was given."""
     taken = diagnosis.snapshot
@@ -33,24 +33,24 @@ def parts(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[s
         say("fragment", lang, free=show(segment.free), total=show(segment.total), largest=show(segment.largest))
         for segment in taken.fragments
     ]
-    latest = [site(segment, lang) for segment in taken.history.latest] if taken.history else []
+    latest = [site_line(segment, lang) for segment in taken.history.latest] if taken.history else []
     lists = [
-        (say("title", lang), first(taken, lang, short)),
+        (say("title", lang), summary_lines(taken, lang, short)),
         (say("groups", lang), groups),
-        (say("sites", lang), [site(segment, lang) for segment in taken.sites[:MOST]]),
-        (say("fragments", lang), folded(fragments, lang)[:MOST]),
-        (say("lately", lang), folded(latest, lang)),
+        (say("sites", lang), [site_line(segment, lang) for segment in taken.sites[:MOST]]),
+        (say("fragments", lang), count_equal(fragments, lang)[:MOST]),
+        (say("lately", lang), count_equal(latest, lang)),
     ]
     return [(title, lines) for title, lines in lists if lines]
 
 
-def folded(lines: list[str], lang: Lang) -> list[str]:
+def count_equal(lines: list[str], lang: Lang) -> list[str]:
     """Equal lines as one that counts them."""
     counts = Counter(lines)
     return [line if count == 1 else say("times", lang, what=line, count=count) for line, count in counts.items()]
 
 
-def first(taken: Snapshot, lang: Lang, short: bool = False) -> list[str]:
+def summary_lines(taken: Snapshot, lang: Lang, short: bool = False) -> list[str]:
     """The card, the request, what stood in its way, what the exact size says, the history; `short` without the card and the history."""
     sizes = {"reserved": show(taken.reserved), "allocated": show(taken.allocated), "free": show(taken.free), "largest": show(taken.largest)}
     lines = [] if short else [say("device", lang, index=taken.device, **sizes)]
@@ -76,7 +76,7 @@ def request(failed: Failure, lang: Lang, short: bool = False) -> list[str]:
     if failed.device_free is not None:
         head = say("request", lang, size=size, free=show(failed.device_free))
     if failed.where is not None:
-        where = say("asked_at", lang, where=named(failed.where))
+        where = say("asked_at", lang, where=frame_text(failed.where))
         head = where if short else semicolon(lang).join((head, where))
     lines = [head]
     need, free, largest = failed.size.high, failed.pool_free, failed.pool_largest
@@ -101,20 +101,20 @@ def group(name: str, lang: Lang) -> str:
     return say(f"group_{name}", lang)
 
 
-def named(place: Place) -> str:
+def frame_text(place: Place) -> str:
     """A frame on one line, by the end of its path."""
     return f"{'/'.join(place.file.split('/')[-3:])}:{place.line} {place.function}"
 
 
-def site(place: Site, lang: Lang) -> str:
-    where = named(place.where) if place.where is not None else say("no_frames", lang)
+def site_line(place: Site, lang: Lang) -> str:
+    where = frame_text(place.where) if place.where is not None else say("no_frames", lang)
     kind = say("kind", lang, group=group(place.group, lang)) if place.group not in (UNSORTED, NO_FRAMES) else ""
     return say("site", lang, size=show(place.bytes), where=where, kind=kind)
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
     """What it shows in a terminal: the first list (`short` what a full screen has room for), and with --verbose the others."""
-    for title, lines in parts(diagnosis, lang, short)[: 1 if brief else None]:
+    for title, lines in titled_lists(diagnosis, lang, short)[: 1 if brief else None]:
         page.heading(title)
         for line in lines:
             page.say(line, "  ", "    ")

@@ -26,7 +26,7 @@ HARMFUL = re.compile(
 )
 
 
-def changed(value: Item, change: Callable[[str], str]) -> Item:
+def map_texts(value: Item, change: Callable[[str], str]) -> Item:
     """The same value with every text in it changed; offsets, figures and the shapes of models stay."""
     return cast(Item, _changed(value, change))
 

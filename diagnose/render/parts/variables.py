@@ -12,7 +12,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PROMPT = re.compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
 
 #: How each shell sets NAME to VALUE. Where only Windows is known it is both: the one says nothing to the other's shell.
-_WRITTEN = {
+_FORMS = {
     "bash": ("export {name}={value}",),
     "cmd": ("set {name}={value}",),
     "powershell": ('$env:{name} = "{value}"',),
@@ -24,12 +24,12 @@ _WRITTEN = {
 BLOCKS = {"bash": "bash", "cmd": "bat", "powershell": "powershell", "windows": "powershell"}
 
 
-def lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
+def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
     """What to type for each NAME=VALUE."""
     if not variables:
         return []
     pairs = [variable.partition("=") for variable in variables]
-    forms = _WRITTEN[shell(diagnosis)]
+    forms = _FORMS[shell(diagnosis)]
     return [form.format(name=name, value=value) for form in forms for name, _, value in pairs]
 
 
@@ -40,7 +40,7 @@ def shell(diagnosis: Diagnosis) -> str:
     script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)
     if script is not None:
         return dialect_of(script.text)
-    if any(map(_PROMPT.search, seen(diagnosis))):
+    if any(map(_PROMPT.search, quoted_lines(diagnosis))):
         return "powershell"
     if not any(_DRIVE.match(frame.file) for event in diagnosis.events for frame in event.frames):
         return "bash"  # the driver of Windows alone says nothing: it serves Linux inside Windows too
@@ -48,6 +48,6 @@ def shell(diagnosis: Diagnosis) -> str:
     return "powershell" if utf16 else "windows"  # its `>` writes UTF-16
 
 
-def seen(diagnosis: Diagnosis) -> Iterable[str]:
+def quoted_lines(diagnosis: Diagnosis) -> Iterable[str]:
     """The lines of the log that were quoted as evidence."""
     return (fact.witness.text for fact in diagnosis.facts if fact.origin == "log")

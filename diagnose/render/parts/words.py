@@ -87,10 +87,10 @@ def place(witness: Witness) -> str:
     """error.log:84, train.yaml:9, or nothing for what stands in no file."""
     if not witness.line and not witness.key:
         return ""
-    return f"{short(witness.source)}:{witness.line}" if witness.line else short(witness.source)
+    return f"{short_name(witness.source)}:{witness.line}" if witness.line else short_name(witness.source)
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """An input's name as given, or as much of its end as does not fill the line: of a folder's logs the last part alone is the same."""
     if len(name) <= LONGEST_NAME:
         return name
@@ -137,7 +137,7 @@ def semicolon(lang: Lang) -> str:
     return "；" if lang == "zh" else "; "
 
 
-def stop(lang: Lang) -> str:
+def sentence_break(lang: Lang) -> str:
     """The end of a sentence, before another."""
     return "。" if lang == "zh" else ". "
 
@@ -194,7 +194,7 @@ def question(why: str, how: str, lang: Lang) -> str:
     return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
 
 
-def lacking(rules: Sequence[Unsettled], lang: Lang) -> str:
+def undecided_causes(rules: Sequence[Unsettled], lang: Lang) -> str:
     """Causes that could not be judged, by their titles, and the fact that they lack."""
     titles = semicolon(lang).join(rule.title.to(lang) for rule in rules)
     return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
@@ -207,13 +207,13 @@ def notice(note: Notice, lang: Lang) -> str:
         return text
     if note.witness.line and note.witness.column and note.code.startswith("config."):
         where += f":{note.witness.column}"  # of a config's fault an editor is told line and column
-    for name in dict.fromkeys((note.witness.source, short(note.witness.source))):
+    for name in dict.fromkeys((note.witness.source, short_name(note.witness.source))):
         text = text.removeprefix(f"{name}{colon(lang)}")
     text = text.removesuffix(phrase("adapters.at", what=same(""), line=note.witness.line, column=note.witness.column).to(lang))
     return f"{where}{colon(lang)}{text}" if where not in text else text
 
 
-def told_notice(note: Notice, lang: Lang) -> str:
+def notice_with_level(note: Notice, lang: Lang) -> str:
     """A notice with its level in front."""
     return f"{level(note, lang)}{colon(lang)}{notice(note, lang)}"
 

@@ -29,7 +29,7 @@ PAINT = {
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Heading, bar and legend; nothing where no card is known."""
-    memory = card.of(diagnosis, lang)
+    memory = card.build_card(diagnosis, lang)
     if memory is None:
         return
     page.heading(card.heading(memory, lang))
@@ -46,12 +46,12 @@ def line(memory: card.Card, width: int, colour: bool = False) -> str:
         for piece in (count,) if edge is None or not at < edge < at + count else (edge - at, at + count - edge):
             if at == edge:
                 out += "]"
-            out += painted(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
+            out += paint(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
             at += piece
     return out + ("]" if edge is None or edge >= room else "")
 
 
-def painted(text: str, style: str) -> str:
+def paint(text: str, style: str) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if style else text
 
 

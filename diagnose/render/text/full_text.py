@@ -17,25 +17,25 @@ from diagnose.render.text import bar, details
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every part of the answer, in the order in which one wants to know."""
-    do_this(page, diagnosis, lang)
+    plan_steps(page, diagnosis, lang)
     bar.append(page, diagnosis, lang)
     memory(page, diagnosis, lang)
     snapshot(page, diagnosis, lang, brief=False)
     outlook_view.append(page, diagnosis, lang, edits=True)
     causes(page, diagnosis, lang)
     other_remedies(page, diagnosis, lang)
-    not_here(page, advice_text.refusals(diagnosis.outcome.rejected, lang), lang)
+    rejected(page, advice_text.rejection_lines(diagnosis.outcome.rejected, lang), lang)
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)
     notices(page, diagnosis, lang, verbose=True)
 
 
-def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The plan: its steps, the exact edits, what may be raised once it runs."""
     plan = diagnosis.outcome.plan
     if plan is None or not plan.steps:
         return
-    page.heading(advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang))
+    page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang))
     by_id = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
     for number, step in enumerate(plan.steps, 1):
         remedy = by_id.get(step)
@@ -47,10 +47,10 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
             edits(page, diagnosis, remedy.edits, remedy.env, lang, "     ")
         if remedy is not None and remedy.command is not None:
             page.say(remedy.command.to(lang), "     ")
-    changes, env = advice_text.beside(plan, by_id)
+    changes, env = advice_text.changes_without_step(plan, by_id)
     edits(page, diagnosis, changes, env, lang, "     ")
-    page.say(advice_text.remark(plan, lang), "  ", style="note")
-    page.say(advice_text.climb(plan, diagnosis, lang), "  ", "    ")
+    page.say(advice_text.plan_note(plan, lang), "  ", style="note")
+    page.say(advice_text.ladder_line(plan, diagnosis, lang), "  ", "    ")
     if plan.edits and diagnosis.documents:
         page.say(word("patch_hint", lang), "  ", style="dim")
 
@@ -59,7 +59,7 @@ def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterab
     """The exact changes, in the user's own keys."""
     for change in changes:
         page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
-    for line in variables.lines([*env], diagnosis):
+    for line in variables.shell_lines([*env], diagnosis):
         page.say(line, indent, indent + "  ", "edit")
 
 
@@ -71,13 +71,13 @@ def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
     if failure_text.on_host(diagnosis):
-        host = memory_rows.kept_on_host(diagnosis)
+        host = memory_rows.host_moment(diagnosis)
         if host.terms:
             page.heading(word("memory_host", lang))
             table(page, memory_rows.rows(host, lang, len(host.terms)))
             page.say(word("memory_host_sum", lang, size=words.amount(host.total, lang)), "  ", style="bold")
-    ledger, printed = memory_rows.leading(diagnosis), memory_rows.printed(diagnosis, lang)
-    moment = memory_rows.told_of(ledger)
+    ledger, printed = memory_rows.main_ledger(diagnosis), memory_rows.printed_lines(diagnosis, lang)
+    moment = memory_rows.main_moment(ledger)
     if ledger is None or moment is None or not moment.terms:
         if printed or diagnosis.verdict.status == "oom":
             page.heading(word("memory", lang))
@@ -89,13 +89,13 @@ def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     page.heading(word(title, lang, moment=words.moment(moment.name, lang)) + role)
     table(page, memory_rows.rows(moment, lang, len(moment.terms)))
     page.say(memory_rows.balance(ledger, moment, lang), "  ", style="bold")
-    page.say(memory_rows.doubt(diagnosis, lang), "  ", style="note")
+    page.say(memory_rows.deviation_text(diagnosis, lang), "  ", style="note")
     for line in printed:
         page.say(line, "  ")
     if ledger.failing:  # before a run the headline says it
-        page.say(memory_rows.peak(ledger, moment, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
-    page.say(memory_rows.gaps(ledger, lang), "  ", style="note")
-    for line in memory_rows.others(diagnosis, ledger, lang):
+        page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
+    page.say(memory_rows.missing_facts(ledger, lang), "  ", style="note")
+    for line in memory_rows.other_roles(diagnosis, ledger, lang):
         page.say(line, "  ", "    ")
 
 
@@ -126,13 +126,13 @@ def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     if not verdicts:
         page.say(failure_text.no_cause(diagnosis, lang), "  ")
     for number, cause in enumerate(verdicts, 1):
-        one_cause(page, number, cause, lang)
+        cause_entry(page, number, cause, lang)
 
 
-def one_cause(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
+def cause_entry(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
     """Title, how sure, how much, where it is seen; then the explanation and the lines that it rests on."""
     notes = [failure_text.certainty(cause, lang)]
-    if accounted := failure_text.accounted(cause, lang):
+    if accounted := failure_text.accounted_size(cause, lang):
         notes.append(accounted)
     if where := words.places(cause.evidence):
         notes.append(where)
@@ -152,22 +152,22 @@ def other_remedies(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     if not planned and diagnosis.ledgers:
         page.say(word("no_plan", lang), "  ")
     for remedy in others:
-        one_remedy(page, diagnosis, remedy, lang)
+        remedy_entry(page, diagnosis, remedy, lang)
 
 
-def one_remedy(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> None:
+def remedy_entry(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> None:
     worth = f"{advice_text.effect(remedy, lang)}{words.semicolon(lang)}{advice_text.price(remedy, lang)}"
     page.say(f"- {remedy.title.to(lang)}{colon(lang)}{worth}", "  ", "    ")
     edits(page, diagnosis, remedy.edits, remedy.env, lang, "    ")
     if remedy.command is not None:
         page.say(remedy.command.to(lang), "    ")
-    if not advice_text.unproven(remedy, diagnosis):  # the line above has said all there is
+    if not advice_text.is_unproven(remedy, diagnosis):  # the line above has said all there is
         page.say(advice_text.reason(remedy, diagnosis, lang), "    ")
     for reference in dict.fromkeys((*remedy.references, remedy.url)):
         page.say(reference, "    ", style="name")
 
 
-def not_here(page: Page, rejections: Sequence[str], lang: Lang) -> None:
+def rejected(page: Page, rejections: Sequence[str], lang: Lang) -> None:
     """Advice that people give and that would not help here, each with its reason."""
     if rejections:
         page.heading(word("not_here", lang))
@@ -191,13 +191,13 @@ def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         page.heading(word("could_not_tell", lang))
     for fact in dict.fromkeys(rule.fact for rule in undecided):
         lacking = [rule for rule in undecided if rule.fact == fact]
-        page.say(f"- {words.lacking(lacking, lang)}", "  ", "    ")
+        page.say(f"- {words.undecided_causes(lacking, lang)}", "  ", "    ")
         page.say(lacking[0].how.to(lang), "    ", style="edit")
 
 
 def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
     """What the reader should know beside; with `verbose` mere information too."""
-    visible = diagnosis.notices if verbose else failure_text.weighty(diagnosis)
+    visible = diagnosis.notices if verbose else failure_text.important_notices(diagnosis)
     if not visible:
         return
     page.heading(word("notices", lang))
@@ -208,6 +208,6 @@ def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> N
 def notice(page: Page, note: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
     """A notice, with the line that it is about."""
     style = {"error": "error", "warning": "note"}.get(note.level, "")
-    page.say(words.told_notice(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
-    for line in pointer.lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
+    page.say(words.notice_with_level(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
+    for line in pointer.caret_lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)

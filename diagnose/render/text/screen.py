@@ -24,7 +24,7 @@ EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
 LINES, COLUMNS = 25, 80
 
 #: What a full screen does without, the least useful first.
-SPARED = (
+OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
     *("question", "rest of notes", "figures of causes", "gaps", "places"),
@@ -39,16 +39,16 @@ class Screen:
     diagnosis: Diagnosis
     lang: Lang
     view: View
-    spared: frozenset[str] = frozenset()
+    omitted: frozenset[str] = frozenset()
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     """Everything where there is room, or was asked for with --top; else as much as fits. A table of what fits is as long as it is."""
     lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
-    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(SPARED)
+    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
     for count in range(limit + 1):
         page.lines = [*lines_above]
-        write(Screen(page, diagnosis, lang, view, frozenset(SPARED[:count])))
+        write(Screen(page, diagnosis, lang, view, frozenset(OMISSIONS[:count])))
         if len(page.lines) <= room:
             break
 
@@ -58,20 +58,20 @@ def write(screen: Screen) -> None:
     why(screen)
     above = len(page.lines)
     bar.append(page, diagnosis, lang)
-    if "first gap" in screen.spared and page.lines[above:]:
+    if "first gap" in screen.omitted and page.lines[above:]:
         del page.lines[above]
     caveats(screen)
-    full_text.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.spared)
+    full_text.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.omitted)
     outlook_view.append(page, diagnosis, lang, edits=False)
     remedies(screen)
     rejected(screen)
     above = len(page.lines)
-    asked(screen)
-    noted(screen)
+    question(screen)
+    notices(screen)
     if page.lines[above:] and page.lines[above - 1]:
         page.lines.insert(above, "")
     hint(screen)
-    if "gaps" in screen.spared:
+    if "gaps" in screen.omitted:
         page.lines = [line for line in page.lines if line]
 
 
@@ -79,11 +79,11 @@ def why(screen: Screen) -> None:
     """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
     diagnosis, lang = screen.diagnosis, screen.lang
     leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
-    limit = 0 if "places" in screen.spared else 1 if "second place" in screen.spared else 2
-    share, size = (name not in screen.spared for name in ("shares", "figures of causes"))
-    failed = failure_text.seen_at(diagnosis)
+    limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
+    share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
+    failed = failure_text.failure_place(diagnosis)
     cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
-    text = failure_text.in_short(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
+    text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
     if text:
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
     elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
@@ -93,15 +93,15 @@ def why(screen: Screen) -> None:
 def caveats(screen: Screen) -> None:
     """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
-    ledger = memory_rows.leading(diagnosis)
-    moment = memory_rows.told_of(ledger)
+    ledger = memory_rows.main_ledger(diagnosis)
+    moment = memory_rows.main_moment(ledger)
     if ledger is None or moment is None or failure_text.on_host(diagnosis):
         return
-    doubt = memory_rows.doubt(diagnosis, lang)
+    doubt = memory_rows.deviation_text(diagnosis, lang)
     page.say(doubt, "  ", style="note")
-    if ledger.failing and memory_rows.comes_later(ledger, moment) and (memory_rows.overflows(ledger) or not doubt):
-        page.say(memory_rows.peak(ledger, moment, lang), "  ", style="note")
-    page.say(memory_rows.gaps(ledger, lang) if moment.terms else "", "  ", style="note")
+    if ledger.failing and memory_rows.peaks_later(ledger, moment) and (memory_rows.overflows(ledger) or not doubt):
+        page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
+    page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
 
 
 def remedies(screen: Screen) -> None:
@@ -112,7 +112,7 @@ def remedies(screen: Screen) -> None:
     steps = plan.steps if plan is not None else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
     if plan is not None and steps:
-        page.heading(advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang))
+        page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang))
     elif others:
         page.heading(word("remedies_only", lang))
     for number, step in enumerate(steps, 1):
@@ -120,17 +120,17 @@ def remedies(screen: Screen) -> None:
         if remedy is None:
             page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
             continue
-        page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice_text.worth(remedy, lang, alone=False)}", "  ", "     ")
+        page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang, alone=False)}", "  ", "     ")
         changes(screen, remedy)
         reasons(screen, remedy, "reasons of steps")
     if plan is not None:
-        full_text.edits(page, diagnosis, advice_text.beside(plan, by_id)[0], (), lang, "     ")
-        page.say(advice_text.remark(plan, lang), "  ", style="note")
-        page.say(advice_text.climb(plan, diagnosis, lang) if steps and "climb" not in screen.spared else "", "  ", "    ")
+        full_text.edits(page, diagnosis, advice_text.changes_without_step(plan, by_id)[0], (), lang, "     ")
+        page.say(advice_text.plan_note(plan, lang), "  ", style="note")
+        page.say(advice_text.ladder_line(plan, diagnosis, lang) if steps and "climb" not in screen.omitted else "", "  ", "    ")
     for number, remedy in enumerate(others):
         lead = word("instead", lang) if steps else f"{number + 1}. "
-        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.worth(remedy, lang)}", f"  {lead}", "     ")
-        if "edits of others" not in screen.spared:
+        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang)}", f"  {lead}", "     ")
+        if "edits of others" not in screen.omitted:
             changes(screen, remedy)
         reasons(screen, remedy, "reasons of others")
 
@@ -138,7 +138,7 @@ def remedies(screen: Screen) -> None:
 def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
     """The first edits of a remedy, how many more there are, and its command."""
     page, lang = screen.page, screen.lang
-    visible = remedy.edits[: 1 if "second edits" in screen.spared else EDITS]
+    visible = remedy.edits[: 1 if "second edits" in screen.omitted else EDITS]
     full_text.edits(page, screen.diagnosis, visible[:-1], (), lang, indent)
     for change in visible[-1:]:
         hidden = len(remedy.edits) - len(visible)
@@ -150,19 +150,19 @@ def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
 
 def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
     """What is to be done, where there is no edit, no command and no figure to say."""
-    if name in screen.spared:
+    if name in screen.omitted:
         return
     screen.page.say(advice_text.instruction(remedy, screen.diagnosis, screen.lang), indent)
 
 
 def rejected(screen: Screen) -> None:
     """What people would advise and what would not help here, each with its reason."""
-    limit = REJECTED - sum(name in screen.spared for name in ("third rejected", "second rejected", "rejected"))
-    rejections = advice_text.refusals(advice_text.telling(screen.diagnosis.outcome.rejected), screen.lang)
-    full_text.not_here(screen.page, rejections[:limit], screen.lang)
+    limit = REJECTED - sum(name in screen.omitted for name in ("third rejected", "second rejected", "rejected"))
+    rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang)
+    full_text.rejected(screen.page, rejections[:limit], screen.lang)
 
 
-def asked(screen: Screen) -> None:
+def question(screen: Screen) -> None:
     """The most useful question, unless the plan surely works."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     questions, plan = diagnosis.outcome.questions, diagnosis.outcome.plan
@@ -173,9 +173,9 @@ def asked(screen: Screen) -> None:
     ):
         return
     first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
-    if "question" in screen.spared:
+    if "question" in screen.omitted:
         return
-    if "why ask" in screen.spared:
+    if "why ask" in screen.omitted:
         short = f"{title}{words.meaning(first.fact, lang)}{colon(lang)}"
         if cells(short + first.set) <= page.width:
             page.say(short + first.set)
@@ -183,38 +183,38 @@ def asked(screen: Screen) -> None:
             page.say(short.rstrip(), "", "  ")
             page.say(first.set, "  ", "    ", style="edit")
         return
-    how = "" if "how" in screen.spared else first.how.to(lang)
+    how = "" if "how" in screen.omitted else first.how.to(lang)
     page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
     page.say(first.set, "  ", "    ", style="edit")
 
 
-def noted(screen: Screen) -> None:
+def notices(screen: Screen) -> None:
     """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
-    important = notes(diagnosis, lang)
-    limit = 1 if "second note" in screen.spared else NOTES
+    important = notices_to_show(diagnosis, lang)
+    limit = 1 if "second note" in screen.omitted else NOTES
     for notice in important[:limit]:
-        if notice.level == "error" or "rest of notes" not in screen.spared:
-            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.spared)
+        if notice.level == "error" or "rest of notes" not in screen.omitted:
+            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
         else:
-            page.say(wrap(words.told_notice(notice, lang), page.width - 2)[0] + " …", style="note")
+            page.say(wrap(words.notice_with_level(notice, lang), page.width - 2)[0] + " …", style="note")
     if len(important) > limit:
         page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
 
 
-def notes(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
+def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
     """The notices that a screen is to show, the weightiest first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
     selected = [
         note
-        for note in failure_text.weighty(diagnosis)
-        if note.level == "error" or not (about(note, corrected) or failure_text.told(note.message.to(lang), headline))
+        for note in failure_text.important_notices(diagnosis)
+        if note.level == "error" or not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
     ]
     return sorted(selected, key=lambda notice: notice.level != "error")
 
 
-def about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
+def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
     """Whether a notice is about one of these keys of a file: where the plan corrects it, the plan has said so."""
     return notice.witness is not None and (notice.witness.source, notice.witness.key) in keys
 
@@ -224,7 +224,7 @@ def hint(screen: Screen) -> None:
     page, diagnosis = screen.page, screen.diagnosis
     if not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
         return
-    if "last gap" not in screen.spared:
+    if "last gap" not in screen.omitted:
         page.gap()
     patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
     page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")

@@ -125,7 +125,7 @@ class Desk:
 
     def plain(self, sentence: str, reading: Reading) -> Outgoing:
         """A sentence of ours."""
-        shown = dialect(self.platform.name).shown(sentence)
+        shown = dialect(self.platform.name).escape(sentence)
         return Outgoing(shown, shown, tuple(reading.notes), lang=reading.lang)
 
     def ask(self, question: Question) -> tuple[str, Outgoing] | str:
@@ -184,7 +184,7 @@ class Reading:
 
     def note(self, key: str, file: File) -> None:
         said = phrase(f"bot.{key}", name=label(file.name, "?"), most=self.desk.asked.max_mib, files=FILES).to(self.lang)
-        shown = dialect(self.desk.platform.name).shown(said)
+        shown = dialect(self.desk.platform.name).escape(said)
         if len(self.notes) < NOTES and shown not in self.notes:
             self.notes.append(shown)
 

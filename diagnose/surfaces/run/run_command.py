@@ -115,7 +115,7 @@ def answer(command: Sequence[str], log: run_log.Kept, number: int | None, option
     from diagnose.render.text import stream
 
     if number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
-        first, _, _ = diagnosis.verdict.headline.to(lang).partition(words.stop(lang))
+        first, _, _ = diagnosis.verdict.headline.to(lang).partition(words.sentence_break(lang))
         tell("run_rank_too", lang, rank=number, headline=first.rstrip(".。"), path=path)
         return
 

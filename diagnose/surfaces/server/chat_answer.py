@@ -32,7 +32,7 @@ def spoken(asked: Question) -> Answer:
     platform = cast("Platform", asked.form.removeprefix(FORM))
     message = chat(found, platform, asked.lang, redact=False)  # masked already, where it is to be
     headline = found.verdict.headline.to(asked.lang)[:TITLE]
-    data = {"speaks": speaks(found), "title": dialect(platform).shown(headline), "patch": message.patch}
+    data = {"speaks": speaks(found), "title": dialect(platform).escape(headline), "patch": message.patch}
     return Answer(data=json.dumps(data, ensure_ascii=False), page=message.text)
 
 

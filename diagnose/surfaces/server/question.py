@@ -81,7 +81,7 @@ def diagnosed(asked: Question, changes: Mapping[str, str] | None = None, *, fron
         return found
     from diagnose.render.parts import redaction as redact
 
-    return redact.diagnosis(found)
+    return redact.mask_diagnosis(found)
 
 
 def _sound(text: str | bytes) -> str | bytes:

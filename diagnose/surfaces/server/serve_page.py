@@ -150,5 +150,5 @@ def shown(found: Answer, lang: Lang) -> Response:
     """The answer in a page with a style of its own, so that it can be kept as one file."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
     made = page("pasted", lang, answer=found.page, sheet=sheet)
-    made.headers["content-security-policy"] = POLICY.format(styles=f" {page_templates.digest(sheet)}")
+    made.headers["content-security-policy"] = POLICY.format(styles=f" {page_templates.csp_digest(sheet)}")
     return made

@@ -55,7 +55,7 @@ def triage(paths: Sequence[str], asked: Asked, shown: Shown, how: How) -> int:
 
     if shown.format == "sarif":
         answer_command.of_many(shown)
-    wanted = [fail_conditions.condition(text) for text in how.fail_on]
+    wanted = [fail_conditions.parse_condition(text) for text in how.fail_on]
     plan, question = planned(paths, how), questioned(asked, shown, how)
     if how.watch:
         return watched(plan, question, shown, how)
@@ -116,7 +116,7 @@ def planned(paths: Sequence[str], how: How) -> RunPlan:
         raise trouble("bad_group_by", hint="known_groups", text=repr(how.group_by), known=", ".join(BY))
     if how.export and "://" in how.export and how.engine != "ray":
         raise trouble("export_address", where=how.export, hint="check_target")
-    since = fail_conditions.since(how.since, time()) if how.since else None
+    since = fail_conditions.parse_since(how.since, time()) if how.since else None
     engine: Engine = "ray" if how.engine == "ray" else "local"
     folder = how.export if how.export and not is_lines(how.export) else ""
     return RunPlan(tuple(paths), how.job_pattern, since, engine, how.ray_address, how.jobs, export=folder)
@@ -177,9 +177,9 @@ def done(run: Run, how: How, lang: Lang) -> Text | None:
 def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
     """The report: on standard output, as a page where one was asked for, and to a webhook what is new."""
     from diagnose.cluster.report import report_files
-    from diagnose.cluster.report.failure_groups import summary
+    from diagnose.cluster.report.failure_groups import summarize
 
-    found = summary(store, how.group_by, since)
+    found = summarize(store, how.group_by, since)
     if how.out:
         try:
             report_files.write_html(store, found, Path(how.out), shown.lang, shown.redact is not False)
@@ -199,17 +199,19 @@ def announced(store: Store, url: str, shown: Shown) -> None:
     """Tell a webhook of the groups that it was not told of yet."""
     from diagnose.cluster.report import report_chat, report_files
     from diagnose.cluster.report import webhooks as notify
-    from diagnose.cluster.report.failure_groups import summary
+    from diagnose.cluster.report.failure_groups import summarize
 
     new = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
     if not new:
         return
-    found = summary(store, only=sorted(new))
+    found = summarize(store, only=sorted(new))
     told = found if shown.redact is False else report_files.masked(store, found)
     platform = notify.platform_of(url) or "slack"
     news = [
         notify.News(
-            group.key, report_chat.of_group(group, platform, shown.lang).text, {"jobs": group.jobs, "cause": group.title.to(shown.lang)}
+            group.key,
+            report_chat.group_message(group, platform, shown.lang).text,
+            {"jobs": group.jobs, "cause": group.title.to(shown.lang)},
         )
         for group in told.groups
         if group.key in new
@@ -224,9 +226,9 @@ def announced(store: Store, url: str, shown: Shown) -> None:
 
 def status(run: Run, wanted: Sequence[Condition], lang: Lang) -> int:
     """5 where a condition holds, each said; else 1 where something could not be read."""
-    from diagnose.cluster.report.fail_conditions import figures
+    from diagnose.cluster.report.fail_conditions import run_figures
 
-    told = figures(run.store, run.store.run)
+    told = run_figures(run.store, run.store.run)
     holding = [one for one in wanted if one.holds(told)]
     for one in holding:
         console.warn(phrase("cli.triage_holds", condition=one.text, value=f"{told[one.figure]:g}").to(lang))
