@@ -9,7 +9,8 @@ from clusters import CASES, MONDAY, WEEK, Held, cluster, kept
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary, summarize
+from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary
+from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
 
 

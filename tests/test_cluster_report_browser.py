@@ -12,7 +12,7 @@ import pytest
 from browser import Browser, chromium
 from clusters import cluster
 
-from diagnose.cluster.report.failure_groups import summarize
+from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_files import write_html
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium here")

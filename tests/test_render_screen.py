@@ -21,7 +21,7 @@ from diagnose.render.parts import advice_text, card, failure_text, words
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.render.parts.view import View
-from diagnose.render.text import bar, full_text, screen
+from diagnose.render.text import bar, full_text, terminal
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -55,9 +55,8 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
         assert len(screen.splitlines()) <= 25, screen
         seen, all_of_it = squeezed(screen), squeezed(whole)
         assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
-        assert failure_text.failure_place(diagnosis) in screen.splitlines()[0] and bool(failure_text.failure_place(diagnosis)) == bool(
-            diagnosis.root
-        )
+        place = failure_text.failure_place(diagnosis)
+        assert place in screen.splitlines()[0] and bool(place) == bool(diagnosis.root)
         if (shown := card.build_card(diagnosis, lang)) is not None:
             assert squeezed(bar.line(shown, 76)) in seen
         for remedy in (*planned, *others):
@@ -215,7 +214,7 @@ def test_a_fault_is_shown_with_its_line_and_a_caret() -> None:
 
 def test_a_caret_follows_a_long_line() -> None:
     """Of a line that is wider than the terminal the place of the fault is shown."""
-    from diagnose.render.parts.pointer import caret_lines
+    from diagnose.render.parts.cited_lines import caret_lines
 
     notice = Notice("error", "config.not_json", same("x"), Witness("a.json", 1, 900, "x" * 899 + "!" + "y" * 900))
     shown, caret = caret_lines(notice, SAMPLES["before_a_run"](), 60)
@@ -299,7 +298,7 @@ def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
 def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is room for it: without advice of which there is no more to say than that a framework lacks the setting; a reason that
     several share once."""
-    monkeypatch.setattr(screen, "LINES", 40)
+    monkeypatch.setattr(terminal, "LINES", 40)
     diagnosis = cases.diagnosed("a-script-that-only-generates")
     text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
     assert text.count("Nothing is trained here") == 1 and "smaller micro batch, gradient checkpointing, " in text

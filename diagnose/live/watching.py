@@ -88,7 +88,7 @@ class Watch:
         """The answer on standard error: at length from one rank, one sentence from the others."""
         from diagnose.render.formats import RENDERERS
         from diagnose.render.parts.strings import one_line
-        from diagnose.render.text import stream
+        from diagnose.render.parts.view import stream_view
 
         lang = self.lang or language()
         number = process_rank.rank(os.environ)
@@ -96,7 +96,7 @@ class Watch:
         if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
             _say(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        _say(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
+        _say(RENDERERS["text"](diagnosis, lang, stream_view(sys.stderr)).rstrip())
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used as a word: with watch():

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from diagnose.cluster.store import fingerprints as fingerprint
 from diagnose.cluster.store.fingerprints import Parts
 from diagnose.phrases import Text
 from diagnose.plan.rules.remedy import Edit
@@ -220,57 +219,3 @@ class Summary:
     def costliest(self) -> Group | None:
         """The group that cost most, where costs are known."""
         return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)
-
-
-def summarize(
-    store: Store, by: str = "fingerprint", since: float | None = None, limit: int = 200, only: Sequence[str] | None = None
-) -> Summary:
-    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
-    groups and no others.
-
-    Raises KeyError where `by` is none of BY.
-    """
-    from diagnose.cluster.report import group_queries, report_queries
-
-    report_queries.prepare(store, by, since)
-    groups, total = group_queries.read_groups(store, by, limit, only)
-    listed = neighbours(groups) if by == "fingerprint" else groups
-    return Summary(
-        by=by,
-        since=since,
-        counts=report_queries.counts(store, since),
-        states=report_queries.states(store, since),
-        cost=report_queries.cost(store),
-        period=report_queries.period(store),
-        groups=listed,
-        total=total,
-        causes=report_queries.causes(store),
-        times=report_queries.times(store, [group.key for group in listed]),
-        lack=report_queries.lack(store),
-        unread=report_queries.unread(store),
-        root=report_queries.root(store),
-        tool=report_queries.tool(store),
-    )
-
-
-#: So many groups are compared with one another, and so many are suggested to each.
-COMPARED, SUGGESTED = 100, 3
-
-
-def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    """The groups, each with those that may be the same mistake, the most similar first."""
-    from diagnose.record import replace
-
-    compared = groups[:COMPARED]
-    return tuple(replace(group, near=_near(group, compared)) if group.number <= COMPARED else group for group in groups)
-
-
-def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
-    if group.parts is None:
-        return ()
-    similar = []
-    for candidate in groups:
-        likeness = fingerprint.near(group.parts, candidate.parts) if candidate.parts is not None and candidate.key != group.key else None
-        if likeness is not None:
-            similar.append(Near(candidate.key, candidate.number, likeness.similarity, likeness.same, likeness.other))
-    return tuple(sorted(similar, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

@@ -58,8 +58,8 @@ def _is_distinctive(name: str) -> bool:
 
 def masks(store: Store, root: str) -> Masks:
     """The masks of a database."""
-    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' limit $1""", [MAX_NAMES])
-    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' limit $1", [MAX_NAMES])
+    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' order by 1 limit $1""", [MAX_NAMES])
+    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' order by 1 limit $1", [MAX_NAMES])
     return Masks([name for (name,) in users], [name for (name,) in hosts], root)
 
 

@@ -65,11 +65,11 @@ EDIT_PATHS = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targe
 
 #: Each digest is parsed once, and its edits once more.
 DIGESTS_TABLE = """
-create or replace temp table triage_told as
+create or replace temp table triage_digests as
 select diagnosis, {asked}, {edited}
-from (select diagnosis, json_extract_string(digest, [{paths}]) as found from diagnoses)""".format(
-    asked=", ".join(f"found[{at}] as {name}" for at, name in enumerate(DIGEST_PATHS, 1) if name != "edits"),
-    edited=", ".join(f"json_extract(found[{len(DIGEST_PATHS)}], '{path}')::varchar as {name}" for name, path in EDIT_PATHS.items()),
+from (select diagnosis, json_extract_string(digest, [{paths}]) as fields from diagnoses)""".format(
+    asked=", ".join(f"fields[{at}] as {name}" for at, name in enumerate(DIGEST_PATHS, 1) if name != "edits"),
+    edited=", ".join(f"json_extract(fields[{len(DIGEST_PATHS)}], '{path}')::varchar as {name}" for name, path in EDIT_PATHS.items()),
     paths=", ".join(f"'{path}'" for path in DIGEST_PATHS.values()),
 )
 
@@ -79,7 +79,7 @@ select j.job, j.name, j.diagnosis, coalesce({key}, '') as key, j.fingerprint, j.
   j.requested, j.shortage, j.first_run, j.status,
   coalesce(j.ended, j.started, j.submitted) is null as by_log,
   case when {at} between {oldest} and {newest} then {at} end as moment
-from jobs j left join triage_told t using (diagnosis)
+from jobs j left join triage_digests t using (diagnosis)
 where j.status in ('oom', 'suspected') and ({since} is null or {at} >= {since})"""
 
 #: When a job ended: as its scheduler says, else when its logs were written last.
@@ -143,8 +143,10 @@ def tool(store: Store) -> str:
 def unread(store: Store) -> tuple[Unread, ...]:
     """Jobs that could not be read, with the last of their faults."""
     rows = store.query(
-        """select job, arg_max(fault, seen), arg_max(message_en, seen), arg_max(message_zh, seen) from errors
-        where job not in (select job from jobs where status <> 'unread') group by job order by job limit $1""",
+        """select job, fault, message_en, message_zh from errors
+        where job not in (select job from jobs where status <> 'unread')
+        qualify row_number() over (partition by job order by seen desc nulls last, fault, message_en, message_zh) = 1
+        order by job limit $1""",
         [UNREAD],
     )
     return tuple(Unread(job, fault or "", Text(en or "", zh or "")) for job, fault, en, zh in rows)
@@ -153,8 +155,9 @@ def unread(store: Store) -> tuple[Unread, ...]:
 def causes(store: Store) -> tuple[Cause, ...]:
     """The leading causes, most frequent first."""
     rows = store.query(
-        """select coalesce(t.cause, ''), mode(t.title_en), mode(t.title_zh), sum(f.gpu_seconds), count(f.gpu_seconds), count(*)
-        from triage_failed f left join triage_told t using (diagnosis) group by 1 order by count(*) desc, 1"""
+        """select coalesce(t.cause, ''), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en),
+          sum(f.gpu_seconds), count(f.gpu_seconds), count(*)
+        from triage_failed f left join triage_digests t using (diagnosis) group by 1 order by count(*) desc, 1"""
     )
     return tuple(
         Cause(cause, Text(en or "", zh or ""), jobs, Cost(seconds or 0.0, costed, jobs)) for cause, en, zh, seconds, costed, jobs in rows

@@ -11,7 +11,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.record import record
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.layout import clip
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.words import colon, word
@@ -193,7 +193,7 @@ class _MessageParts:
         lines += [f"    {self.edit(change)}" for change in remedy.edits[:EDITS]]
         if len(remedy.edits) > EDITS:
             lines.append("    " + self.dialect.escape(word("chat_more_edits", self.lang, count=len(remedy.edits) - EDITS)))
-        lines += [f"    {self.dialect.code_span(line)}" for line in variables.shell_lines(remedy.env, self.diagnosis)]
+        lines += [f"    {self.dialect.code_span(line)}" for line in advice_text.shell_lines(remedy.env, self.diagnosis)]
         if remedy.command is not None:
             plain = remedy.command.en == remedy.command.zh
             lines.append(

@@ -14,7 +14,7 @@ from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.render.markup import bar_charts, page_templates
 from diagnose.render.markup import facts_view as facts
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
 from diagnose.render.parts.layout import clip
 from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
@@ -92,7 +92,7 @@ class _Page:
         ]
 
     def variables(self, env: tuple[str, ...]) -> list[str]:
-        return variables.shell_lines(env, self.diagnosis) if env else []
+        return advice_text.shell_lines(env, self.diagnosis) if env else []
 
     # -- the answer
 

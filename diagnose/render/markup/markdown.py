@@ -9,7 +9,7 @@ from diagnose.budget.model.ledger import Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, Text
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
@@ -215,7 +215,7 @@ def plan(diagnosis: Diagnosis, lang: Lang) -> str:
     if chosen.edits:
         lines += ["", fenced("diff", diff(chosen.edits))]
     if chosen.env:
-        lines += ["", fenced(variables.BLOCKS[variables.shell(diagnosis)], variables.shell_lines(chosen.env, diagnosis))]
+        lines += ["", fenced(advice_text.BLOCKS[advice_text.shell(diagnosis)], advice_text.shell_lines(chosen.env, diagnosis))]
     for remark in (advice_text.plan_note(chosen, lang), advice_text.ladder_line(chosen, diagnosis, lang)):
         lines += ["", escape(remark)] if remark else []
     return "\n".join(lines)
@@ -250,7 +250,7 @@ def remedy_item(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     ]
     commands = [command(remedy.command, lang)] if remedy.command else []
     instruction = filter(None, [escape(advice_text.instruction(remedy, diagnosis, lang))])
-    return "  \n  ".join([line, *edits, *map(code, variables.shell_lines(remedy.env, diagnosis)), *commands, *instruction])
+    return "  \n  ".join([line, *edits, *map(code, advice_text.shell_lines(remedy.env, diagnosis)), *commands, *instruction])
 
 
 def command(text: Text, lang: Lang) -> str:

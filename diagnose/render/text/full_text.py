@@ -9,7 +9,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, pointer, variables, words
+from diagnose.render.parts import advice_text, cited_lines, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.layout import Page, cells, pad
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import bar, details
@@ -59,7 +59,7 @@ def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterab
     """The exact changes, in the user's own keys."""
     for change in changes:
         page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
-    for line in variables.shell_lines([*env], diagnosis):
+    for line in advice_text.shell_lines([*env], diagnosis):
         page.say(line, indent, indent + "  ", "edit")
 
 
@@ -209,5 +209,5 @@ def notice(page: Page, note: Notice, diagnosis: Diagnosis, lang: Lang, indent: s
     """A notice, with the line that it is about."""
     style = {"error": "error", "warning": "note"}.get(note.level, "")
     page.say(words.notice_with_level(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
-    for line in pointer.caret_lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
+    for line in cited_lines.caret_lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)

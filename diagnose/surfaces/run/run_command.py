@@ -112,7 +112,7 @@ def answer(command: Sequence[str], log: run_log.Kept, number: int | None, option
     path = log.path or ""
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts import words
-    from diagnose.render.text import stream
+    from diagnose.render.parts.view import stream_view
 
     if number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
         first, _, _ = diagnosis.verdict.headline.to(lang).partition(words.sentence_break(lang))
@@ -120,7 +120,7 @@ def answer(command: Sequence[str], log: run_log.Kept, number: int | None, option
         return
 
     error = sys.stderr
-    view = stream.view(error, shown.top, shown.verbose, shown.budget, shown.every_rule)
+    view = stream_view(error, shown.top, shown.verbose, shown.budget, shown.every_rule)
     text = RENDERERS[shown.format](shown.masked(diagnosis), lang, view)
     write_all(2, f"\n{text.rstrip()}\n".encode(error.encoding or "utf-8", "replace"))
     for notice in diagnosis.notices:

@@ -177,7 +177,7 @@ def done(run: Run, how: How, lang: Lang) -> Text | None:
 def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
     """The report: on standard output, as a page where one was asked for, and to a webhook what is new."""
     from diagnose.cluster.report import report_files
-    from diagnose.cluster.report.failure_groups import summarize
+    from diagnose.cluster.report.group_queries import summarize
 
     found = summarize(store, how.group_by, since)
     if how.out:
@@ -197,9 +197,9 @@ def reported(store: Store, how: How, shown: Shown, since: float | None) -> None:
 
 def announced(store: Store, url: str, shown: Shown) -> None:
     """Tell a webhook of the groups that it was not told of yet."""
-    from diagnose.cluster.report import report_chat, report_files
+    from diagnose.cluster.report import report_files
     from diagnose.cluster.report import webhooks as notify
-    from diagnose.cluster.report.failure_groups import summarize
+    from diagnose.cluster.report.group_queries import summarize
 
     new = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
     if not new:
@@ -210,7 +210,7 @@ def announced(store: Store, url: str, shown: Shown) -> None:
     news = [
         notify.News(
             group.key,
-            report_chat.group_message(group, platform, shown.lang).text,
+            notify.group_message(group, platform, shown.lang).text,
             {"jobs": group.jobs, "cause": group.title.to(shown.lang)},
         )
         for group in told.groups
