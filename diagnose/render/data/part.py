@@ -18,22 +18,22 @@ from diagnose.diagnosis import Json
 from diagnose.phrases import Lang, Text
 
 if TYPE_CHECKING:
-    from diagnose.render.data.typed_report import TypedPart
+    from pydantic import BaseModel
 
-    class Part(TypedPart): ...
+    class Part(BaseModel):
+        """What a type checker sees of a part: the model that `typed_report` makes of it."""
+
+        @classmethod
+        def of(cls, value: object, lang: Lang = "en") -> Self: ...
+
+        def to_dict(self) -> dict[str, Json]: ...
 else:
 
     class Part:
-        """The base of every part. One may be made of its values by name; to pydantic it is the model that it declares."""
+        """The base of every part. One may be made of its values by name; `typed_report` makes a pydantic model of its declaration."""
 
         def __init__(self, **values):
             vars(self).update(values)
-
-        @classmethod
-        def __get_pydantic_core_schema__(cls, _, handler):
-            from diagnose.render.data.typed_report import model
-
-            return handler.generate_schema(model(cls))
 
 
 #: The default of a key that is always there.
