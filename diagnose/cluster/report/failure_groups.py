@@ -1,7 +1,5 @@
-"""What a database of jobs says on Monday morning: the failures in groups, what each cost, and one plan per group.
-
-Everything is counted in the database; what comes back is bounded whatever the number of jobs.
-"""
+"""The values of a triage summary: failures in groups, their costs, and one plan per group. Their number is bounded whatever the
+number of jobs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from diagnose.render.parts.strings import harmless, map_texts, one_line
 #: Failures that get a page, the latest first; diagnoses and jobs on one page.
 DETAILED, DIAGNOSES, JOBS = 20_000, 60, 400
 
-#: What we call the pages beside a report: nothing else is ever deleted.
+#: File names of the pages beside a report: nothing else is ever deleted.
 OURS = re.compile(r"group-\d+-\d+\.html")
 
 

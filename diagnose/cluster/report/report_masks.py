@@ -17,7 +17,7 @@ SHORTEST, COMMON = 3, frozenset({"root", "localhost", "unknown", "none", "user"}
 #: Users and hosts that are looked for.
 MAX_NAMES = 100_000
 
-#: Texts that are remembered: a report says most things many times, and one of a year says very many things.
+#: Texts in the memo: a report repeats most texts, but a year of jobs has too many to keep all.
 CACHE_SIZE = 50_000
 
 

@@ -1,4 +1,4 @@
-"""The questions that a summary asks of the database. Digests are taken apart once, into narrow temporary tables."""
+"""The queries of a summary over all jobs. Digests are parsed once, into narrow temporary tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OLDEST, AHEAD = 946_684_800.0, 86400.0
 #: The first bin above nothing, and how many there are.
 FIRST_BIN, BINS = 256 << 20, 10
 
-#: What is asked of a digest, and what it is called; the paths of a plan's edits give lists.
+#: Column names and the JSON paths of a digest that fill them; the paths of a plan's edits give lists.
 DIGEST_PATHS = {
     "framework": "$.framework",
     "tensor": "$.parts.tensor",
@@ -128,7 +128,7 @@ def period(store: Store) -> Period:
 
 
 def root(store: Store) -> str:
-    """The folder of all jobs: what the first and the last of them in order have in common, all have. A single job's own folder."""
+    """The common folder of all jobs (the common prefix of the first and the last in order); of a single job its own folder."""
     first, last = fetch_row(store, "select min(job), max(job) from jobs")
     pairs = zip(first or "", last or "", strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

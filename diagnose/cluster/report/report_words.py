@@ -1,4 +1,4 @@
-"""What every form of the report says alike: the answer of Monday morning, what a group is, what it cost, what to change."""
+"""The sentences of the triage report that text, Markdown, pages and chats share: the lead, a group, its cost, its plan."""
 
 from __future__ import annotations
 

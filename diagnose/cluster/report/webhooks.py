@@ -1,4 +1,4 @@
-"""Telling a webhook of new groups: one message each, in the form that its platform takes."""
+"""Notify a webhook of new groups: one message each, within the limit and in the form of its platform (rules/chats.yaml)."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def announce(
     lang: Lang = "en",
     wait: Callable[[float], object] = sleep,
 ) -> int:
-    """Tell a webhook of each group; how many it was told of. `told` is called with each that arrived, `failed` with the first that did
-    not: the others wait for the next run as well, since they would fail likewise. Of more than MOST the rest is one message."""
+    """Post each group to a webhook; returns how many arrived. `delivered` is called with each of them, `failed` with the first that did
+    not: the others wait for the next run, since they would fail likewise. Groups beyond MAX_MESSAGES share one message."""
     platform = platform_of(url)
     items = list(news)
     count = 0
@@ -172,7 +172,7 @@ def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A webhook that sends its callers elsewhere is not followed: the message was not meant for anyone else."""
+    """Refuse redirects: the message was meant for this host only."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -211,7 +211,7 @@ def _post_once(url: str, data: bytes) -> tuple[str, float | None]:
 
 
 def _feishu_error(answer: HTTPResponse) -> tuple[str, float | None]:
-    """Feishu says with status 200 that it took nothing."""
+    """The error in an answer with status 200, which is how Feishu refuses a message; and the seconds to wait, as `_post_once`."""
     try:
         content = json.loads(answer.read(LARGEST))
     except ValueError:

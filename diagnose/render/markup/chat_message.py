@@ -116,7 +116,7 @@ def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact:
 
 
 def assemble(content: _MessageParts, patch: str) -> Message:
-    """As many parts as the limit has room for, the weightiest first, in the order in which they are read."""
+    """Choose parts by importance until the limit is reached; write them in reading order."""
     platform = content.dialect
     ending = platform.escape(word("chat_cut", content.lang))
     head = content.head()

@@ -69,7 +69,7 @@ def asset(*names: str) -> str:
 
 @cache
 def csp_digest(content: str) -> str:
-    """What a content security policy calls a style sheet or a script."""
+    """The hash source of a style sheet or script in a content security policy."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
@@ -91,7 +91,7 @@ def _text(context: Context, text: Text) -> str:
 def prose(text: str) -> Markup:
     """A sentence whose `code spans` are code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # a tick without its fellow is a character
+    if len(parts) % 2 == 0:  # an unpaired backtick is text
         return escape(text)
     return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
@@ -117,7 +117,7 @@ def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]
 
 
 def stretches(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
-    """Things with their sizes as parts of a bar: each with where it begins and how wide it is, in per cent."""
+    """Each item with its start and width in a bar of size `whole`, in per cent."""
     start = 0.0
     for item, size in sizes:
         width = 100 * size / whole

@@ -29,17 +29,17 @@ from diagnose.render.parts.words import (
 )
 from diagnose.units import Size, show
 
-#: The words for a plan that one can start.
+#: The verdicts under which a plan can be started.
 FITTING = ("yes", "likely")
 
-#: How an estimate is known to be off (ledgers.astray), so that no peak can rest on it.
+#: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
 
 #: A path with a drive, as Windows prints it in a traceback; the prompt of its newer shell.
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _PROMPT = re.compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
 
-#: How each shell sets NAME to VALUE. Where only Windows is known it is both: the one says nothing to the other's shell.
+#: How each shell sets NAME to VALUE. Where only Windows is known, both forms: neither shell accepts the other's.
 _FORMS = {
     "bash": ("export {name}={value}",),
     "cmd": ("set {name}={value}",),
@@ -47,12 +47,12 @@ _FORMS = {
     "windows": ("set {name}={value}", '$env:{name} = "{value}"  # PowerShell'),
 }
 
-#: What a code block in each is called.
+#: The language of a fenced code block for each shell.
 BLOCKS = {"bash": "bash", "cmd": "bat", "powershell": "powershell", "windows": "powershell"}
 
 
 def patch(diagnosis: Diagnosis) -> str:
-    """The plan as a unified diff of the given configs; empty where there is nothing to change in them."""
+    """The plan as a unified diff of the given configs; empty without edits or configs."""
     if diagnosis.patch is not None:
         return diagnosis.patch
     plan = diagnosis.outcome.plan
@@ -72,7 +72,7 @@ def target(change: Edit, diagnosis: Diagnosis) -> str:
 
 
 def effect(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy saves, the peak it leaves, and whether that fits; of a saving that nothing bears out only its bound."""
+    """What a remedy saves, the peak it leaves and whether that fits; only the upper bound where the fit is unknown."""
     if remedy.saves is not None and remedy.saves.high <= 0:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
@@ -86,12 +86,12 @@ def effect(remedy: Remedy, lang: Lang) -> str:
 
 
 def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, whether it does `alone`, and what it costs, in as few words as a line has room for."""
+    """What a remedy saves, whether it suffices (`alone`), and what it costs, in short form."""
     return semicolon(lang).join(filter(None, (saving(remedy, lang, alone), price(remedy, lang))))
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that is enough; of more than the card has, which nothing can save, not even that."""
+    """What a remedy saves, and whether that suffices; no verdict for a saving larger than the card."""
     enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
     if remedy.saves is None or remedy.saves.high <= 0:
         return "".join(enough)
@@ -101,7 +101,7 @@ def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 
 def saved_amount(remedy: Remedy, lang: Lang) -> str:
-    """What is saved; of a bound only the bound, and of more than the card has only that."""
+    """The saving as text: a range, an upper bound, or that it exceeds the card."""
     assert remedy.saves is not None
     saves = remedy.saves
     if remedy.beyond:
@@ -124,8 +124,8 @@ def price(remedy: Remedy, lang: Lang) -> str:
 
 
 def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway. Where the estimate is known to
-    be off, of its figures only the bound."""
+    """Why a step of the plan helps; empty where it repeats a cause that is listed under Why. Where the estimate is unreliable, only the
+    upper bound of the saving."""
     if is_unproven(remedy, diagnosis):
         return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
@@ -138,13 +138,13 @@ def is_unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
 
 
 def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """What is to be done, where no edit, no command and no figure says it."""
+    """What to do by hand; empty where edits, a command or a figure say it."""
     has_action = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
     return "" if has_action else reason(remedy, diagnosis, lang)
 
 
 def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
-    """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
+    """A line for each reason of rejection: the names of the remedies, then the reason."""
     named: dict[str, list[str]] = {}
     for rejection in rejected:
         named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
@@ -152,12 +152,12 @@ def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
 
 
 def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
-    """Without advice of which there is no more to say than that there is nothing of the kind."""
+    """Rejected advice without that whose only reason is that nothing of the kind exists here."""
     return [rejection for rejection in rejected if not rejection.idle]
 
 
 def changes_without_step(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
-    """The edits and variables of a plan that none of its steps has as its own."""
+    """The edits and variables of a plan that belong to none of its steps."""
     steps = [by_id[step] for step in plan.steps if step in by_id]
     edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
     return [edit for edit in plan.edits if edit not in edits], [line for line in plan.env if line not in env]
@@ -178,12 +178,12 @@ def edit(change: Edit, lang: Lang) -> str:
 
 
 def plan_note(plan: Plan, lang: Lang) -> str:
-    """What is to be said of the plan as a whole, as a sentence; empty where nothing is."""
+    """The note of a plan as a sentence; empty without one."""
     return sentence(plan.note.to(lang), lang) if plan.note else ""
 
 
 def ladder_line(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
-    """What may be raised once the plan runs, step upon step, in one line; empty where there is nothing."""
+    """The ladder in one line: what may be raised once the plan runs; empty without one."""
     steps = []
     for rung in plan.ladder:
         key, peak = knob_key(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
@@ -199,8 +199,8 @@ def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
-    """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
-    ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
+    """The heading of a plan, as what to do or as the closest that is known, with the predicted peak. Where host memory ran out, a peak
+    only if a step moves memory back to the card; where the estimate is unreliable, none."""
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
@@ -210,7 +210,7 @@ def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: 
 
 
 def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
-    """The peak that a plan leaves, what can be had, and whether it fits."""
+    """The predicted peak of a plan, the usable memory, and whether it fits."""
     fits = word(f"plan_{plan.fits}", lang)
     if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
         return fits
@@ -237,7 +237,8 @@ def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
 
 
 def shell(diagnosis: Diagnosis) -> str:
-    """bash, cmd, powershell; windows where it may be either of these. The launch script says it, else the traceback."""
+    """The shell of the job: bash, cmd, powershell, or windows where it may be either of the last two. Read from the launch script, else
+    from the log."""
     from diagnose.adapters.shell.shell_text import dialect_of
 
     script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)

@@ -45,7 +45,7 @@ PART_OF = {
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
 
-#: Parts below this share of the card are left out: they would be a cell that says too much.
+#: Parts below this share of the card are left out: a whole cell would overstate them.
 MIN_SHARE = 0.0005
 
 
@@ -87,7 +87,7 @@ class Card:
         return list(zip(self.parts, counts, strict=True))
 
     def edge_cell(self, width: int) -> int | None:
-        """After which cell the card ends; None where it holds all of the bar, or nobody knows."""
+        """The cell after which the card ends; None where the whole bar fits, or the capacity is unknown."""
         if not self.edge or self.total <= self.edge:
             return None
         cells, bytes_, shared = 0, 0, self.cells(width)
@@ -100,7 +100,7 @@ class Card:
 
 
 def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
-    """The bar of a diagnosis: what the message prints, divided as the ledger divides it; of a ledger alone its peak; None of neither."""
+    """The bar of a diagnosis: the figures of the message, divided as the ledger divides them; else the ledger's peak; None without both."""
     if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
         return None
     if failure_text.on_host(diagnosis):
@@ -119,7 +119,7 @@ def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
 
 
 def card_capacity(diagnosis: Diagnosis) -> Size | None:
-    """What the message prints, or, of one that prints none (a memory snapshot, an old release), what the card is known to have."""
+    """The capacity that the message prints, else the known capacity of the card (memory snapshots, old releases)."""
     event = diagnosis.root
     printed_capacity = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
     return (
@@ -164,7 +164,8 @@ def metal_card(event: Event, limit: int, lang: Lang) -> Card:
 
 
 def split_allocated(moment: Moment, allocated: int) -> list[Part]:
-    """What torch had allocated, by what the ledger says it is for, and what it leaves unexplained. Nothing where the ledger needs more."""
+    """What torch had allocated, by the ledger's parts, with the remainder as unexplained. Empty where weights and optimizer states alone
+    exceed it."""
     sums = bytes_by_part(moment)
     estimate = sum(sums.values())
     if not estimate:
@@ -179,9 +180,9 @@ def split_allocated(moment: Moment, allocated: int) -> list[Part]:
 
 
 def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
-    """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs.
+    """The card as the ledger fills it, where no message prints its state; of an unknown card, what the job needs.
 
-    A card that failed was full: what the ledger leaves of it is not free but missing in the estimate.
+    A card that failed was full: what the ledger leaves of it is missing in the estimate, not free.
     """
     sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
@@ -233,7 +234,7 @@ def bytes_by_part(moment: Moment) -> dict[str, int]:
 
 
 def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
-    """The parts that can be seen; the request always."""
+    """The parts large enough for a cell; the request always."""
     smallest = max(int(capacity * MIN_SHARE), 1)
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
@@ -245,5 +246,5 @@ def heading(bar: Card, lang: Lang) -> str:
 
 
 def figure(part: Part) -> str:
-    """Its size in GiB, two decimals, without the unit: the heading names it."""
+    """The size in GiB with two decimals, without the unit."""
     return f"{part.bytes / 2**30:.2f}"

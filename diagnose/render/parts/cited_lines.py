@@ -1,4 +1,4 @@
-"""The lines that an answer cites, input by input, so that every place named can be looked up in the answer itself."""
+"""Excerpts of the inputs: the lines that an answer cites, and the line of a notice with a caret below it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from diagnose.record import NamedTuple
 from diagnose.render.parts.layout import cells, clip
 from diagnose.render.parts.strings import harmless
 
-#: So many lines round a cited line of a config, and so many lines of one input in all.
+#: Lines shown around a cited line of a config; lines of one input in all.
 CONTEXT, MAX_LINES = 3, 400
 
-#: A line is cut here.
+#: Characters of a line.
 MAX_WIDTH = 400
 
 
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
-    """Of every input that is cited the cited lines, in order; of a config those round them too."""
+    """The cited lines of every input, in order; of a config with CONTEXT lines around them."""
     cited: dict[str, dict[int, str]] = {}
     for witness in witnesses(diagnosis):
         if witness.line:
@@ -66,7 +66,7 @@ def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
 
 
 def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
-    """All that the answer points at."""
+    """Every place that the answer names."""
     yield from evidence(diagnosis)
     for event in diagnosis.events:
         yield from event_witnesses(event)

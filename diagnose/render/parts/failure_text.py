@@ -14,10 +14,10 @@ from diagnose.plan.pricing import fit
 from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
 from diagnose.units import Size
 
-#: Notices that say which of several runs is diagnosed.
+#: Notices about which of several runs is diagnosed: shown though they are only information.
 RUN_NOTICES = ("attempts", "started_again", "older_runs")
 
-#: What nobody owns on the card is not worth a word below this.
+#: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
 
 
@@ -41,7 +41,7 @@ def accounted_size(cause: Ruling, lang: Lang) -> str:
 
 
 def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
-    """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
+    """Causes by name, each with certainty, size, share of the card (where asked for) and the places in `cited`."""
     texts, card_named = [], False
     for cause, place in zip(causes, cited, strict=True):
         figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
@@ -63,7 +63,7 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
+    """The sentence where no cause leads: what is also true, whether a configuration is missing, and what the estimate comes to."""
     alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
     estimate = estimate_summary(diagnosis, lang)
     also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
@@ -72,7 +72,7 @@ def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def estimate_summary(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
+    """The estimate for an unknown card and its largest part; empty where the model is unknown."""
     ledger = fit.foremost(diagnosis.ledgers)
     moment = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
     groups = {term.group: moment.of(term.group) for term in moment.terms} if moment is not None else {}
@@ -89,7 +89,7 @@ def repeats_headline(explanation: str, headline: str) -> bool:
 
 
 def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """The notices that are told unasked: mere information only where it says which run this is."""
+    """Warnings and errors, and information about which run is diagnosed."""
     return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in RUN_NOTICES)
 
 
@@ -99,7 +99,7 @@ def on_host(diagnosis: Diagnosis) -> bool:
 
 
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Two words that say how it stands."""
+    """The verdict in two words."""
     if diagnosis.asked == "check":
         return word(f"banner_check_{diagnosis.fits}", lang)
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
@@ -144,7 +144,7 @@ def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
 
 
 def foreign_memory(diagnosis: Diagnosis) -> Size | None:
-    """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
+    """Memory of the failed card that surely belongs to other processes; None where it may be this process's own context."""
     value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
     return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
@@ -176,7 +176,7 @@ ALLOCATOR_BLOCKS = ("2.00 MiB", "20.00 MiB")
 
 
 def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
-    """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
+    """The tensor behind the failed request, with its formula between `tick`s; empty where no tensor of this run prints as that size."""
     attribution = next((candidate for candidate in diagnosis.attributions if candidate.event == diagnosis.verdict.event), None)
     if attribution is None:
         size = diagnosis.root.requested if diagnosis.root else None

@@ -13,10 +13,10 @@ from diagnose.render.parts import failure_text, words
 from diagnose.render.parts.words import comma, moment, word
 from diagnose.units import Size
 
-#: The share below which a term is folded with its like.
+#: Terms below this share are folded into one row.
 SMALL = 0.01
 
-#: An estimate for rows at the limit is said to be one where it is so many times what was allocated.
+#: An estimate this many times what was allocated is taken to be for rows at the length limit.
 SHORT_ROWS = 2
 
 
@@ -31,13 +31,13 @@ class Row(NamedTuple):
 
 
 def main_ledger(diagnosis: Diagnosis) -> Ledger | None:
-    """The ledger of the role that failed; without a failure of the one that sits worst on its card."""
+    """The ledger of the role that failed; without a failure that of the role with the worst fit."""
     failed = [ledger for ledger in diagnosis.ledgers if ledger.failing is not None]
     return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
 def main_moment(ledger: Ledger | None) -> Moment | None:
-    """The moment of a ledger that is told of: the one that failed, else the largest."""
+    """The moment of a ledger to show: the failing one, else the peak."""
     return None if ledger is None else ledger.moment(ledger.failing) or ledger.peak
 
 
@@ -73,7 +73,7 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 
 def deviation_text(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What it means where ledger and log contradict each other, or are of rows of other lengths; empty where they agree."""
+    """The caveat of an estimate that deviates from the log; empty where they agree."""
     off = estimate_deviation(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
@@ -96,8 +96,8 @@ def lacks_terms(diagnosis: Diagnosis) -> bool:
 
 
 def length_deviation(diagnosis: Diagnosis) -> str:
-    """Of an estimate of much more than was allocated that nothing judges: `at_limit` where rows shorter than the limit explain it,
-    `above` where rows are packed as long as that."""
+    """Why an estimate far exceeds what was allocated, where no fact decides: `at_limit` if rows may be shorter than the limit, `above` if
+    rows are packed to it; empty otherwise."""
     ledger = main_ledger(diagnosis)
     now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
     if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
@@ -120,7 +120,7 @@ def printed_lines(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]
 
 
 def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Says so where nothing names the card and its capacity gave it away."""
+    """The sentence that the card was inferred from its capacity; empty where something names it."""
     gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
     return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
@@ -136,7 +136,7 @@ def overflows(ledger: Ledger) -> bool:
 
 
 def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
-    """Whether the worst is still to come; empty where the ledger cannot say."""
+    """Whether a later moment needs more; empty where the ledger is incomplete."""
     highest, room = ledger.peak, ledger.usable or ledger.capacity
     if highest is None or not ledger.complete:
         return ""
@@ -148,7 +148,7 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 
 def missing_facts(ledger: Ledger, lang: Lang) -> str:
-    """What is not known without which terms are missing."""
+    """The facts that are unknown and leave terms out of the ledger."""
     if ledger.complete or not ledger.unknown:
         return ""
     return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))

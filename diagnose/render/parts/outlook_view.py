@@ -122,7 +122,7 @@ def is_measured(way: Way) -> bool:
 
 
 def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
-    """What the signs in the table mean, as far as they occur in it."""
+    """Explanations of the signs that occur in the table."""
     outlook = diagnosis.outlook
     if outlook is None or not table_cells(diagnosis, lang):
         return []
@@ -138,7 +138,7 @@ def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
 
 
 def way_name(way: Way, lang: Lang) -> str:
-    """The remedies that are on or off; of a dial with its value."""
+    """The remedies that are on or off, a dial with its value."""
     if way.without:
         return word("frontier_without", lang, name=" + ".join(words.name_of("remedy", remedy_id, lang) for remedy_id in way.without))
     to = {remedy: words.bracketed(words.value_text(value, lang), lang) for remedy, value in way.dials}
@@ -148,7 +148,7 @@ def way_name(way: Way, lang: Lang) -> str:
 
 
 def reach_text(limits: Reach | None, lang: Lang) -> str:
-    """The largest value; from the one that surely fits to the one that fits if the estimate is right; `+` where memory did not end it."""
+    """The largest value, as a range from what surely fits to what fits if the estimate is right; `+` where memory was not the limit."""
     if limits is None:
         return word("unknown", lang)
     if not limits.likely:
@@ -158,7 +158,7 @@ def reach_text(limits: Reach | None, lang: Lang) -> str:
 
 
 def cost_text(way: Way, lang: Lang) -> str:
-    """What it costs, in as few words as a column has room for."""
+    """The price, short enough for a column."""
     if not way.remedies and not way.without:
         return ""
     parts = [] if way.results == "keep" else [word(f"frontier_{way.results}", lang)]

@@ -16,7 +16,8 @@ from diagnose.render.parts.strings import map_texts
 
 
 class Redaction(NamedTuple):
-    """The kind of placeholder, the texts of which every match has one (whatever their case), and the pattern."""
+    """A pattern with its kind of placeholder; `signs`: every match contains one of these texts, in any case (a cheap test before the
+    pattern runs)."""
 
     kind: str
     signs: tuple[str, ...]
@@ -35,7 +36,7 @@ class Masker:
     def __init__(self, names: Iterable[tuple[str, str]] = ()) -> None:
         self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
-        self._cache: dict[str, str] = {}  # a report says most things several times
+        self._cache: dict[str, str] = {}  # memo: a report repeats most texts
         by_name = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
         self._redactions = (*redactions(), *by_name)
         self._signs = tuple(dict.fromkeys(sign for redaction in self._redactions for sign in redaction.signs))

@@ -31,7 +31,7 @@ def _plain(key: str, lang: Lang) -> str:
 
 
 def name_of(kind: str, name: str, lang: Lang) -> str:
-    """What people call a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
+    """The display name of a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
     try:
         return word(f"{kind}_{name}", lang)
     except KeyError:
@@ -79,7 +79,7 @@ def width(size: Size, lang: Lang) -> str:
 
 
 def gib(count: int) -> str:
-    """Bytes in GiB, unless that would print as nothing."""
+    """Bytes in GiB; in a smaller unit where that would print as 0.00."""
     return f"{count / 2**30:.2f} GiB" if abs(count) >= 2**30 // 100 or not count else show(count)
 
 
@@ -91,7 +91,7 @@ def place(witness: Witness) -> str:
 
 
 def short_name(name: str) -> str:
-    """An input's name as given, or as much of its end as does not fill the line: of a folder's logs the last part alone is the same."""
+    """An input's name, or as many of its last path components as fit LONGEST_NAME."""
     if len(name) <= LONGEST_NAME:
         return name
     *folders, last = PurePath(name).parts or (name,)

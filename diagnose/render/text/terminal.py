@@ -24,7 +24,7 @@ EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
 LINES, COLUMNS = 25, 80
 
-#: What a full screen does without, the least useful first.
+#: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
@@ -34,7 +34,7 @@ OMISSIONS = (
 
 @record
 class Screen:
-    """What is written where, and what it does without."""
+    """The page under construction, and the pieces left out of it."""
 
     page: Page
     diagnosis: Diagnosis
@@ -66,7 +66,7 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """Everything where there is room, or was asked for with --top; else as much as fits. A table of what fits is as long as it is."""
+    """Write everything if it fits or --top asks for more; else leave pieces out until it fits. The table of `check` is never cut."""
     lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
     limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
     for count in range(limit + 1):
