@@ -58,7 +58,7 @@ class Way(Part):
 
 
 def _name(way: outlook.Way) -> Text:
-    from diagnose.render.parts.outlook_view import way_name
+    from diagnose.render.parts.outlook_view import way_name  # only `check` has an outlook
 
     return Text(way_name(way, "en"), way_name(way, "zh"))
 

@@ -11,7 +11,8 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.record import record
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
+from diagnose.render.markup import markdown
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, redaction, words
 from diagnose.render.parts.layout import clip
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.words import colon, word
@@ -103,13 +104,9 @@ def dialect(platform: str) -> Dialect:
 def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact: bool = True) -> Message:
     """The answer as a message of a platform; masked unless `redact` is False. Nothing in it calls, links or formats by itself."""
     if redact:
-        from diagnose.render.parts import redaction as masks
-
-        diagnosis = masks.mask_diagnosis(diagnosis)
+        diagnosis = redaction.mask_diagnosis(diagnosis)
     patch = advice_text.patch(diagnosis)
     if platform == "github":
-        from diagnose.render.markup import markdown
-
         return Message(markdown.render(diagnosis, lang), patch)
     diagnosis = map_texts(diagnosis, harmless)
     return assemble(_MessageParts(diagnosis, dialect(platform), lang), patch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import Fact, declared
+from diagnose.facts import Fact, FactBook, declared
 from diagnose.phrases import Lang
 from diagnose.render.markup.markdown import code, escape
 from diagnose.render.parts import words
@@ -64,8 +64,6 @@ def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> 
 
 def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
     """Facts of the run, then settings. Of several facts of a name the one that holds comes first; the others only with --verbose."""
-    from diagnose.facts import FactBook
-
     book = FactBook(diagnosis.facts)
     facts = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
     return [("facts", [fact for fact in facts if not _is_setting(fact)]), ("knobs", [fact for fact in facts if _is_setting(fact)])]

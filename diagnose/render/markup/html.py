@@ -148,7 +148,7 @@ class _Page:
         """What a memory snapshot shows."""
         if self.diagnosis.snapshot is None:
             return []
-        from diagnose.render.parts.snapshot_view import titled_lists
+        from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
 
         return titled_lists(self.diagnosis, self.lang)
 

@@ -132,7 +132,7 @@ def snapshot(diagnosis: Diagnosis, lang: Lang) -> str:
     """What a memory snapshot shows, folded."""
     if diagnosis.snapshot is None:
         return ""
-    from diagnose.render.parts.snapshot_view import titled_lists
+    from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
 
     (title, lines), *others = titled_lists(diagnosis, lang)
     lists = ["\n".join(f"- {escape(line)}" for line in lines)]

@@ -58,9 +58,9 @@ def patch(diagnosis: Diagnosis) -> str:
     plan = diagnosis.outcome.plan
     if plan is None or not plan.edits or not diagnosis.documents:
         return ""
-    from diagnose.plan.patch import patching as patch
+    from diagnose.plan.patch import patching  # loads the patchers of every format
 
-    return patch.diff(diagnosis.documents, plan.edits)
+    return patching.diff(diagnosis.documents, plan.edits)
 
 
 def target(change: Edit, diagnosis: Diagnosis) -> str:
@@ -239,7 +239,7 @@ def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
 def shell(diagnosis: Diagnosis) -> str:
     """The shell of the job: bash, cmd, powershell, or windows where it may be either of the last two. Read from the launch script, else
     from the log."""
-    from diagnose.adapters.shell.shell_text import dialect_of
+    from diagnose.adapters.shell.shell_text import dialect_of  # only plans with variables need it
 
     script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)
     if script is not None:

@@ -102,9 +102,9 @@ def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
     """What a memory snapshot shows, where one was given."""
     if diagnosis.snapshot is not None:
-        from diagnose.render.parts import snapshot_view as snapshot
+        from diagnose.render.parts import snapshot_view  # few diagnoses have a snapshot
 
-        snapshot.append(page, diagnosis, lang, brief=brief, short=short)
+        snapshot_view.append(page, diagnosis, lang, brief=brief, short=short)
 
 
 def table(page: Page, rows: list[memory_rows.Row]) -> None:
