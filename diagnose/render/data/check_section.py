@@ -44,7 +44,7 @@ class WayPrice(Part):
 class Way(Part):
     """The job with some remedies on or off."""
 
-    way_name: str = at(lambda way: _name(way))
+    name: str = at(lambda way: _name(way))
     remedies: list[str]
     without: list[str]
     knobs: dict[str, Value] = at(lambda way: dict(way.knobs))
