@@ -106,7 +106,7 @@ def answered(job: Job, out: Path) -> list[tuple[str, str]]:
         texts["error"] = f"{type(error).__name__}: {error}"
     else:
         plan = found.outcome.plan
-        masked = redaction.diagnosis(found)
+        masked = redaction.mask_diagnosis(found)
         texts["status"] = str(found.exit_status)
         texts["patch"] = patching.diff(found.documents, plan.edits if plan is not None else ())
         for lang in ("en", "zh"):

@@ -88,7 +88,7 @@ class Watch:
         """Print the answer on standard error: in full on one rank, one sentence on the others."""
         from diagnose.render.formats import RENDERERS
         from diagnose.render.parts.strings import one_line
-        from diagnose.render.text import stream
+        from diagnose.render.parts.view import stream_view
 
         lang = self.lang or locale_language()
         number = process_rank.rank(os.environ)
@@ -96,7 +96,7 @@ class Watch:
         if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
             _print_stderr(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        _print_stderr(RENDERERS["text"](diagnosis, lang, stream.view(sys.stderr)).rstrip())
+        _print_stderr(RENDERERS["text"](diagnosis, lang, stream_view(sys.stderr)).rstrip())
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used like a function: with watch():

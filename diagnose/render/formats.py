@@ -61,4 +61,4 @@ def markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, ve
     """The answer for a chat or an issue; secrets and names masked unless `redact` is False."""
     from diagnose.render.parts import redaction
 
-    return RENDERERS["markdown"](redaction.diagnosis(diagnosis) if redact else diagnosis, lang, View(verbose=verbose))
+    return RENDERERS["markdown"](redaction.mask_diagnosis(diagnosis) if redact else diagnosis, lang, View(verbose=verbose))

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep import examples
 
-from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary, summary
+from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary
+from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
 
 
@@ -22,7 +23,7 @@ def held() -> Held:
 
 @pytest.fixture(scope="module")
 def found(held: Held) -> Summary:
-    return summary(held)
+    return summarize(held)
 
 
 def of(found: Summary, case: str) -> Group:
@@ -39,7 +40,7 @@ def test_every_job_is_counted_once(found: Summary) -> None:
 
 @for_each("by", BY)
 def test_every_way_of_grouping_counts_the_same_jobs(held: Held, by: str) -> None:
-    told = summary(held, by)
+    told = summarize(held, by)
     assert told.by == by and sum(group.jobs for group in told.groups) == told.counts.failed
     assert [group.jobs for group in told.groups] == sorted((group.jobs for group in told.groups), reverse=True)
     assert [group.number for group in told.groups] == list(range(1, len(told.groups) + 1))
@@ -48,7 +49,7 @@ def test_every_way_of_grouping_counts_the_same_jobs(held: Held, by: str) -> None
 
 def test_no_other_way_of_grouping(held: Held) -> None:
     with pytest.raises(KeyError):
-        summary(held, "weather")
+        summarize(held, "weather")
 
 
 def test_two_cases_of_one_mistake_are_one_group_with_the_edit_for_each_configuration(found: Summary) -> None:
@@ -70,7 +71,7 @@ def test_a_job_that_needs_another_value_stays_in_its_variant_and_is_said() -> No
     held = cluster(400)
     held.connection.execute("""update diagnoses set digest = replace(digest::varchar, '"to":"1536"', '"to":"1024"')::json
         where diagnosis in (select min(diagnosis) from jobs where starts_with(diagnosis, 'llamafactory-6800'))""")
-    group = of(summary(held), "llamafactory-6800")
+    group = of(summarize(held), "llamafactory-6800")
     assert group.plan is not None
     (variant,) = group.plan.variants
     assert variant.edits[0].to == "1536" and 0 < variant.jobs - variant.alike < variant.jobs
@@ -80,7 +81,7 @@ def test_names_of_config_files_make_no_variant() -> None:
     held = cluster(200)
     held.connection.execute("""update diagnoses set digest =
         replace(digest::varchar, '"target":"lora.yaml"', '"target":"run_' || diagnosis || '.yaml"')::json""")
-    group = of(summary(held), "checkpointing-switched-off")
+    group = of(summarize(held), "checkpointing-switched-off")
     assert group.plan is not None and len(group.plan.variants) == 2
 
 
@@ -93,7 +94,7 @@ def test_costs_say_of_how_many_jobs_they_are_known(held: Held, found: Summary) -
 def test_an_unknown_cost_is_no_cost_of_nothing() -> None:
     held = cluster(60)
     held.connection.execute("update jobs set gpu_seconds = null")
-    told = summary(held)
+    told = summarize(held)
     assert told.cost.hours is None and told.costliest is None and Cost(0.0, 1, 1).hours == 0.0
 
 
@@ -113,16 +114,16 @@ def test_near_groups_are_suggested_and_never_merged(found: Summary) -> None:
 
 def test_groups_first_seen_in_the_latest_run_are_new() -> None:
     held = cluster(100)
-    assert not any(group.new for group in summary(held).groups if group.jobs > 5)
+    assert not any(group.new for group in summarize(held).groups if group.jobs > 5)
     held.connection.execute("update jobs set first_run = 2 where fingerprint = ?", [kept("axolotl-2143")[1]])
-    assert of(summary(held), "axolotl-2143").new
+    assert of(summarize(held), "axolotl-2143").new
     held.connection.execute("delete from runs where run = 1")
-    assert not any(group.new for group in summary(held).groups), "everything is new in a first run, so nothing is"
+    assert not any(group.new for group in summarize(held).groups), "everything is new in a first run, so nothing is"
 
 
 def test_since_leaves_older_failures_out(held: Held) -> None:
     late = MONDAY + WEEK / 2
-    told = summary(held, since=late)
+    told = summarize(held, since=late)
     ((expected,),) = held.query("select count(*) from jobs where status in ('oom', 'suspected') and ended >= ?", [late])
     assert told.counts.failed == expected == sum(group.jobs for group in told.groups) and told.since == late
     assert told.period.first is not None and told.period.first >= late
@@ -131,7 +132,7 @@ def test_since_leaves_older_failures_out(held: Held) -> None:
 def test_a_log_without_a_scheduler_is_dated_by_itself() -> None:
     held = cluster(90)
     held.connection.execute("update jobs set modified = ? where ended is null", [MONDAY])
-    told = summary(held)
+    told = summarize(held)
     assert told.period.dated == told.counts.failed and 0 < told.period.by_log < told.period.dated
 
 
@@ -140,7 +141,7 @@ def test_a_clock_that_jumped_does_not_stretch_the_chart() -> None:
     held = cluster(100)
     held.connection.execute("update jobs set ended = 0 where job like '%00001/%'")
     held.connection.execute("update jobs set ended = 9e9 where job like '%00002/%'")
-    told = summary(held)
+    told = summarize(held)
     assert told.period.first is not None and told.period.first > OLDEST
     assert told.times.width < 86400 and told.period.dated < told.counts.failed
 
@@ -152,7 +153,7 @@ def test_how_much_was_missing(held: Held, found: Summary) -> None:
     assert sum(found.lack.bins) == found.lack.known == known and found.lack.median == int(median)
     held = cluster(20)
     held.connection.execute("update jobs set shortage = -1")
-    told = summary(held).lack
+    told = summarize(held).lack
     assert told.bins[0] == told.known > 0 and told.median is None
 
 
@@ -165,7 +166,7 @@ def test_a_shortage_is_in_the_bin_that_holds_it(sizes: list[str]) -> None:
     held.connection.execute("update jobs set shortage = null")
     for number, count in enumerate(counts):
         held.connection.execute("update jobs set shortage = ? where job like ?", [count, f"%{number:05}/%"])
-    bins = summary(held).lack.bins
+    bins = summarize(held).lack.bins
     ends = [256 << 20 << power for power in range(9)]
     expected = [0] * 11
     for count in counts:
@@ -179,7 +180,7 @@ def test_what_could_not_be_read_is_named_with_its_last_fault(held: Held, found: 
     other = cluster(10)
     ((readable,),) = other.query("select min(job) from jobs")
     other.connection.execute("insert into errors values (1, ?, 'shrunk', 'x', 'x', 0)", [readable])
-    assert readable not in [each.job for each in summary(other).unread], "a part that was missed is no job that was"
+    assert readable not in [each.job for each in summarize(other).unread], "a part that was missed is no job that was"
 
 
 def test_the_folder_that_all_jobs_share(found: Summary) -> None:
@@ -187,7 +188,7 @@ def test_the_folder_that_all_jobs_share(found: Summary) -> None:
 
 
 def test_an_empty_database() -> None:
-    told = summary(Held())
+    told = summarize(Held())
     assert (told.counts.jobs, told.total, told.groups, told.root) == (0, 0, (), "")
 
 
@@ -195,7 +196,7 @@ def test_a_failure_whose_diagnosis_is_missing_is_counted() -> None:
     """A database that was cut off loses no job."""
     held = cluster(40)
     held.connection.execute("delete from diagnoses")
-    told = summary(held)
+    told = summarize(held)
     assert sum(group.jobs for group in told.groups) == told.counts.failed == 40
     assert all(group.plan is None and group.parts is None for group in told.groups)
 
@@ -203,16 +204,16 @@ def test_a_failure_whose_diagnosis_is_missing_is_counted() -> None:
 def test_groups_that_are_asked_for_are_found_however_small_they_are(held: Held, found: Summary) -> None:
     """A new group is small: it must not be lost behind two hundred large ones."""
     last = found.groups[-1]
-    told = summary(held, most=1, only=[last.key])
+    told = summarize(held, limit=1, only=[last.key])
     assert [group.key for group in told.groups] == [last.key] and told.groups[0].jobs == last.jobs
-    assert summary(held, only=[]).groups == ()
+    assert summarize(held, only=[]).groups == ()
 
 
 def test_what_comes_back_is_bounded() -> None:
     """Groups beyond the largest are counted, not listed."""
     held = cluster(200)
     held.connection.execute("update jobs set fingerprint = '1:' || job where fingerprint <> ''")
-    told = summary(held, most=20)
+    told = summarize(held, limit=20)
     assert (len(told.groups), told.total, told.left) == (20, 100, 80)
 
 

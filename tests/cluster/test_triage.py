@@ -44,11 +44,11 @@ FIGURES = {"jobs": 200.0, "failed": 30.0, "oom": 20.0, "suspected": 10.0, "looka
     ],
 )
 def test_conditions(text: str, holds: bool) -> None:
-    assert fail_conditions.condition(text).holds(FIGURES) is holds
+    assert fail_conditions.parse_condition(text).holds(FIGURES) is holds
 
 
 def test_a_share_of_no_jobs_is_none() -> None:
-    assert not fail_conditions.condition("oom>0%").holds(dict.fromkeys(FIGURES, 0.0))
+    assert not fail_conditions.parse_condition("oom>0%").holds(dict.fromkeys(FIGURES, 0.0))
 
 
 @for_each(
@@ -66,21 +66,21 @@ def test_a_share_of_no_jobs_is_none() -> None:
 )
 def test_what_is_no_condition_is_a_sentence(text: str, said: str) -> None:
     with pytest.raises(UserError) as refused:
-        fail_conditions.condition(text)
+        fail_conditions.parse_condition(text)
     assert said in refused.value.to("en") and refused.value.to("zh") != refused.value.to("en")
 
 
 @for_each("text, seconds", [("90m", 5400), ("12h", 43200), ("7d", 604800), ("1.5 w", 907200), ("30s", 30)])
 def test_durations_count_back_from_now(text: str, seconds: float) -> None:
-    assert fail_conditions.since(text, 2_000_000.0) == 2_000_000.0 - seconds
+    assert fail_conditions.parse_since(text, 2_000_000.0) == 2_000_000.0 - seconds
 
 
 def test_dates_are_local_unless_they_name_a_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fail_conditions.since("2026-11-20T08:00+08:00", 0) == fail_conditions.since("2026-11-20T00:00Z", 0) == 1_795_132_800
+    assert fail_conditions.parse_since("2026-11-20T08:00+08:00", 0) == fail_conditions.parse_since("2026-11-20T00:00Z", 0) == 1_795_132_800
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     try:
-        assert fail_conditions.since("2026-11-20", 0) == 1_795_132_800 - 8 * 3600
+        assert fail_conditions.parse_since("2026-11-20", 0) == 1_795_132_800 - 8 * 3600
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -89,7 +89,7 @@ def test_dates_are_local_unless_they_name_a_zone(monkeypatch: pytest.MonkeyPatch
 @for_each("text", ["yesterday", "7", "7y", "2026-13-01", "d", "99999-01-01"])
 def test_what_is_no_time_is_a_sentence(text: str) -> None:
     with pytest.raises(UserError, match="--since takes a duration or a date"):
-        fail_conditions.since(text, 0.0)
+        fail_conditions.parse_since(text, 0.0)
 
 
 # -- the command
@@ -219,7 +219,7 @@ def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path,
     from diagnose.cluster.report import webhooks
 
     def refused(*_: Any) -> None:
-        raise webhooks.trouble("bad_url", "hooks.example.org", "write_url")
+        raise webhooks.webhook_error("bad_url", "hooks.example.org", "write_url")
 
     monkeypatch.setattr(webhooks, "post", refused)
     path = tmp_path / "t.duckdb"

@@ -21,8 +21,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from diagnose.cluster.report import page_files, report_html, report_words
 from diagnose.cluster.report import report_files as report
-from diagnose.cluster.report.failure_groups import BY, Summary, summary
-from diagnose.cluster.report.report_chat import of_group
+from diagnose.cluster.report.failure_groups import BY, Summary
+from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.webhooks import group_message
 from diagnose.phrases import Lang
 from diagnose.record import replace
 from diagnose.render.markup.chat_message import dialect
@@ -39,7 +40,7 @@ def held() -> Held:
 
 @pytest.fixture(scope="module")
 def found(held: Held) -> Summary:
-    return replace(summary(held), tool="TEST")
+    return replace(summarize(held), tool="TEST")
 
 
 # -- text, Markdown, JSON, chats
@@ -61,7 +62,7 @@ def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> No
 @pytest.mark.parametrize("lang", LANGS)
 def test_every_way_of_grouping_can_be_told(held: Held, by: str, lang: Lang, tmp_path: Path) -> None:
     """No placeholder is left unfilled, no line is too wide, whatever failures are grouped by."""
-    told = summary(held, by)
+    told = summarize(held, by)
     text = report.text(told, lang, View(top=30))
     assert max(map(cells, text.splitlines())) <= 80
     page = re.sub(r"<(script|style)>.*?</\1>", "", report.html(held, told, lang, redact=False), flags=re.DOTALL)
@@ -86,13 +87,13 @@ def test_a_variant_says_how_its_steps_differ(found: Summary, monkeypatch: pytest
     planned = (replace(group.plan.steps[0], remedy="shorten"), replace(group.plan.steps[1], remedy="expandable_segments"))
     told = replace(group, plan=replace(group.plan, steps=planned))
     variant = replace(group.plan.variants[0], steps=steps, alike=group.plan.variants[0].jobs)
-    assert report_words.beside(told, variant, "en") == said
+    assert report_words.variant_note(told, variant, "en") == said
 
 
 def test_how_the_other_jobs_ended_is_counted() -> None:
     held = cluster(100)
     held.connection.execute("update jobs set state = case when hash(job) % 3 = 0 then 'CANCELLED by 7' else 'COMPLETED' end")
-    told = summary(held)
+    told = summarize(held)
     others = told.counts.none + told.counts.lookalike
     assert [each.name for each in told.states] == ["COMPLETED", "CANCELLED"] and sum(each.jobs for each in told.states) == others
     assert f"{others} not ({told.states[0].jobs} COMPLETED, {told.states[1].jobs} CANCELLED)" in report.text(told)
@@ -104,7 +105,7 @@ def test_how_the_other_jobs_ended_is_counted() -> None:
 @pytest.mark.parametrize("lang", LANGS)
 def test_nothing_failed(lang: Lang, tmp_path: Path) -> None:
     for store in (cluster(20, failing=0.0), Held()):
-        told = summary(store)
+        told = summarize(store)
         assert report.text(told, lang) and report.markdown(told, lang)
         (page,) = report.write_html(store, told, tmp_path / "report.html", lang)
         assert "<h1>" in page.read_text(encoding="utf-8")
@@ -124,10 +125,10 @@ def test_json_has_every_figure(found: Summary) -> None:
 @for_each("lang", LANGS)
 @for_each("platform", ["slack", "discord", "feishu"])
 def test_messages_of_chats_hold_what_a_platform_holds(found: Summary, platform: Any, lang: Lang) -> None:
-    messages = [of_group(group, platform, lang) for group in found.groups]
+    messages = [group_message(group, platform, lang) for group in found.groups]
     for message in messages:
         assert message.text and "@" not in message.text.replace("@\u200b", "")
-        assert dialect(platform).long(message.text) <= dialect(platform).limit
+        assert dialect(platform).length(message.text) <= dialect(platform).limit
     assert "disable_gradient_checkpointing: false" in messages[0].text
 
 
@@ -135,8 +136,8 @@ def test_a_long_message_is_cut_between_its_parts(found: Summary) -> None:
     group = replace(
         found.groups[0], example=replace(found.groups[0].example, headline=type(found.groups[0].title)("long " * 2000, "长" * 9000))
     )
-    message = of_group(group, "discord")
-    assert message.cut and dialect("discord").long(message.text) <= dialect("discord").limit
+    message = group_message(group, "discord")
+    assert message.cut and dialect("discord").length(message.text) <= dialect("discord").limit
     assert message.text.count("```") % 2 == 0
 
 
@@ -242,7 +243,7 @@ def test_what_a_stranger_wrote_stays_text(tmp_path: Path, words: list[str]) -> N
         for edit in (told["plan"] or {"edits": []})["edits"]:
             edit.update(target=job, key=key, to=value)
         store.connection.execute("update diagnoses set digest = ? where diagnosis = ?", [json.dumps(told), diagnosis])
-    told = summary(store)
+    told = summarize(store)
     for redact in (True, False):
         for path, page in pages(report.write_html(store, told, tmp_path / "report.html", redact=redact)).items():
             assert page.tags.count("script") == page.tags.count("style") == 1 and "img" not in page.tags
@@ -277,11 +278,11 @@ def test_a_report_replaces_the_one_before(tmp_path: Path) -> None:
     """Pages that are not written again are removed; what is not ours stays."""
     target = tmp_path / "report.html"
     store = cluster(100)
-    report.write_html(store, summary(store), target)
+    report.write_html(store, summarize(store), target)
     (tmp_path / "report-files" / "notes.txt").write_text("mine")
     before = {path.name for path in (tmp_path / "report-files").iterdir()}
     store = cluster(8)
-    written = report.write_html(store, summary(store), target)
+    written = report.write_html(store, summarize(store), target)
     after = {path.name for path in (tmp_path / "report-files").iterdir()}
     assert after == {path.name for path in written[1:]} | {"notes.txt"} and after < before
 
@@ -304,7 +305,7 @@ def test_a_disk_that_is_full_leaves_the_report_before(held: Held, found: Summary
 def test_ten_thousand_failures(tmp_path: Path) -> None:
     """The page stays within 10 MB, the pages beside it can be opened each; every failure is in the page."""
     store = cluster(10_000, failing=1.0)
-    written = report.write_html(store, summary(store), tmp_path / "report.html")
+    written = report.write_html(store, summarize(store), tmp_path / "report.html")
     sizes = [path.stat().st_size for path in written]
     assert sizes[0] < 10_000_000 and max(sizes[1:]) < 2_000_000
     assert written[0].read_text(encoding="utf-8").count("#d") >= 10_000
@@ -315,7 +316,7 @@ def test_thousands_of_mistakes(tmp_path: Path) -> None:
     the test above writes, since each has a page of its own; so may be the bytes."""
     store = cluster(2_500, failing=1.0)
     store.connection.execute("update jobs set fingerprint = '1:' || job")
-    told = summary(store)
+    told = summarize(store)
     written = report.write_html(store, told, tmp_path / "report.html")
     text = written[0].read_text(encoding="utf-8")
     assert len(text.encode()) < 2_500_000 and text.count("#d") >= 2_500
@@ -330,7 +331,7 @@ def test_what_has_no_room_is_said(held: Held, found: Summary, monkeypatch: pytes
 
 def test_a_group_that_is_not_listed_has_pages_too(tmp_path: Path) -> None:
     store = cluster(200)
-    told = summary(store, most=3)
+    told = summarize(store, limit=3)
     written = report.write_html(store, told, tmp_path / "report.html")
     assert tmp_path / "report-files" / "group-0-1.html" in written
     ((diagnoses,),) = store.query("select count(distinct diagnosis) from jobs where status in ('oom', 'suspected')")

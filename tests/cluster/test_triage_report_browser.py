@@ -13,7 +13,7 @@ from browser import Browser, chromium
 from clusters import cluster
 from collected import for_each
 
-from diagnose.cluster.report.failure_groups import summary
+from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_files import write_html
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
@@ -24,7 +24,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of 400 jobs, half of which failed."""
     target = tmp_path_factory.mktemp("report") / "report.html"
     store = cluster(400)
-    write_html(store, summary(store), target)
+    write_html(store, summarize(store), target)
     return target
 
 
@@ -205,7 +205,7 @@ def test_ten_thousand_failures_open_at_once(tmp_path: Path, browser: Browser) ->
     """Seconds on a busy machine, a fraction of one on an idle one; sorting them all as well."""
     store = cluster(10_000, failing=1.0)
     target = tmp_path / "report.html"
-    write_html(store, summary(store), target)
+    write_html(store, summarize(store), target)
     browser.go(target.as_uri())
     timing: dict[str, Any] = browser.value("performance.getEntriesByType('navigation')[0].toJSON()")
     assert timing["loadEventEnd"] < 5000

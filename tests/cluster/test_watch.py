@@ -22,7 +22,7 @@ from diagnose.cluster.find.job import About, Job
 from diagnose.cluster.find.job_files import stamp
 from diagnose.cluster.find.job_finder import find
 from diagnose.cluster.report import webhooks
-from diagnose.cluster.report.webhooks import MOST, News, announce, body, platform_of, post
+from diagnose.cluster.report.webhooks import MAX_MESSAGES, News, announce, body, platform_of, post
 from diagnose.cluster.run.folder_watch import Watch, is_over
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
@@ -265,8 +265,8 @@ def test_more_groups_than_anyone_reads_are_one_last_message(hook: Hook) -> None:
     """The first run over a year's archive is no flood."""
     told: list[str] = []
     assert announce([News(str(number), "x", {}) for number in range(500)], hook.url, told.append, refuse, "zh") == 500
-    assert len(hook.bodies) == MOST + 1 and len(told) == 500
-    assert hook.bodies[-1]["text"] == phrase("notify.more", count=500 - MOST).zh
+    assert len(hook.bodies) == MAX_MESSAGES + 1 and len(told) == 500
+    assert hook.bodies[-1]["text"] == phrase("notify.more", count=500 - MAX_MESSAGES).zh
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def saying(text: str) -> Diagnosis:
 def test_a_message_is_within_the_limit_and_says_the_verdict(name: str, platform: Platform, lang: Lang) -> None:
     message = chat(SAMPLES[name](), platform, lang)
     way = dialect(platform)
-    assert 0 < way.long(message.text) <= way.limit and not message.cut
+    assert 0 < way.length(message.text) <= way.limit and not message.cut
 
 
 @settings(max_examples=40, deadline=None)
@@ -67,7 +67,7 @@ def test_a_message_is_within_the_limit_and_says_the_verdict(name: str, platform:
 def test_a_long_diagnosis_is_folded_into_the_limit(text: str, platform: Platform, times: int) -> None:
     """Whatever a log makes it say, the message can be sent."""
     way = dialect(platform)
-    assert way.long(chat(saying(text * times), platform).text) <= way.limit
+    assert way.length(chat(saying(text * times), platform).text) <= way.limit
 
 
 def test_what_was_left_out_is_pointed_at() -> None:
@@ -102,7 +102,7 @@ def test_a_block_or_span_cannot_be_left(platform: Platform) -> None:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_formatting_is_shown_and_not_done(platform: Platform) -> None:
-    text = outside_code(dialect(platform).shown("*bold* ~gone~ _em_ cutoff_len"))
+    text = outside_code(dialect(platform).escape("*bold* ~gone~ _em_ cutoff_len"))
     assert not re.search(r"(?<!\\)[*~]", text) and "cutoff_len" in text
 
 
@@ -134,10 +134,10 @@ def test_github_folds_the_reasons_and_shows_what_to_do() -> None:
 
 
 def test_a_comment_on_github_is_never_too_long() -> None:
-    from diagnose.render.markup.markdown import COMMENT
+    from diagnose.render.markup.markdown import COMMENT_LIMIT
 
     text = RENDERERS["markdown"](saying("words " * 30_000), "en", View(verbose=True))
-    assert len(text) <= COMMENT + 1
+    assert len(text) <= COMMENT_LIMIT + 1
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])

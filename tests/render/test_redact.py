@@ -62,7 +62,7 @@ def test_masking_twice_changes_nothing_more() -> None:
 def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
     sample = SAMPLES["lookalike"]()
     event = replace(sample.events[0], host="dgx07", exception="worker dgx07 died")
-    masked = redaction.diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
+    masked = redaction.mask_diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
     assert masked.verdict.headline.en == "<host-1> ran out"
     assert masked.events[0].host == "<host-1>"
     assert masked.events[0].exception == "worker <host-1> died"
@@ -71,7 +71,7 @@ def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
 @for_each("name", SAMPLES)
 def test_redaction_changes_no_conclusion(name: str) -> None:
     before: Any = SAMPLES[name]().to_dict()
-    after: Any = redaction.diagnosis(SAMPLES[name]()).to_dict()
+    after: Any = redaction.mask_diagnosis(SAMPLES[name]()).to_dict()
     for part in ("budgets", "plan", "rejected", "questions", "attributions"):
         assert after[part] == before[part]
     assert [cause["id"] for cause in after["causes"]] == [cause["id"] for cause in before["causes"]]
@@ -92,4 +92,4 @@ def test_a_long_line_is_masked_in_time() -> None:
 
 def test_the_documents_that_a_patch_is_made_from_are_not_touched() -> None:
     sample: Diagnosis = SAMPLES["dpo_logits"]()
-    assert redaction.diagnosis(sample).documents == sample.documents
+    assert redaction.mask_diagnosis(sample).documents == sample.documents

@@ -86,7 +86,7 @@ def test_no_format_lets_one_out(form: str) -> None:
         configs=[ConfigSource("/home/inventedalice/train.yaml", config.encode())],
         gpus=1,
     )
-    said = RENDERERS[form](redaction.diagnosis(found), "en", View(verbose=True, budget=True, rules=True))
+    said = RENDERERS[form](redaction.mask_diagnosis(found), "en", View(verbose=True, budget=True, rules=True))
     said += "".join(chat(found, platform).text for platform in ("github", "slack", "discord", "feishu")) + chat(found, "slack").patch
     assert not [secret for secret in SECRETS.values() if secret in said]
 
@@ -111,8 +111,8 @@ def test_masking_the_inputs_changes_no_diagnosis(name: str) -> None:
 @given(st.sampled_from(sorted(SAMPLES)))
 def test_masking_a_diagnosis_keeps_its_conclusions(name: str) -> None:
     sample = SAMPLES[name]()
-    assert essence(redaction.diagnosis(sample)) == essence(sample)
-    assert redaction.diagnosis(redaction.diagnosis(sample)) == redaction.diagnosis(sample)
+    assert essence(redaction.mask_diagnosis(sample)) == essence(sample)
+    assert redaction.mask_diagnosis(redaction.mask_diagnosis(sample)) == redaction.mask_diagnosis(sample)
 
 
 def read(path: Path) -> str:

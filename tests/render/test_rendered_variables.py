@@ -14,7 +14,7 @@ from diagnose.facts import Input
 from diagnose.parse.model.event import Frame
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.chat_message import chat
-from diagnose.render.parts import variables, words
+from diagnose.render.parts import advice_text, words
 from diagnose.render.parts.view import View
 
 SET = ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)
@@ -42,12 +42,12 @@ def job(script: str = "", frame: str = "", encoding: str = "utf-8") -> Diagnosis
     ],
 )
 def test_the_script_says_which_shell_it_is_else_the_traceback(told: Diagnosis, shell: str) -> None:
-    assert variables.shell(told) == shell
+    assert advice_text.shell(told) == shell
 
 
 def test_where_only_windows_is_known_both_of_its_shells_are_served() -> None:
     """`set` means another thing to PowerShell, and `$env:` nothing to the other."""
-    assert variables.lines(SET, job(frame="C:\\job\\train.py")) == [
+    assert advice_text.shell_lines(SET, job(frame="C:\\job\\train.py")) == [
         "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
         '$env:PYTORCH_CUDA_ALLOC_CONF = "expandable_segments:True"  # PowerShell',
     ]

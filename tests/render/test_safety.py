@@ -17,7 +17,7 @@ from diagnose.phrases import Lang, phrase, same
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.markdown import code, escape, fenced
 from diagnose.render.parts.layout import cells
-from diagnose.render.parts.strings import HARMFUL, changed, harmless
+from diagnose.render.parts.strings import HARMFUL, harmless, map_texts
 from diagnose.render.parts.view import View
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -93,9 +93,9 @@ def test_any_text_can_be_a_headline(text: str) -> None:
 def test_changing_every_text_keeps_every_figure() -> None:
     """The walk that masks and cleans touches texts alone."""
     before = SAMPLES["dpo_logits"]()
-    after = changed(before, lambda text: text)
+    after = map_texts(before, lambda text: text)
     assert after == before
-    assert changed(before, str.upper).ledgers[0].peak.total == before.ledgers[0].peak.total  # type: ignore[union-attr]
+    assert map_texts(before, str.upper).ledgers[0].peak.total == before.ledgers[0].peak.total  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kind", ["remedy", "role"])

@@ -23,7 +23,7 @@ from diagnose.render.parts import advice_text, card, failure_text, words
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.render.parts.view import View
-from diagnose.render.text import bar, full_text, screen
+from diagnose.render.text import bar, full_text, terminal
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -57,12 +57,13 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
         assert len(screen.splitlines()) <= 25, screen
         seen, all_of_it = squeezed(screen), squeezed(whole)
         assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
-        assert failure_text.seen_at(diagnosis) in screen.splitlines()[0] and bool(failure_text.seen_at(diagnosis)) == bool(diagnosis.root)
-        if (shown := card.of(diagnosis, lang)) is not None:
+        place = failure_text.failure_place(diagnosis)
+        assert place in screen.splitlines()[0] and bool(place) == bool(diagnosis.root)
+        if (shown := card.build_card(diagnosis, lang)) is not None:
             assert squeezed(bar.line(shown, 76)) in seen
         for remedy in (*planned, *others):
             assert squeezed(remedy.title.to(lang)) in seen
-            assert squeezed(advice_text.worth(remedy, lang, alone=remedy not in planned)) in seen
+            assert squeezed(advice_text.saving_and_price(remedy, lang, alone=remedy not in planned)) in seen
         for remedy in planned:
             assert all(squeezed(full_text.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
         assert "--verbose" in screen or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
@@ -93,7 +94,7 @@ def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
     steps = sample.outcome.plan.steps if sample.outcome.plan else ()
     text = squeezed(RENDERERS["text"](sample, "en", View(top=8)))
     for remedy in sample.outcome.remedies[:8]:
-        assert squeezed(advice_text.worth(remedy, "en", alone=remedy.id not in steps)) in text
+        assert squeezed(advice_text.saving_and_price(remedy, "en", alone=remedy.id not in steps)) in text
 
 
 @for_each("lang", LANGS)
@@ -107,7 +108,7 @@ def test_colour_adds_nothing_but_colour(name: str, width: int, lang: Lang) -> No
 
 
 def test_the_bar_names_every_part_and_shows_what_did_not_fit() -> None:
-    shown = card.of(SAMPLES["dpo_logits"](), "en")
+    shown = card.build_card(SAMPLES["dpo_logits"](), "en")
     assert shown is not None
     assert {"weights", "gradients", "optimizer", "activations", "logits", "other", "unused", "free", "request"} <= {
         part.kind for part in shown.parts
@@ -141,7 +142,7 @@ NEW = (
 )
 def test_the_bar_says_what_the_message_says(message: str, shown: dict[str, float]) -> None:
     """Every part of the card, from the figures of each release; the parts make up the card."""
-    seen = card.of(explain(message), "en")
+    seen = card.build_card(explain(message), "en")
     assert seen is not None
     parts = {part.kind: part.bytes / GIB for part in seen.parts}
     for kind, size in shown.items():
@@ -162,7 +163,7 @@ def test_what_torch_allocated_is_not_divided_where_the_ledger_is_contradicted() 
 
     sample = SAMPLES["dpo_logits"]()
     above = replace(sample, facts=(*sample.facts, Fact("ledger.verdict", "above", "derived", Witness("derived"))))
-    shown = card.of(above, "en")
+    shown = card.build_card(above, "en")
     assert shown is not None and shown.parts[0].kind == "allocated"
 
 
@@ -171,7 +172,7 @@ def test_rows_shorter_than_the_limit_take_less_of_the_bar_and_weights_do_not() -
     folder = cases.CORPUS / "a-script-that-cuts-its-own-texts"
     made = explain(folder / "error.log", configs=[folder / "finetune.py"])
     ledger = made.ledgers[0]
-    moment, seen = ledger.moment(ledger.failing), card.of(made, "en")
+    moment, seen = ledger.moment(ledger.failing), card.build_card(made, "en")
     assert moment is not None and ledger.observed is not None and seen is not None and moment.total.bytes > ledger.observed.bytes
     parts = {part.kind: part.bytes for part in seen.parts}
     assert parts["weights"] == moment.of("weights").bytes
@@ -215,10 +216,10 @@ def test_a_fault_is_shown_with_its_line_and_a_caret() -> None:
 
 def test_a_caret_follows_a_long_line() -> None:
     """Of a line that is wider than the terminal the place of the fault is shown."""
-    from diagnose.render.parts.pointer import lines
+    from diagnose.render.parts.cited_lines import caret_lines
 
     notice = Notice("error", "config.not_json", same("x"), Witness("a.json", 1, 900, "x" * 899 + "!" + "y" * 900))
-    shown, caret = lines(notice, SAMPLES["before_a_run"](), 60)
+    shown, caret = caret_lines(notice, SAMPLES["before_a_run"](), 60)
     assert cells(shown) <= 60 and shown[caret.index("^")] == "!"
 
 
@@ -233,7 +234,7 @@ def test_what_metal_may_allocate_is_a_bar(tmp_path: Path) -> None:
     log = tmp_path / "error.log"
     log.write_text(METAL, encoding="utf-8")
     diagnosis = explain(log)
-    shown = card.of(diagnosis, "en")
+    shown = card.build_card(diagnosis, "en")
     assert shown is not None and round(shown.edge / GIB, 2) == 36.27
     assert [(part.kind, card.figure(part)) for part in shown.parts] == [
         ("allocated", "33.48"), ("outside", "2.45"), ("free", "0.34"), ("request", "0.59")
@@ -247,7 +248,7 @@ def test_a_job_that_no_card_is_known_for_is_a_bar_of_what_it_needs(tmp_path: Pat
     config.write_text(
         "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\nbf16: true\ncutoff_len: 2048\n", encoding="utf-8"
     )
-    shown = card.of(explain(log, configs=[config]), "en")
+    shown = card.build_card(explain(log, configs=[config]), "en")
     assert shown is not None and shown.edge == 0 and {part.kind for part in shown.parts} >= {"weights", "gradients", "optimizer"}
     assert "free" not in {part.kind for part in shown.parts}
 
@@ -270,7 +271,7 @@ def test_what_the_estimate_leaves_of_a_full_card_is_not_free(tmp_path: Path) -> 
     """A card that ran out was full: the bar says what is missing in the estimate, free is what the message prints, and no plan
     promises a peak."""
     diagnosis = of_a_small_job(tmp_path, BARE.format("38.81 MiB"))
-    shown = card.of(diagnosis, "en")
+    shown = card.build_card(diagnosis, "en")
     assert shown is not None and shown.title.startswith("The card at its estimated peak, ")
     parts = {part.kind: part.bytes / GIB for part in shown.parts}
     assert parts["unexplained"] > 60 and parts.get("free", 0) < 0.04
@@ -285,13 +286,13 @@ def test_buffers_alone_are_no_bar(tmp_path: Path) -> None:
     log, config = tmp_path / "error.log", tmp_path / "ds.json"
     log.write_text("torch.cuda.OutOfMemoryError: CUDA out of memory.\n", encoding="utf-8")
     config.write_text('{"zero_optimization": {"stage": 3, "reduce_bucket_size": 500000000}, "bf16": {"enabled": true}}', encoding="utf-8")
-    assert card.of(explain(log, configs=[config]), "en") is None
+    assert card.build_card(explain(log, configs=[config]), "en") is None
 
 
 def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
     """What was allocated is not divided by an estimate of three times as much."""
     diagnosis = cases.diagnosed("a-hundred-and-forty-samples-in-one-row")
-    shown = card.of(diagnosis, "en")
+    shown = card.build_card(diagnosis, "en")
     assert shown is not None and "allocated" in {part.kind for part in shown.parts}
     assert squeezed(words.word("ledger_above", "en")) in squeezed(RENDERERS["text"](diagnosis, "en", View()))
 
@@ -299,13 +300,13 @@ def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
 def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is room for it: without advice of which there is no more to say than that a framework lacks the setting; a reason that
     several share once."""
-    monkeypatch.setattr(screen, "LINES", 40)
+    monkeypatch.setattr(terminal, "LINES", 40)
     diagnosis = cases.diagnosed("a-script-that-only-generates")
     text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
     assert text.count("Nothing is trained here") == 1 and "smaller micro batch, gradient checkpointing, " in text
     refused = [each for each in cases.diagnosed("openrlhf-964").outcome.rejected if each.idle]
     assert refused and not {each.id for each in refused} & {
-        each.id for each in advice_text.telling(cases.diagnosed("openrlhf-964").outcome.rejected)
+        each.id for each in advice_text.without_idle(cases.diagnosed("openrlhf-964").outcome.rejected)
     }
 
 

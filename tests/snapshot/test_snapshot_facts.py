@@ -248,7 +248,7 @@ def test_the_report_is_typed() -> None:
 
 def test_paths_in_frames_are_masked() -> None:
     """A frame names whose home it lies in."""
-    plain, masked = explained(made()), redaction.diagnosis(explained(made()))
+    plain, masked = explained(made()), redaction.mask_diagnosis(explained(made()))
     assert "alice" in json.dumps(plain.to_dict())
     assert "alice" not in json.dumps(masked.to_dict()) and masked.snapshot is not None
     assert masked.snapshot.reserved == 54 * GIB + 5400 * MIB
@@ -309,12 +309,12 @@ def test_what_was_given_back_counts_as_allocated_at_the_failure() -> None:
 def test_the_bar_of_a_snapshot_alone_is_the_card_that_is_named() -> None:
     """What torch held as the snapshot says it; what is left of the card and no context of ours is somebody else's."""
     alone = explain(gpu="A100-80GB", snapshot=Source.text(pickle.dumps(made()), "s.pickle"))
-    shown = card.of(alone, "en")
+    shown = card.build_card(alone, "en")
     assert shown is not None and shown.edge > 79 * GIB
     parts = {part.kind: part.bytes for part in shown.parts}
     assert (parts["allocated"], parts["unused"], parts["free"]) == (54 * GIB, 5400 * MIB, 3 * GIB)
     assert parts["foreign"] > 14 * GIB > 3 * GIB > parts["outside"]
-    assert card.of(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
+    assert card.build_card(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
 
 
 def test_a_snapshot_alone_without_a_failed_request_finds_nothing() -> None:

@@ -18,7 +18,7 @@ import pytest
 from collected import for_each
 from terminals import Terminal
 
-from diagnose.render.text import stream
+from diagnose.render.parts import view
 
 ENTRY = "from diagnose.surfaces.cli.command_line import main; main()"
 
@@ -57,7 +57,7 @@ def test_colour_is_for_terminals_and_for_who_asks(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TERM", "xterm")
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert stream.colourful(out) is colour
+    assert view.colourful(out) is colour
 
 
 def test_a_program_reads_the_same_whatever_is_forced(tmp_path: Path) -> None:

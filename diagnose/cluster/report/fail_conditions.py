@@ -63,37 +63,37 @@ class Condition:
         return SIGNS[self.sign](value, self.number)
 
 
-def condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """The condition that a text means, such as `oom>10`, `share>=5%`, `new-groups>0`. Raises UserError for what is none."""
-    known = (*FIGURES, *OTHERS)
-    found = CONDITION.fullmatch(text)
-    if found is None:
-        raise cluster_error("bad_condition", hint="conditions", text=repr(text[:80]), known=", ".join(known))
-    name, sign, number, percent = found[1].lower().replace("_", "-"), found[2], float(found[3]), bool(found[4])
-    if name not in known:
-        near = get_close_matches(name, known, 1)
+    names = (*FIGURES, *OTHERS)
+    match = CONDITION.fullmatch(text)
+    if match is None:
+        raise cluster_error("bad_condition", hint="conditions", text=repr(text[:80]), known=", ".join(names))
+    name, sign, number, percent = match[1].lower().replace("_", "-"), match[2], float(match[3]), bool(match[4])
+    if name not in names:
+        near = get_close_matches(name, names, 1)
         raise cluster_error(
-            "no_such_figure", hint="nearest_figure" if near else "figures", name=name, near="".join(near), known=", ".join(known)
+            "no_such_figure", hint="nearest_figure" if near else "figures", name=name, near="".join(near), known=", ".join(names)
         )
     if percent and name not in SHARES:
         raise cluster_error("no_share", hint="shares", name=name, known=", ".join(SHARES))
     return Condition(text.strip(), name, sign, number, percent)
 
 
-def figures(store: Store, run: int) -> dict[str, float]:
+def run_figures(store: Store, run: int) -> dict[str, float]:
     """The figures of a run: of the jobs that it found, those that were as before included."""
     [row] = store.query(f"select {', '.join(FIGURES.values())} from jobs where last_run = ?", [run])
-    told = dict(zip(FIGURES, map(float, row), strict=True))
+    values = dict(zip(FIGURES, map(float, row), strict=True))
     [(new,)] = store.query("select count(*) from groups where first_run = ?", [run])
-    return {**told, "share": 100 * told["failed"] / told["jobs"] if told["jobs"] else 0.0, "new-groups": float(new)}
+    return {**values, "share": 100 * values["failed"] / values["jobs"] if values["jobs"] else 0.0, "new-groups": float(new)}
 
 
-def since(text: str, now: float) -> float:
+def parse_since(text: str, now: float) -> float:
     """The time that a text means, in seconds since 1970: a duration before now (90m, 12h, 7d, 2w) or a date (2026-11-20,
     2026-11-20T08:00, with or without a zone; without one it is local time). Raises UserError for what is none."""
-    found = DURATION.fullmatch(text.strip().lower())
-    if found:
-        return now - float(found[1]) * SECONDS[found[2]]
+    match = DURATION.fullmatch(text.strip().lower())
+    if match:
+        return now - float(match[1]) * SECONDS[match[2]]
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError) as error:

@@ -1,14 +1,11 @@
-"""What a database of jobs says on Monday morning: the failures in groups, what each cost, and one plan per group.
-
-Everything is counted in the database; what comes back is bounded whatever the number of jobs.
-"""
+"""The values of a triage summary: failures in groups, their costs, and one plan per group. Their number is bounded whatever the
+number of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from diagnose.cluster.store import fingerprints as fingerprint
 from diagnose.cluster.store.fingerprints import Parts
 from diagnose.phrases import Text
 from diagnose.plan.rules.remedy import Edit
@@ -220,57 +217,3 @@ class Summary:
     def costliest(self) -> Group | None:
         """The group that cost most, where costs are known."""
         return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)
-
-
-def summary(
-    store: Store, by: str = "fingerprint", since: float | None = None, most: int = 200, only: Sequence[str] | None = None
-) -> Summary:
-    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
-    groups and no others.
-
-    Raises KeyError where `by` is none of BY.
-    """
-    from diagnose.cluster.report import group_queries, report_queries
-
-    report_queries.prepare(store, by, since)
-    groups, total = group_queries.groups(store, by, most, only)
-    found = neighbours(groups) if by == "fingerprint" else groups
-    return Summary(
-        by=by,
-        since=since,
-        counts=report_queries.counts(store, since),
-        states=report_queries.states(store, since),
-        cost=report_queries.cost(store),
-        period=report_queries.period(store),
-        groups=found,
-        total=total,
-        causes=report_queries.causes(store),
-        times=report_queries.times(store, [group.key for group in found]),
-        lack=report_queries.lack(store),
-        unread=report_queries.unread(store),
-        root=report_queries.root(store),
-        tool=report_queries.tool(store),
-    )
-
-
-#: So many groups are compared with one another, and so many are suggested to each.
-COMPARED, SUGGESTED = 100, 3
-
-
-def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    """The groups, each with those that may be the same mistake, the most similar first."""
-    from diagnose.record import replace
-
-    compared = groups[:COMPARED]
-    return tuple(replace(group, near=_near(group, compared)) if group.number <= COMPARED else group for group in groups)
-
-
-def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
-    if group.parts is None:
-        return ()
-    found = []
-    for other in groups:
-        alike = fingerprint.near(group.parts, other.parts) if other.parts is not None and other.key != group.key else None
-        if alike is not None:
-            found.append(Near(other.key, other.number, alike.similarity, alike.same, alike.other))
-    return tuple(sorted(found, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

@@ -1,4 +1,4 @@
-"""The questions that a summary asks of the database about its groups: what each is, who is in it, and one plan for it."""
+"""The summary of a database of jobs, with the queries for its groups: title, users, cost, and one plan for each."""
 
 from __future__ import annotations
 
@@ -6,66 +6,93 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from diagnose.cluster.report.failure_groups import Cost, Example, Group, Named, Period, Plan, Step, Store, Variant
-from diagnose.cluster.report.report_queries import digests, one
+from diagnose.cluster.report import report_queries
+from diagnose.cluster.report.failure_groups import Cost, Example, Group, Named, Near, Period, Plan, Step, Store, Summary, Variant
+from diagnose.cluster.report.report_queries import digests, fetch_row
 from diagnose.cluster.store import fingerprints
 from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit
+from diagnose.record import replace
 
 #: So many users, projects, frameworks and variants are listed per group.
 NAMES, VARIANTS = 5, 8
+
+#: So many groups are compared with one another, and so many are suggested to each.
+COMPARED, SUGGESTED = 100, 3
 
 
 #: A row per group; the last column counts them all.
 EACH_GROUP = """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
   count(moment) filter (by_log),
   count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
-  count(distinct nullif(f.project, '')), mode(t.title_en), mode(t.title_zh), any_value(t.parts),
+  count(distinct nullif(f.project, '')), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en), min(t.parts),
   median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
-from triage_failed f left join triage_told t using (diagnosis)
+from triage_failed f left join triage_digests t using (diagnosis)
 where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1"""
 
-#: A row per variant: jobs with the same framework, and the same values in the keys that their plan edits.
+#: A row per variant: jobs with the same framework, and the same values in the keys that their plan edits. Of the plans that differ in
+#: other respects the most frequent stands for the variant; every tie is broken, so that a report is the same each time.
 EACH_VARIANT = """with each_job as (
-  select key, t.*, t.fits in ('yes', 'likely') as fitting,
-    count(*) over (partition by key, framework, keys, olds, env, news) as alike
-  from triage_failed f join triage_told t using (diagnosis)
+  select key, t.* exclude (framework), coalesce(t.framework, '') as framework, t.fits in ('yes', 'likely') as fitting,
+    count(*) over (partition by key, coalesce(t.framework, ''), keys, olds, env, news) as alike
+  from triage_failed f join triage_digests t using (diagnosis)
   where key in (select unnest($1)) and t.steps is not null
+), ranked as (
+  select *, row_number() over (
+    partition by key, framework, keys, olds, env order by alike desc, news, steps, targets, renamed, diagnosis) as place
+  from each_job
 ), variants as (
-  select key, coalesce(framework, '') as framework, keys, olds, env, count(*) as jobs, max(alike) as alike,
-    sum(fitting) as fitting, arg_max(steps, alike) as steps, arg_max(news, alike) as news,
-    arg_max(targets, alike) as targets, arg_max(renamed, alike) as renamed, arg_max(diagnosis, alike) as diagnosis
-  from each_job group by 1, 2, 3, 4, 5
+  select key, framework, keys, olds, env, count(*) as jobs, max(alike) as alike, sum(fitting) as fitting,
+    arg_min(steps, place) as steps, arg_min(news, place) as news, arg_min(targets, place) as targets,
+    arg_min(renamed, place) as renamed, arg_min(diagnosis, place) as diagnosis
+  from ranked group by 1, 2, 3, 4, 5
 )
 select key, framework, jobs, alike, fitting, steps, keys, olds, news, targets, renamed, env, diagnosis,
   sum(jobs) over (partition by key) as all_jobs
 from variants
-qualify row_number() over (partition by key order by jobs desc, framework, olds) <= $2
-order by key, jobs desc, framework, olds"""
+qualify row_number() over (partition by key order by jobs desc, framework, olds, keys, env) <= $2
+order by key, jobs desc, framework, olds, keys, env"""
 
 
-def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
+def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
     """The largest groups (of `only` these keys), and how many there are."""
-    rows = list(store.query(EACH_GROUP, [most, None if only is None else list(only)]))
+    rows = list(store.query(EACH_GROUP, [limit, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
-    runs, latest = one(store, "select count(*), max(run) from runs")
-    users, projects, frameworks = (_names(store, keys, what) for what in ('f."user"', "f.project", "t.framework"))
+    runs, latest = fetch_row(store, "select count(*), max(run) from runs")
+    users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
     plans, examples = _plans(store, keys), _examples(store, keys)
-    made = []
+    groups_read = []
     for number, row in enumerate(rows, 1):
-        key, jobs, seconds, known, first, last, dated, by_log, certain, prints, user_count, project_count, en, zh, parts, short, born, _ = (
-            row
-        )
-        made.append(
+        (
+            key,
+            jobs,
+            seconds,
+            costed,
+            first,
+            last,
+            dated,
+            by_log,
+            certain,
+            fingerprint_count,
+            user_count,
+            project_count,
+            en,
+            zh,
+            parts,
+            median_shortage,
+            first_run,
+            _,
+        ) = row
+        groups_read.append(
             Group(
                 key=key,
                 number=number,
                 title=Text(en or "", zh or ""),
                 jobs=jobs,
-                cost=Cost(seconds, known, jobs),
+                cost=Cost(seconds, costed, jobs),
                 period=Period(first, last, dated, by_log),
                 certain=certain,
-                fingerprints=prints,
+                fingerprints=fingerprint_count,
                 users=users.get(key, ()),
                 user_count=user_count,
                 projects=projects.get(key, ()),
@@ -74,31 +101,31 @@ def groups(store: Store, by: str, most: int, only: Sequence[str] | None = None) 
                 plan=plans.get(key),
                 example=examples[key],
                 parts=fingerprints.read(parts) if by == "fingerprint" and parts else None,
-                short=None if short is None else int(short),
-                new=runs > 1 and born is not None and born == latest,
+                short=None if median_shortage is None else int(median_shortage),
+                new=runs > 1 and first_run is not None and first_run == latest,
             )
         )
-    return tuple(made), rows[0][-1] if rows else 0
+    return tuple(groups_read), rows[0][-1] if rows else 0
 
 
-def _names(store: Store, keys: list[str], what: str) -> dict[str, tuple[Named, ...]]:
+def _names(store: Store, keys: list[str], column: str) -> dict[str, tuple[Named, ...]]:
     """The most frequent names of each group."""
     rows = store.query(
-        f"""select key, {what} as who, count(*) as jobs from triage_failed f left join triage_told t using (diagnosis)
-        where key in (select unnest($1)) and coalesce({what}, '') <> '' group by 1, 2
+        f"""select key, {column} as who, count(*) as jobs from triage_failed f left join triage_digests t using (diagnosis)
+        where key in (select unnest($1)) and coalesce({column}, '') <> '' group by 1, 2
         qualify row_number() over (partition by key order by jobs desc, who) <= $2 order by key, jobs desc, who""",
         [keys, NAMES],
     )
-    found: dict[str, tuple[Named, ...]] = {}
+    names: dict[str, tuple[Named, ...]] = {}
     for key, name, jobs in rows:
-        found[key] = (*found.get(key, ()), Named(name, jobs))
-    return found
+        names[key] = (*names.get(key, ()), Named(name, jobs))
+    return names
 
 
 def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
     """The latest job of each group."""
     rows = store.query(
-        """select key, job, name, headline_en, headline_zh, diagnosis from triage_failed f left join triage_told t using (diagnosis)
+        """select key, job, name, headline_en, headline_zh, diagnosis from triage_failed f left join triage_digests t using (diagnosis)
         where key in (select unnest($1)) qualify row_number() over (partition by key order by moment desc nulls last, job) = 1""",
         [keys],
     )
@@ -108,50 +135,105 @@ def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
 def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
     """The plan of each group: the steps that most of its jobs need, and the variants, most frequent first."""
     fits: dict[str, tuple[Named, ...]] = {}
-    sql = """select key, coalesce(t.fits, 'none'), count(*) from triage_failed f left join triage_told t using (diagnosis)
+    sql = """select key, coalesce(t.fits, 'none'), count(*) from triage_failed f left join triage_digests t using (diagnosis)
         where key in (select unnest($1)) group by 1, 2 order by 1, 3 desc, 2"""
     for key, word, jobs in store.query(sql, [keys]):
         fits[key] = (*fits.get(key, ()), Named(word, jobs))
     rows = store.query(EACH_VARIANT, [keys, VARIANTS])
-    found: dict[str, list[tuple[Variant, str]]] = {}
+    variants_by_key: dict[str, list[tuple[Variant, str]]] = {}
     planned: dict[str, int] = {}
     for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:
-        edits = zip(*map(_listed, (targets, names, olds, news, renamed)), strict=True)
+        edits = zip(*map(_parse_list, (targets, names, olds, news, renamed)), strict=True)
         variant = Variant(
-            framework, jobs, alike, int(fitting or 0), tuple(_listed(steps)), tuple(Edit(*each) for each in edits), tuple(_listed(env))
+            framework,
+            jobs,
+            alike,
+            int(fitting or 0),
+            tuple(_parse_list(steps)),
+            tuple(Edit(*fields) for fields in edits),
+            tuple(_parse_list(env)),
         )
-        found.setdefault(key, []).append((variant, diagnosis))
+        variants_by_key.setdefault(key, []).append((variant, diagnosis))
         planned[key] = int(all_jobs)
-    usual = {key: _usual(variants) for key, variants in found.items()}
-    shown = digests(store, [one for _, one in usual.values()])
+    usual = {key: _usual_steps(variants) for key, variants in variants_by_key.items()}
+    kept_digests = digests(store, [diagnosis_id for _, diagnosis_id in usual.values()])
     plans: dict[str, Plan] = {}
-    for key, pairs in found.items():
+    for key, pairs in variants_by_key.items():
         variants = tuple(variant for variant, _ in pairs)
         steps, diagnosis = usual[key]
-        more = planned[key] - sum(each.jobs for each in variants)
-        plans[key] = Plan(_steps(steps, shown[diagnosis]), variants, more, fits.get(key, ()))
+        hidden = planned[key] - sum(fields.jobs for fields in variants)
+        plans[key] = Plan(_steps(steps, kept_digests[diagnosis]), variants, hidden, fits.get(key, ()))
     return plans
 
 
 def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:
     """The steps of a plan, as a diagnosis that has them calls them."""
-    known = {each["remedy"]: each for each in json.loads(digest)["remedies"]}
+    remedies = {remedy["remedy"]: remedy for remedy in json.loads(digest)["remedies"]}
     return tuple(
-        Step(step, Text(**known[step]["title"]), known[step]["price"]["results"], known[step]["price"]["speed"])
-        if step in known
+        Step(step, Text(**remedies[step]["title"]), remedies[step]["price"]["results"], remedies[step]["price"]["speed"])
+        if step in remedies
         else Step(step, phrase(f"render.remedy_{step}"), "", "")
         for step in steps
     )
 
 
-def _listed(text: str | None) -> list[Any]:
+def _parse_list(text: str | None) -> list[Any]:
     return json.loads(text) if text else []
 
 
-def _usual(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
+def _usual_steps(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
     """The steps that most jobs need, and a diagnosis that has them."""
-    counted: dict[tuple[str, ...], int] = {}
-    for each, _ in variants:
-        counted[each.steps] = counted.get(each.steps, 0) + each.jobs
-    most = max(counted, key=lambda steps: counted[steps])
-    return most, next(diagnosis for each, diagnosis in variants if each.steps == most)
+    jobs: dict[tuple[str, ...], int] = {}
+    for variant, _ in variants:
+        jobs[variant.steps] = jobs.get(variant.steps, 0) + variant.jobs
+    usual = max(jobs, key=lambda steps: jobs[steps])
+    return usual, next(diagnosis for variant, diagnosis in variants if variant.steps == usual)
+
+
+# -- the summary
+
+
+def summarize(
+    store: Store, by: str = "fingerprint", since: float | None = None, limit: int = 200, only: Sequence[str] | None = None
+) -> Summary:
+    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
+    groups and no others.
+
+    Raises KeyError where `by` is none of BY.
+    """
+    report_queries.prepare(store, by, since)
+    groups, total = read_groups(store, by, limit, only)
+    listed = neighbours(groups) if by == "fingerprint" else groups
+    return Summary(
+        by=by,
+        since=since,
+        counts=report_queries.counts(store, since),
+        states=report_queries.states(store, since),
+        cost=report_queries.cost(store),
+        period=report_queries.period(store),
+        groups=listed,
+        total=total,
+        causes=report_queries.causes(store),
+        times=report_queries.times(store, [group.key for group in listed]),
+        lack=report_queries.lack(store),
+        unread=report_queries.unread(store),
+        root=report_queries.root(store),
+        tool=report_queries.tool(store),
+    )
+
+
+def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    """The groups, each with those that may be the same mistake, the most similar first."""
+    compared = groups[:COMPARED]
+    return tuple(replace(group, near=_near(group, compared)) if group.number <= COMPARED else group for group in groups)
+
+
+def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
+    if group.parts is None:
+        return ()
+    similar = []
+    for candidate in groups:
+        likeness = fingerprints.near(group.parts, candidate.parts) if candidate.parts is not None and candidate.key != group.key else None
+        if likeness is not None:
+            similar.append(Near(candidate.key, candidate.number, likeness.similarity, likeness.same, likeness.other))
+    return tuple(sorted(similar, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

@@ -8,20 +8,20 @@ from itertools import groupby
 from pathlib import Path
 
 from diagnose.cluster.report import report_masks, report_queries
-from diagnose.cluster.report import report_words as told
+from diagnose.cluster.report import report_words as wording
 from diagnose.cluster.report.failure_groups import Store, Summary
-from diagnose.cluster.report.report_html import Listed, Shown, page
-from diagnose.cluster.report.report_pages import Leaf, leaf
+from diagnose.cluster.report.report_html import Listed, TextFilter, page
+from diagnose.cluster.report.report_pages import JobsPage, render_page
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
 from diagnose.record import NamedTuple
-from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.strings import harmless, map_texts, one_line
 
 #: Failures that get a page, the latest first; diagnoses and jobs on one page.
 DETAILED, DIAGNOSES, JOBS = 20_000, 60, 400
 
-#: What we call the pages beside a report: nothing else is ever deleted.
+#: File names of the pages beside a report: nothing else is ever deleted.
 OURS = re.compile(r"group-\d+-\d+\.html")
 
 
@@ -37,25 +37,25 @@ class Sheet(NamedTuple):
         return f"group-{self.number}-{self.at}.html"
 
 
-def alone(store: Store, summary: Summary, lang: Lang, redact: bool) -> str:
+def single_page(store: Store, summary: Summary, lang: Lang, redact: bool) -> str:
     """The page by itself, whose jobs have no pages."""
     mask = report_masks.masks(store, summary.root) if redact else None
-    shown = _shown(mask)
-    jobs = [_listed(job, "", summary.root, shown) for job in report_queries.jobs(store, summary, DETAILED)]
-    return "".join(page(_visible(summary, mask), sorted(jobs, key=_latest), {}, lang, masked=redact))
+    clean = _text_filter(mask)
+    jobs = [_listed(job, "", summary.root, clean) for job in report_queries.jobs(store, summary, DETAILED)]
+    return "".join(page(_clean_summary(summary, mask), sorted(jobs, key=_latest_first), {}, lang, masked=redact))
 
 
-def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool) -> list[Path]:
+def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool) -> list[Path]:
     """Write `target` and, in the folder STEM-files beside it, the pages with the jobs' diagnoses; what was written, the report first.
 
     Every file is there whole or as it was before; of an earlier report's pages those that are not written again are removed.
     Raises OSError where that cannot be done.
     """
     mask = report_masks.masks(store, summary.root) if redact else None
-    shown, visible = _shown(mask), _visible(summary, mask)
+    clean, visible = _text_filter(mask), _clean_summary(summary, mask)
     folder = target.with_name(f"{target.stem}-files")
     sheets = list(_sheets(report_queries.jobs(store, summary, DETAILED)))
-    titles = {group.number: told.title(group, visible.by, lang) for group in visible.groups}
+    titles = {group.number: wording.title(group, visible.by, lang) for group in visible.groups}
     target.parent.mkdir(parents=True, exist_ok=True)
     if sheets:
         folder.mkdir(exist_ok=True)
@@ -66,9 +66,9 @@ def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool
         for sheet in group:
             order = list(dict.fromkeys(job.diagnosis for job in sheet.jobs))
             anchors = {diagnosis: f"{folder.name}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
-            jobs = [_listed(job, anchors[job.diagnosis], summary.root, shown) for job in sheet.jobs]
+            jobs = [_listed(job, anchors[job.diagnosis], summary.root, clean) for job in sheet.jobs]
             listed += jobs
-            made = Leaf(
+            content = JobsPage(
                 title=titles.get(number, say("others", lang)),
                 number=number,
                 at=sheet.at,
@@ -78,49 +78,51 @@ def write(store: Store, summary: Summary, target: Path, lang: Lang, redact: bool
                 before=group[sheet.at - 2].name if sheet.at > 1 else "",
                 after=group[sheet.at].name if sheet.at < len(group) else "",
             )
-            written.append(_replaced(folder / sheet.name, leaf(made, report_queries.digests(store, order), order, lang, shown)))
+            written.append(
+                _write_whole(folder / sheet.name, render_page(content, report_queries.digests(store, order), order, lang, clean))
+            )
     addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
-    written.insert(0, _replaced(target, page(visible, sorted(listed, key=_latest), addresses, lang, masked=redact)))
+    written.insert(0, _write_whole(target, page(visible, sorted(listed, key=_latest_first), addresses, lang, masked=redact)))
     for stale in folder.iterdir() if folder.is_dir() else ():
         if OURS.fullmatch(stale.name) and stale not in written:
             stale.unlink(missing_ok=True)
     return written
 
 
-def _visible(summary: Summary, mask: report_masks.Masks | None) -> Summary:
-    return changed(summary if mask is None else report_masks.summary(summary, mask), harmless)
+def _clean_summary(summary: Summary, mask: report_masks.Masks | None) -> Summary:
+    return map_texts(summary if mask is None else report_masks.summary(summary, mask), harmless)
 
 
-def _latest(of: Listed) -> tuple[float, str]:
+def _latest_first(entry: Listed) -> tuple[float, str]:
     """The latest first; those without a date last."""
-    return -(of.job.moment or 0.0), of.name
+    return -(entry.job.moment or 0.0), entry.name
 
 
-def _shown(mask: report_masks.Masks | None) -> Shown:
+def _text_filter(mask: report_masks.Masks | None) -> TextFilter:
     return one_line if mask is None else lambda text: one_line(mask(text))
 
 
 def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
     """The jobs in pages: so many jobs, and so many diagnoses, of one group."""
-    for number, of in groupby(jobs, key=lambda job: job.number):
-        sheet, seen = Sheet(number, 1, []), set[str]()
-        for job in of:
-            if sheet.jobs and (len(sheet.jobs) >= JOBS or (len(seen) >= DIAGNOSES and job.diagnosis not in seen)):
+    for number, group in groupby(jobs, key=lambda job: job.number):
+        sheet, diagnoses = Sheet(number, 1, []), set[str]()
+        for job in group:
+            if sheet.jobs and (len(sheet.jobs) >= JOBS or (len(diagnoses) >= DIAGNOSES and job.diagnosis not in diagnoses)):
                 yield sheet
-                sheet, seen = Sheet(number, sheet.at + 1, []), set()
+                sheet, diagnoses = Sheet(number, sheet.at + 1, []), set()
             sheet.jobs.append(job)
-            seen.add(job.diagnosis)
+            diagnoses.add(job.diagnosis)
         yield sheet
 
 
-def _listed(job: Failed, address: str, root: str, shown: Shown) -> Listed:
+def _listed(job: Failed, address: str, root: str, clean: TextFilter) -> Listed:
     """A job by its name, or by its path below the folder that all jobs share; and where its diagnosis stands."""
-    called = job.name if job.name and job.name != job.job else job.job
-    below = root and called.startswith(root) and len(called) > len(root)
-    return Listed(job, shown(called[len(root) :] if below else called), shown(job.user), address)
+    name = job.name if job.name and job.name != job.job else job.job
+    below = root and name.startswith(root) and len(name) > len(root)
+    return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address)
 
 
-def _replaced(target: Path, pieces: Iterable[str]) -> Path:
+def _write_whole(target: Path, pieces: Iterable[str]) -> Path:
     """Write a file so that it is there whole or as it was."""
     part = target.with_name(f".{target.name}.part")
     try:

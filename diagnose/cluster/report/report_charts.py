@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose.cluster.report import report_words as told
+from diagnose.cluster.report import report_words as wording
 from diagnose.cluster.report.failure_groups import Summary, Times
 from diagnose.cluster.report.report_queries import FIRST_BIN
 from diagnose.cluster.report.report_words import say
@@ -54,12 +54,12 @@ def colour(number: int) -> int:
 def split(summary: Summary, lang: Lang) -> tuple[str, list[tuple[Share, float, float]]]:
     """All failures as one bar, a part for each of the first groups: the bar in words, its parts with left and width in per cent."""
     failed = max(summary.counts.failed, 1)
-    parts = [Share(group.number, group.jobs, told.title(group, summary.by, lang)) for group in summary.groups if colour(group.number)]
-    rest = failed - sum(part.jobs for part in parts)
-    if rest > 0:
-        parts.append(Share(0, rest, say("others", lang)))
-    label = comma(lang).join(f"{part.title} {told.percent(part.jobs, failed)}" for part in parts)
-    return label, list(page_templates.bars(((part, part.jobs) for part in parts), failed))
+    parts = [Share(group.number, group.jobs, wording.title(group, summary.by, lang)) for group in summary.groups if colour(group.number)]
+    others = failed - sum(part.jobs for part in parts)
+    if others > 0:
+        parts.append(Share(0, others, say("others", lang)))
+    label = comma(lang).join(f"{part.title} {wording.percent(part.jobs, failed)}" for part in parts)
+    return label, list(page_templates.stretches(((part, part.jobs) for part in parts), failed))
 
 
 # -- over time
@@ -67,66 +67,66 @@ def split(summary: Summary, lang: Lang) -> tuple[str, list[tuple[Share, float, f
 
 def times(summary: Summary, lang: Lang) -> dict[str, object]:
     """Columns of failures, a colour for each of the first groups, dates below them, and the same as a table; empty without dates."""
-    of = summary.times
-    if not of.slots:
+    chart = summary.times
+    if not chart.slots:
         return {}
-    top = ceiling(max(map(sum, of.slots)))
-    wide = min(100 / len(of.slots), WIDEST)
-    figures = [f"{moment(of, at)} {sum(slot)}" for at, slot in enumerate(of.slots) if sum(slot)]
+    top = ceiling(max(map(sum, chart.slots)))
+    wide = min(100 / len(chart.slots), WIDEST)
+    figures = [f"{moment(chart, at)} {sum(slot)}" for at, slot in enumerate(chart.slots) if sum(slot)]
     failed, dated, by_log = summary.counts.failed, summary.period.dated, summary.period.by_log
-    notes = [say("chart_times_undated", lang, count=told.number(failed - dated), jobs=told.number(failed))] if dated < failed else []
-    notes += [say("chart_times_by_log", lang, count=told.number(by_log))] if by_log else []
-    numbers = [str(number) for number in range(1, of.groups + 1)]
+    notes = [say("chart_times_undated", lang, count=wording.number(failed - dated), jobs=wording.number(failed))] if dated < failed else []
+    notes += [say("chart_times_by_log", lang, count=wording.number(by_log))] if by_log else []
+    numbers = [str(number) for number in range(1, chart.groups + 1)]
     return {
-        "per": per(of.width, lang),
+        "per": per(chart.width, lang),
         "label": f"{say('chart_times', lang)}{colon(lang)}{comma(lang).join(figures)}"[:2000],
         "height": HEIGHT,
         "width": wide,
-        "grid": [(HEIGHT - HEIGHT * share, told.number(top * share)) for share in (0.5, 1.0)],
-        "columns": [column(of, at, wide, top, lang) for at in range(len(of.slots))],
-        "marks": marks(of, wide),
+        "grid": [(HEIGHT - HEIGHT * share, wording.number(top * share)) for share in (0.5, 1.0)],
+        "columns": [column(chart, at, wide, top, lang) for at in range(len(chart.slots))],
+        "marks": marks(chart, wide),
         "note": ("" if lang == "zh" else " ").join(notes),
         "head": [say("column_time", lang), *numbers, say("others", lang), say("column_failures", lang)],
-        "table": [(moment(of, at), [*slot, sum(slot)]) for at, slot in enumerate(of.slots)],
+        "table": [(moment(chart, at), [*slot, sum(slot)]) for at, slot in enumerate(chart.slots)],
     }
 
 
-def ceiling(most: int) -> int:
+def ceiling(value: int) -> int:
     """The smallest of 1, 2, 5 times a power of ten that is at least that (and even, so that its half is a number)."""
     power = 1
     while True:
         for step in (2, 4, 10):
-            if most <= step * power:
+            if value <= step * power:
                 return step * power
         power *= 10
 
 
-def column(of: Times, at: int, wide: float, top: int, lang: Lang) -> tuple[str, float, list[tuple[float, float, int]]]:
+def column(chart: Times, at: int, wide: float, top: int, lang: Lang) -> tuple[str, float, list[tuple[float, float, int]]]:
     """One slot: its title, where it begins, and its parts with top, height and colour, the first group at the bottom."""
     y, parts = float(HEIGHT), []
-    for index, jobs in enumerate(of.slots[at]):
+    for index, jobs in enumerate(chart.slots[at]):
         if jobs:
             high = HEIGHT * jobs / top
             y -= high
-            parts.append((y, max(high - 0.6, 0.6), index + 1 if index < of.groups else 0))
-    return f"{moment(of, at)}{colon(lang)}{sum(of.slots[at])}", at * wide, parts
+            parts.append((y, max(high - 0.6, 0.6), index + 1 if index < chart.groups else 0))
+    return f"{moment(chart, at)}{colon(lang)}{sum(chart.slots[at])}", at * wide, parts
 
 
-def marks(of: Times, wide: float) -> list[tuple[float, str]]:
+def marks(chart: Times, wide: float) -> list[tuple[float, str]]:
     """Dates below the axis, as many as have room; every other one is left out where the page is narrow."""
-    days = [at for at in range(len(of.slots)) if at == 0 or moment(of, at)[:10] != moment(of, at - 1)[:10]]
-    hourly = of.width < 86400 and len(days) < 3
-    places = list(range(len(of.slots))) if hourly else days
+    days = [at for at in range(len(chart.slots)) if at == 0 or moment(chart, at)[:10] != moment(chart, at - 1)[:10]]
+    hourly = chart.width < 86400 and len(days) < 3
+    places = list(range(len(chart.slots))) if hourly else days
     every = max(1, -(-len(places) // MARKS))
-    shown = [at for at in places[::every] if len(of.slots) - at > len(of.slots) // 20 or at == 0]
-    part = slice(11, 16) if hourly else slice(5, 10) if of.width < 28 * 86400 else slice(0, 7)
-    return [(at * wide, moment(of, at)[part]) for at in shown]
+    marked = [at for at in places[::every] if len(chart.slots) - at > len(chart.slots) // 20 or at == 0]
+    part = slice(11, 16) if hourly else slice(5, 10) if chart.width < 28 * 86400 else slice(0, 7)
+    return [(at * wide, moment(chart, at)[part]) for at in marked]
 
 
-def moment(of: Times, at: int) -> str:
+def moment(chart: Times, at: int) -> str:
     """When a slot begins: with the hour where slots are shorter than a day."""
-    begin = of.start + at * of.width
-    return told.minute(begin) if of.width < 86400 else told.date(begin)
+    begin = chart.start + at * chart.width
+    return wording.minute(begin) if chart.width < 86400 else wording.date(begin)
 
 
 def per(width: int, lang: Lang) -> str:
@@ -141,31 +141,31 @@ def per(width: int, lang: Lang) -> str:
 
 def cost(summary: Summary, lang: Lang) -> Bars:
     """GPU-hours of the groups that cost most."""
-    known = sorted((group for group in summary.groups if group.cost.known), key=lambda group: -group.cost.seconds)[:ROWS]
-    if not known:
+    costed = sorted((group for group in summary.groups if group.cost.known), key=lambda group: -group.cost.seconds)[:ROWS]
+    if not costed:
         return Bars(say("chart_cost", lang), [], say("chart_cost_none", lang))
-    rows = scaled([(told.title(group, summary.by, lang), group.cost.seconds / 3600, group.number) for group in known])
-    of = summary.cost
-    return Bars(say("chart_cost", lang), rows, told.hours(of, lang) if of.known < of.jobs else "")
+    rows = scaled([(wording.title(group, summary.by, lang), group.cost.seconds / 3600, group.number) for group in costed])
+    total = summary.cost
+    return Bars(say("chart_cost", lang), rows, wording.hours(total, lang) if total.known < total.jobs else "")
 
 
 def causes(summary: Summary, lang: Lang) -> Bars:
     """Failures by leading cause."""
-    rows = [(told.value("cause", each.cause, lang), float(each.jobs), 0) for each in summary.causes[:ROWS]]
+    rows = [(wording.value("cause", cause.cause, lang), float(cause.jobs), 0) for cause in summary.causes[:ROWS]]
     return Bars(say("chart_causes", lang), scaled(rows))
 
 
 def lack(summary: Summary, lang: Lang) -> Bars:
     """How much memory was missing, from little to much."""
-    of = summary.lack
-    if not of.known:
+    shortage = summary.lack
+    if not shortage.known:
         return Bars(say("chart_lack", lang), [], say("chart_lack_none", lang))
-    used = [at for at, jobs in enumerate(of.bins) if jobs]
-    rows = [(bin_name(at, len(of.bins), lang), float(of.bins[at]), 0) for at in range(used[0], used[-1] + 1)]
-    notes = [say("chart_lack_median", lang, size=show(of.median))] if of.median else []
-    notes += [say("chart_lack_pieces", lang, count=told.count(of.bins[0], lang))] if of.bins[0] else []
-    if of.known < summary.counts.failed:
-        notes.append(say("chart_lack_known", lang, known=told.number(of.known), jobs=told.number(summary.counts.failed)))
+    used = [at for at, jobs in enumerate(shortage.bins) if jobs]
+    rows = [(bin_name(at, len(shortage.bins), lang), float(shortage.bins[at]), 0) for at in range(used[0], used[-1] + 1)]
+    notes = [say("chart_lack_median", lang, size=show(shortage.median))] if shortage.median else []
+    notes += [say("chart_lack_pieces", lang, count=wording.count(shortage.bins[0], lang))] if shortage.bins[0] else []
+    if shortage.known < summary.counts.failed:
+        notes.append(say("chart_lack_known", lang, known=wording.number(shortage.known), jobs=wording.number(summary.counts.failed)))
     return Bars(say("chart_lack", lang), scaled(rows), ("" if lang == "zh" else " ").join(notes))
 
 
@@ -185,5 +185,5 @@ def size(power: int) -> str:
 
 def scaled(rows: Sequence[tuple[str, float, int]]) -> list[Row]:
     """Labels, values and groups as bars, the longest over the whole width; what is little is still seen."""
-    most = max((value for _, value, _ in rows), default=0.0) or 1.0
-    return [Row(label, value, max(100 * value / most, 0.5 if value else 0), number) for label, value, number in rows]
+    largest = max((value for _, value, _ in rows), default=0.0) or 1.0
+    return [Row(label, value, max(100 * value / largest, 0.5 if value else 0), number) for label, value, number in rows]

@@ -17,19 +17,19 @@ SCHEMA = "oomdoctor.triage/1"
 
 def data(summary: Summary, lang: Lang = "en", _: View = PLAIN) -> str:
     """The summary as JSON. Times are seconds since 1970 in UTC, costs GPU-seconds with the number of jobs that they are known of."""
-    of = summary.counts
-    found: dict[str, Json] = {
+    counts = summary.counts
+    report: dict[str, Json] = {
         "schema": SCHEMA,
         "tool": {"name": "oomdoctor", "version": summary.tool},
         "by": summary.by,
         "since": summary.since,
         "jobs": {
-            "read": of.jobs,
-            "oom": of.oom,
-            "suspected": of.suspected,
-            "lookalike": of.lookalike,
-            "none": of.none,
-            "unread": of.unread,
+            "read": counts.jobs,
+            "oom": counts.oom,
+            "suspected": counts.suspected,
+            "lookalike": counts.lookalike,
+            "none": counts.none,
+            "unread": counts.unread,
             "states": _named(summary.states),
         },
         "cost": _cost(summary.cost),
@@ -37,19 +37,19 @@ def data(summary: Summary, lang: Lang = "en", _: View = PLAIN) -> str:
         "last": summary.period.last,
         "group_count": summary.total,
         "groups": [_group(group, lang) for group in summary.groups],
-        "causes": [{"cause": each.cause or None, "jobs": each.jobs, "cost": _cost(each.cost)} for each in summary.causes],
+        "causes": [{"cause": cause.cause or None, "jobs": cause.jobs, "cost": _cost(cause.cost)} for cause in summary.causes],
         "missing_memory": {"known": summary.lack.known, "median": summary.lack.median},
         "unread": [{"job": lost.job, "fault": lost.fault, "message": lost.message.to(lang)} for lost in summary.unread],
     }
-    return escaped(json.dumps(found, ensure_ascii=False, indent=2)) + "\n"
+    return escaped(json.dumps(report, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _cost(cost: Cost) -> Json:
     return {"gpu_seconds": round(cost.seconds, 3) if cost.known else None, "known": cost.known, "jobs": cost.jobs}
 
 
-def _named(named: tuple[Named, ...]) -> Json:
-    return [{"name": each.name, "jobs": each.jobs} for each in named]
+def _named(entries: tuple[Named, ...]) -> Json:
+    return [{"name": entry.name, "jobs": entry.jobs} for entry in entries]
 
 
 def _group(group: Group, lang: Lang) -> Json:
@@ -84,18 +84,18 @@ def _plan(plan: Plan, lang: Lang) -> Json:
         "steps": [
             {"remedy": step.remedy, "title": step.title.to(lang), "results": step.results, "speed": step.speed} for step in plan.steps
         ],
-        "fits": {each.name: each.jobs for each in plan.fits},
+        "fits": {entry.name: entry.jobs for entry in plan.fits},
         "variants": [
             {
-                "framework": each.framework or None,
-                "jobs": each.jobs,
-                "alike": each.alike,
-                "fitting": each.fitting,
-                "steps": [*each.steps],
-                "edits": [mapping(edit, Edit, lang) for edit in each.edits],
-                "env": [*each.env],
+                "framework": entry.framework or None,
+                "jobs": entry.jobs,
+                "alike": entry.alike,
+                "fitting": entry.fitting,
+                "steps": [*entry.steps],
+                "edits": [mapping(edit, Edit, lang) for edit in entry.edits],
+                "env": [*entry.env],
             }
-            for each in plan.variants
+            for entry in plan.variants
         ],
         "more_jobs": plan.more,
     }

@@ -34,16 +34,16 @@ def json(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 def html(store: Store, summary: Summary, lang: Lang = "en", *, redact: bool = True) -> str:
     """The page by itself, without the pages of the jobs' diagnoses: for standard output."""
-    from diagnose.cluster.report.page_files import alone
+    from diagnose.cluster.report.page_files import single_page
 
-    return alone(store, summary, lang, redact)
+    return single_page(store, summary, lang, redact)
 
 
 def write_html(store: Store, summary: Summary, target: Path, lang: Lang = "en", redact: bool = True) -> list[Path]:
     """Write the page and the pages beside it; what was written, the report first. Raises OSError where that cannot be done."""
-    from diagnose.cluster.report.page_files import write
+    from diagnose.cluster.report.page_files import write_pages
 
-    return write(store, summary, target, lang, redact)
+    return write_pages(store, summary, target, lang, redact)
 
 
 def masked(store: Store, summary: Summary) -> Summary:

@@ -7,7 +7,7 @@ from time import time
 from typing import TypeAlias
 
 from diagnose.cluster.report import report_charts as charts
-from diagnose.cluster.report import report_words as told
+from diagnose.cluster.report import report_words as wording
 from diagnose.cluster.report.failure_groups import Group, Near, Step, Summary, Variant
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
@@ -24,7 +24,7 @@ from diagnose.version import __version__
 FIRST, VARIANTS, ROOM = 2, 8, 6 << 20
 
 #: What becomes of a stranger's text before it is shown: harmless, on one line, masked where that is asked for.
-Shown: TypeAlias = Callable[[str], str]
+TextFilter: TypeAlias = Callable[[str], str]
 
 
 @record
@@ -37,28 +37,28 @@ class Listed:
     address: str
 
 
-def left_out(group: Group, shown: int) -> int:
+def left_out(group: Group, visible: int) -> int:
     """Jobs of variants beyond the first ones."""
-    return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[shown:])
+    return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[visible:])
 
 
-def changes(of: Variant) -> list[tuple[str, str]]:
+def changes(variant: Variant) -> list[tuple[str, str]]:
     """Removed and added lines by sign and colour; none where the plan edits no file."""
-    lines = [*diff(of.edits), *(f"+ {one_line(variable)}" for variable in of.env)]
+    lines = [*diff(variant.edits), *(f"+ {one_line(variable)}" for variable in variant.env)]
     return page_templates.diff(visible(line).replace("\n", " ") for line in lines)
 
 
 #: What the templates may call by its name; `lang` is the last parameter where words are in it.
-CALLED = page_templates.named(
-    told.beside, told.count, told.date, told.estimated, told.fits_short, told.fitting, told.framework, told.minute, told.number,
-    told.percent, told.sure, told.where, charts.colour, changes, left_out,
+CALLED = page_templates.by_name(
+    wording.variant_note, wording.count, wording.date, wording.estimated, wording.fits_short, wording.fitting, wording.framework,
+    wording.minute, wording.number, wording.percent, wording.certainty_text, wording.where, charts.colour, changes, left_out,
 )  # fmt: skip
 
 
 def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], lang: Lang, *, masked: bool) -> Iterator[str]:
     """The page. `addresses` are those of the groups' own pages, by number; `listed` the jobs, the latest first."""
-    lead, when = told.lead(summary, lang), told.seen(summary.period, lang)
-    since = [say("since", lang, date=told.date(summary.since))] if summary.since is not None else []
+    lead, when = wording.lead(summary, lang), wording.period_text(summary.period, lang)
+    since = [say("since", lang, date=wording.date(summary.since))] if summary.since is not None else []
     return document(
         "report",
         f"{lead} · oomdoctor",
@@ -70,19 +70,21 @@ def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], 
         VARIANTS=VARIANTS,
         lead=lead,
         eyebrow=" · ".join([say("eyebrow", lang), *([when] if when else []), *since]),
-        costs=told.costs(summary, lang),
+        costs=wording.costs(summary, lang),
         split=charts.split(summary, lang),
         stats=stats(summary, lang),
         times=charts.times(summary, lang),
         charts=[charts.cost(summary, lang), charts.causes(summary, lang), charts.lack(summary, lang)],
         listed=len(listed),
-        within=lambda row: within(row, listed, {group.number: told.title(group, summary.by, lang) for group in summary.groups}, lang),
-        footer=say("footer", lang, version=summary.tool or __version__, date=told.minute(time())),
-        title_of=told.title,
-        plan_of=told.steps,
+        rows_that_fit=lambda row: rows_that_fit(
+            row, listed, {group.number: wording.title(group, summary.by, lang) for group in summary.groups}, lang
+        ),
+        footer=say("footer", lang, version=summary.tool or __version__, date=wording.minute(time())),
+        title_of=wording.title,
+        plan_of=wording.steps,
         price=lambda step: price(step, lang),
         figures=lambda group: figures(group, lang),
-        near=lambda other: near(other, lang),
+        near=lambda similar: near(similar, lang),
     )
 
 
@@ -94,7 +96,7 @@ def document(name: str, title: str, lang: Lang, **values: object) -> Iterator[st
         title=title,
         sheet=page_templates.asset("tokens.css", "page.css", "report.css"),
         script=page_templates.asset("report.js"),
-        say=lambda key, **given: say(key, lang, **given),
+        say=lambda key, **arguments: say(key, lang, **arguments),
         size=show,
         **CALLED,
         **values,
@@ -110,42 +112,46 @@ def price(step: Step, lang: Lang) -> str:
 
 def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
     """Four figures with their labels and notes: what was read, what failed, what it cost, how many mistakes."""
-    of = summary.counts
-    lost = max(of.unread, len(summary.unread))
+    counts = summary.counts
+    unread = max(counts.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
-    states = told.states(summary, lang)
-    read = [say("figure_unread", lang, count=told.number(lost)) if lost else say("figure_all_read", lang)]
-    read += [say("figure_states", lang, states=states)] if states else []
-    failed = [say("figure_share", lang, share=told.percent(of.failed, of.jobs))] if of.jobs else []
-    failed += [say("figure_suspected", lang, count=told.number(of.suspected))] if of.suspected else []
-    hours = "—" if summary.cost.hours is None else told.number(round(summary.cost.hours))
-    known = say("figure_hours_known", lang, known=told.number(summary.cost.known), jobs=told.number(of.failed)) if of.failed else ""
-    again = say("figure_repeated", lang, share=told.percent(repeated, of.failed)) if repeated else ""
+    states = wording.states(summary, lang)
+    read_notes = [say("figure_unread", lang, count=wording.number(unread)) if unread else say("figure_all_read", lang)]
+    read_notes += [say("figure_states", lang, states=states)] if states else []
+    failed_notes = [say("figure_share", lang, share=wording.percent(counts.failed, counts.jobs))] if counts.jobs else []
+    failed_notes += [say("figure_suspected", lang, count=wording.number(counts.suspected))] if counts.suspected else []
+    hours = "—" if summary.cost.hours is None else wording.number(round(summary.cost.hours))
+    costed = (
+        say("figure_hours_known", lang, known=wording.number(summary.cost.known), jobs=wording.number(counts.failed))
+        if counts.failed
+        else ""
+    )
+    again = say("figure_repeated", lang, share=wording.percent(repeated, counts.failed)) if repeated else ""
     return [
-        (say("figure_read", lang), told.number(of.jobs), " · ".join(read)),
-        (say("figure_failed", lang), told.number(of.failed), " · ".join(failed)),
-        (say("figure_hours", lang), hours, known),
-        (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), told.number(summary.total), again),
+        (say("figure_read", lang), wording.number(counts.jobs), " · ".join(read_notes)),
+        (say("figure_failed", lang), wording.number(counts.failed), " · ".join(failed_notes)),
+        (say("figure_hours", lang), hours, costed),
+        (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), wording.number(summary.total), again),
     ]
 
 
 def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
     """The figures of a group in words, by the phrase that names them."""
     return [
-        ("cost", told.hours(group.cost, lang)),
-        ("when", told.seen(group.period, lang)),
-        ("who", told.people(group, lang)),
-        ("sure", semicolon(lang).join(filter(None, (told.sure(group, lang), told.lacked(group, lang))))),
+        ("cost", wording.hours(group.cost, lang)),
+        ("when", wording.period_text(group.period, lang)),
+        ("who", wording.people(group, lang)),
+        ("sure", semicolon(lang).join(filter(None, (wording.certainty_text(group, lang), wording.shortage_text(group, lang))))),
     ]
 
 
-def near(other: Near, lang: Lang) -> tuple[str, str]:
+def near(similar: Near, lang: Lang) -> tuple[str, str]:
     """Why another group may be the same mistake: what is said before its number, and after."""
-    before, _, after = told.near(other, lang, "\0").partition("\0")
-    return before[:1].upper() + before[1:], after
+    lead, _, ending = wording.near_text(similar, lang, "\0").partition("\0")
+    return lead[:1].upper() + lead[1:], ending
 
 
-def within(row: Callable[[Listed, str], str], listed: Sequence[Listed], titles: dict[int, str], lang: Lang) -> list[str]:
+def rows_that_fit(row: Callable[[Listed, str], str], listed: Sequence[Listed], titles: dict[int, str], lang: Lang) -> list[str]:
     """As many rows as the page has room for; a job is called by the title of its group."""
     rows, room, others = [], ROOM, say("others", lang)
     for job in listed:

@@ -8,17 +8,17 @@ import re
 from diagnose.cluster.report.failure_groups import Store, Summary
 from diagnose.record import replace
 from diagnose.render.parts.redaction import Masker
-from diagnose.render.parts.strings import changed
+from diagnose.render.parts.strings import map_texts
 
 #: A name as it stands in a path, an address or a sentence; shorter ones, and those that every machine has, say nothing.
 TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 SHORTEST, COMMON = 3, frozenset({"root", "localhost", "unknown", "none", "user"})
 
 #: Users and hosts that are looked for.
-MOST = 100_000
+MAX_NAMES = 100_000
 
-#: Texts that are remembered: a report says most things many times, and one of a year says very many things.
-REMEMBERED = 50_000
+#: Texts in the memo: a report repeats most texts, but a year of jobs has too many to keep all.
+CACHE_SIZE = 50_000
 
 
 class Masks(Masker):
@@ -27,11 +27,11 @@ class Masks(Masker):
     def __init__(self, users: list[str], hosts: list[str], root: str = "") -> None:
         super().__init__()
         self._root = root if len(root) > 1 else ""
-        self._kinds = {name: "host" for name in hosts if _telling(name)} | {name: "user" for name in users if _telling(name)}
+        self._kinds = {name: "host" for name in hosts if _is_distinctive(name)} | {name: "user" for name in users if _is_distinctive(name)}
 
     def __call__(self, text: str) -> str:
-        if len(self._known) > REMEMBERED:
-            self._known.clear()
+        if len(self._cache) > CACHE_SIZE:
+            self._cache.clear()
         return super().__call__(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -41,29 +41,29 @@ class Masks(Masker):
             text = TOKEN.sub(self._named, text)
         return super()._without_secrets(text)
 
-    def _named(self, found: re.Match[str]) -> str:
+    def _named(self, match: re.Match[str]) -> str:
         """A name that is known, whole or by its first part: gpu17 of gpu17.cluster."""
-        word = found[0]
+        word = match[0]
         if word in self._kinds:
             return self._placeholder(self._kinds[word], word)
-        first, dot, rest = word.partition(".")
-        if dot and first in self._kinds and not rest.isdigit():
-            return self._placeholder(self._kinds[first], first) + dot + rest
+        first, dot, domain = word.partition(".")
+        if dot and first in self._kinds and not domain.isdigit():
+            return self._placeholder(self._kinds[first], first) + dot + domain
         return word
 
 
-def _telling(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     return len(name) >= SHORTEST and name.casefold() not in COMMON
 
 
 def masks(store: Store, root: str) -> Masks:
     """The masks of a database."""
-    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' limit $1""", [MOST])
-    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' limit $1", [MOST])
+    users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' order by 1 limit $1""", [MAX_NAMES])
+    hosts = store.query("select distinct host from events where coalesce(host, '') <> '' order by 1 limit $1", [MAX_NAMES])
     return Masks([name for (name,) in users], [name for (name,) in hosts], root)
 
 
-def summary(of: Summary, mask: Masks) -> Summary:
+def summary(original: Summary, mask: Masks) -> Summary:
     """The same summary with every text of a stranger masked. What rules and tables say, and the keys of fingerprints, stay."""
-    masked: Summary = changed(replace(of, by="", tool=""), mask)
-    return replace(masked, by=of.by, tool=of.tool)
+    masked: Summary = map_texts(replace(original, by="", tool=""), mask)
+    return replace(masked, by=original.by, tool=original.tool)

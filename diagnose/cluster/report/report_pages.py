@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from diagnose.cluster.report.report_html import Listed, Shown, document
+from diagnose.cluster.report.report_html import Listed, TextFilter, document
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.store import digests
 from diagnose.phrases import Lang, Text
@@ -21,7 +21,7 @@ from diagnose.units import show
 
 
 @record
-class Leaf:
+class JobsPage:
     """One page of a group: which of how many, its jobs, and the addresses of its neighbours (empty: there is none)."""
 
     title: str
@@ -34,72 +34,72 @@ class Leaf:
     after: str = ""
 
 
-def leaf(page: Leaf, held: dict[str, str], order: Sequence[str], lang: Lang, shown: Shown) -> Iterator[str]:
+def render_page(page: JobsPage, stored: dict[str, str], order: Sequence[str], lang: Lang, clean: TextFilter) -> Iterator[str]:
     """A page; `held` the digests of its diagnoses, `order` their keys as they are numbered on it."""
     counts = Counter(listed.job.diagnosis for listed in page.jobs)
-    articles = ((_Diagnosis(digests.read(held[key]), lang, shown) if held.get(key) else None, counts[key]) for key in order)
-    return document("report_jobs", f"{page.title} · oomdoctor", lang, leaf=page, articles=articles)
+    articles = ((_Diagnosis(digests.read(stored[key]), lang, clean) if stored.get(key) else None, counts[key]) for key in order)
+    return document("report_jobs", f"{page.title} · oomdoctor", lang, jobs_page=page, articles=articles)
 
 
 class _Diagnosis:
     """One digest in one language, as far as it is kept."""
 
-    def __init__(self, of: dict[str, Any], lang: Lang, shown: Shown) -> None:
-        self.of, self.lang, self.shown = of, lang, shown
-        self.headline = self.said(of["headline"])
+    def __init__(self, digest: dict[str, Any], lang: Lang, clean: TextFilter) -> None:
+        self.digest, self.lang, self.clean = digest, lang, clean
+        self.headline = self.text(digest["headline"])
 
-    def said(self, text: dict[str, str] | None) -> str:
+    def text(self, pair: dict[str, str] | None) -> str:
         """A sentence in the language of the page."""
-        return "" if text is None else self.shown(Text(text["en"], text["zh"]).to(self.lang))
+        return "" if pair is None else self.clean(Text(pair["en"], pair["zh"]).to(self.lang))
 
     @cached_property
     def card(self) -> bar_charts.Bar | None:
         """The card as a bar."""
-        held = self.of["card"]
-        if not held:
+        stored = self.digest["card"]
+        if not stored:
             return None
-        parts = tuple(card.Part(kind, count, estimated) for kind, count, estimated in held["parts"])
-        return bar_charts.of_card(card.Card(self.said(held["title"]), parts, held["edge"]), self.lang)
+        parts = tuple(card.Part(kind, count, estimated) for kind, count, estimated in stored["parts"])
+        return bar_charts.card_chart(card.Card(self.text(stored["title"]), parts, stored["edge"]), self.lang)
 
     @cached_property
     def facts(self) -> list[tuple[str, str, str]]:
         """The line that proves it, the place in the code, what the request was: a name, a text, and code."""
-        event, rows = self.of["event"], []
+        event, rows = self.digest["event"], []
         if event is None:
             return []
         if event["line"] is not None:
-            rows.append((say("failed_line", self.lang), self.place(event["line"]), self.shown(event["line"]["text"])))
+            rows.append((say("failed_line", self.lang), self.place(event["line"]), self.clean(event["line"]["text"])))
         if event["frame"]:
-            rows.append((say("in_code", self.lang), "", self.shown(event["frame"])))
-        if asked := self.of["request"]:
-            key = "request_named" if asked["named"] else "request_maybe"
-            text = say(key, self.lang, tensor=self.said(asked["tensor"]), numbers=asked["numbers"])
+            rows.append((say("in_code", self.lang), "", self.clean(event["frame"])))
+        if request := self.digest["request"]:
+            key = "request_named" if request["named"] else "request_maybe"
+            text = say(key, self.lang, tensor=self.text(request["tensor"]), numbers=request["numbers"])
             rows.append((say("request", self.lang), text, ""))
         return rows
 
     def place(self, line: dict[str, Any]) -> str:
-        return self.shown(f"{line['source']}:{line['line']}" if line["line"] else f"{line['source']}: {line['key']}")
+        return self.clean(f"{line['source']}:{line['line']}" if line["line"] else f"{line['source']}: {line['key']}")
 
     @cached_property
     def plan(self) -> dict[str, Any] | None:
         """What to do and whether it fits; steps with their prices, the edits, a remark."""
-        plan = self.of["plan"]
+        plan = self.digest["plan"]
         if not plan:
             return None
         peak = [word("peak_after", self.lang, size=show(plan["peak"]))] if plan["peak"] and plan["fits"] in advice_text.FITTING else []
-        known = {remedy["remedy"]: remedy for remedy in self.of["remedies"]}
+        by_id = {remedy["remedy"]: remedy for remedy in self.digest["remedies"]}
         lines = [*diff(self.edits(plan["edits"])), *(f"+ {variable}" for variable in plan["env"])]
         return {
             "heading": say("do", self.lang)
             + words.bracketed(comma(self.lang).join([*peak, word(f"plan_{plan['fits']}", self.lang)]), self.lang),
             "steps": [
-                (self.said(known[step]["title"]), self.price(known[step]))
-                if step in known
+                (self.text(by_id[step]["title"]), self.price(by_id[step]))
+                if step in by_id
                 else (words.name_of("remedy", step, self.lang), "")
                 for step in plan["steps"]
             ],
-            "diff": page_templates.diff(line[:2] + self.shown(line[2:]) for line in lines),
-            "note": sentence(self.said(plan["note"]), self.lang) if plan["note"] else "",
+            "diff": page_templates.diff(line[:2] + self.clean(line[2:]) for line in lines),
+            "note": sentence(self.text(plan["note"]), self.lang) if plan["note"] else "",
         }
 
     def edits(self, edits: list[dict[str, Any]]) -> tuple[Edit, ...]:
@@ -115,7 +115,7 @@ class _Diagnosis:
 
     @cached_property
     def causes(self) -> list[dict[str, Any]]:
-        return [self.cause(cause) for cause in self.of["causes"]]
+        return [self.cause(cause) for cause in self.digest["causes"]]
 
     def cause(self, cause: dict[str, Any]) -> dict[str, Any]:
         """Title, how sure and how much; the explanation, and where it is seen."""
@@ -126,39 +126,42 @@ class _Diagnosis:
             chips.append(word("accounts_for", self.lang, size=much) if share is None else
                          word("accounts_for_share", self.lang, size=much, share=f"{share:.0%}"))  # fmt: skip
         return {
-            "title": self.said(cause["title"]).rstrip(".。"),
+            "title": self.text(cause["title"]).rstrip(".。"),
             "chips": chips,
-            "text": sentence(self.said(cause["said"]), self.lang),
+            "text": sentence(self.text(cause["said"]), self.lang),
             "seen": ", ".join(dict.fromkeys(map(self.place, cause["places"]))),
         }
 
     @cached_property
     def remedies(self) -> list[dict[str, Any]]:
-        return [self.remedy(remedy) for remedy in self.of["remedies"] if not remedy["planned"]]
+        return [self.remedy(remedy) for remedy in self.digest["remedies"] if not remedy["planned"]]
 
     def remedy(self, remedy: dict[str, Any]) -> dict[str, Any]:
         """Another remedy: whether it fits, what it costs, its edits; a command among them, a sentence above them."""
         edits = self.edits(remedy["edits"])
-        lines = [f"{self.shown(edit.target)}{colon(self.lang)}{self.shown(advice_text.edit(edit, self.lang))}" for edit in edits]
-        lines += map(self.shown, remedy["env"])
+        lines = [f"{self.clean(edit.target)}{colon(self.lang)}{self.clean(advice_text.edit(edit, self.lang))}" for edit in edits]
+        lines += map(self.clean, remedy["env"])
         command = remedy["command"]
         is_code = command is not None and command["en"] == command["zh"]
         return {
-            "title": self.said(remedy["title"]),
+            "title": self.text(remedy["title"]),
             "fits": remedy["fits"],
             "good": remedy["fits"] in advice_text.FITTING,
             "price": self.price(remedy),
-            "said": "" if is_code else self.said(command),
-            "lines": [*lines, self.said(command)] if is_code else lines,
+            "said": "" if is_code else self.text(command),
+            "lines": [*lines, self.text(command)] if is_code else lines,
         }
 
     @cached_property
     def question(self) -> dict[str, str] | None:
-        asked = self.of["question"]
-        if not asked:
+        question = self.digest["question"]
+        if not question:
             return None
-        return {"text": words.question(self.said(asked["why"]), self.said(asked["how"]), self.lang), "set": self.shown(asked["set"])}
+        return {
+            "text": words.question(self.text(question["why"]), self.text(question["how"]), self.lang),
+            "set": self.clean(question["set"]),
+        }
 
     @cached_property
     def notices(self) -> list[tuple[str, str]]:
-        return [(notice["level"], self.said(notice["message"])) for notice in self.of["notices"]]
+        return [(notice["level"], self.text(notice["message"])) for notice in self.digest["notices"]]

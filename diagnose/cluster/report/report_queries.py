@@ -1,4 +1,4 @@
-"""The questions that a summary asks of the database. Digests are taken apart once, into narrow temporary tables."""
+"""The queries of a summary over all jobs. Digests are parsed once, into narrow temporary tables."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ OLDEST, AHEAD = 946_684_800.0, 86400.0
 #: The first bin above nothing, and how many there are.
 FIRST_BIN, BINS = 256 << 20, 10
 
-#: What is asked of a digest, and what it is called; the paths of a plan's edits give lists.
-ASKED = {
+#: Column names and the JSON paths of a digest that fill them; the paths of a plan's edits give lists.
+DIGEST_PATHS = {
     "framework": "$.framework",
     "tensor": "$.parts.tensor",
     "frame": "$.parts.frame",
@@ -61,75 +61,75 @@ ASKED = {
     "env": "$.plan.env",
     "edits": "$.plan.edits",
 }
-EDITED = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targets": "$[*].target", "renamed": "$[*].renamed"}
+EDIT_PATHS = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targets": "$[*].target", "renamed": "$[*].renamed"}
 
 #: Each digest is parsed once, and its edits once more.
-TOLD = """
-create or replace temp table triage_told as
+DIGESTS_TABLE = """
+create or replace temp table triage_digests as
 select diagnosis, {asked}, {edited}
-from (select diagnosis, json_extract_string(digest, [{paths}]) as found from diagnoses)""".format(
-    asked=", ".join(f"found[{at}] as {name}" for at, name in enumerate(ASKED, 1) if name != "edits"),
-    edited=", ".join(f"json_extract(found[{len(ASKED)}], '{path}')::varchar as {name}" for name, path in EDITED.items()),
-    paths=", ".join(f"'{path}'" for path in ASKED.values()),
+from (select diagnosis, json_extract_string(digest, [{paths}]) as fields from diagnoses)""".format(
+    asked=", ".join(f"fields[{at}] as {name}" for at, name in enumerate(DIGEST_PATHS, 1) if name != "edits"),
+    edited=", ".join(f"json_extract(fields[{len(DIGEST_PATHS)}], '{path}')::varchar as {name}" for name, path in EDIT_PATHS.items()),
+    paths=", ".join(f"'{path}'" for path in DIGEST_PATHS.values()),
 )
 
-FAILED = """
+FAILED_TABLE = """
 create or replace temp table triage_failed as
 select j.job, j.name, j.diagnosis, coalesce({key}, '') as key, j.fingerprint, j.gpu_seconds, j."user", j.project,
   j.requested, j.shortage, j.first_run, j.status,
   coalesce(j.ended, j.started, j.submitted) is null as by_log,
   case when {at} between {oldest} and {newest} then {at} end as moment
-from jobs j left join triage_told t using (diagnosis)
+from jobs j left join triage_digests t using (diagnosis)
 where j.status in ('oom', 'suspected') and ({since} is null or {at} >= {since})"""
 
 #: When a job ended: as its scheduler says, else when its logs were written last.
-AT = "coalesce(j.ended, j.started, j.submitted, j.modified)"
+ENDED = "coalesce(j.ended, j.started, j.submitted, j.modified)"
 
 
 def prepare(store: Store, by: str, since: float | None) -> None:
     """The temporary tables that all other questions are asked of."""
     limits = {"oldest": OLDEST, "newest": time() + AHEAD, "since": "null" if since is None else float(since)}
-    done(store, TOLD)
-    done(store, FAILED.format(key=KEYS[by], at=AT, **limits))
+    execute(store, DIGESTS_TABLE)
+    execute(store, FAILED_TABLE.format(key=KEYS[by], at=ENDED, **limits))
 
 
-def done(store: Store, sql: str, params: Sequence[object] = ()) -> None:
+def execute(store: Store, sql: str, params: Sequence[object] = ()) -> None:
     for _ in store.query(sql, params):
         pass
 
 
-def one(store: Store, sql: str, params: Sequence[object] = ()) -> tuple[Any, ...]:
+def fetch_row(store: Store, sql: str, params: Sequence[object] = ()) -> tuple[Any, ...]:
     return next(iter(list(store.query(sql, params))))
 
 
 def counts(store: Store, since: float | None) -> Counts:
     """Jobs by status. A job that could not be read has no time of its own, so it counts whatever `since` says."""
     sql = f"""select coalesce(j.status, 'unread'), count(*) from jobs j
-        where $1::double is null or j.status = 'unread' or {AT} >= $1 group by 1"""
-    held = dict(store.query(sql, [since]))
-    return Counts(sum(held.values()), *(held.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
+        where $1::double is null or j.status = 'unread' or {ENDED} >= $1 group by 1"""
+    by_status = dict(store.query(sql, [since]))
+    return Counts(sum(by_status.values()), *(by_status.get(status, 0) for status in ("oom", "suspected", "lookalike", "none", "unread")))
 
 
 def states(store: Store, since: float | None) -> tuple[Named, ...]:
     """How the jobs ended that did not fail of memory, the most frequent first. (CANCELLED by 1000 is CANCELLED.)"""
     sql = f"""select regexp_replace(j.state, ' .*', '') as how, count(*) as jobs from jobs j
-        where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {AT} >= $1)
+        where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {ENDED} >= $1)
         group by 1 order by jobs desc, how limit {STATES}"""
     return tuple(Named(*row) for row in store.query(sql, [since]))
 
 
 def cost(store: Store) -> Cost:
     """What all failures cost."""
-    return Cost(*one(store, "select coalesce(sum(gpu_seconds), 0), count(gpu_seconds), count(*) from triage_failed"))
+    return Cost(*fetch_row(store, "select coalesce(sum(gpu_seconds), 0), count(gpu_seconds), count(*) from triage_failed"))
 
 
 def period(store: Store) -> Period:
-    return Period(*one(store, "select min(moment), max(moment), count(moment), count(moment) filter (by_log) from triage_failed"))
+    return Period(*fetch_row(store, "select min(moment), max(moment), count(moment), count(moment) filter (by_log) from triage_failed"))
 
 
 def root(store: Store) -> str:
-    """The folder of all jobs: what the first and the last of them in order have in common, all have. A single job's own folder."""
-    first, last = one(store, "select min(job), max(job) from jobs")
+    """The common folder of all jobs (the common prefix of the first and the last in order); of a single job its own folder."""
+    first, last = fetch_row(store, "select min(job), max(job) from jobs")
     pairs = zip(first or "", last or "", strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return (first or "")[: (first or "")[:same].rfind("/") + 1]
@@ -143,8 +143,10 @@ def tool(store: Store) -> str:
 def unread(store: Store) -> tuple[Unread, ...]:
     """Jobs that could not be read, with the last of their faults."""
     rows = store.query(
-        """select job, arg_max(fault, seen), arg_max(message_en, seen), arg_max(message_zh, seen) from errors
-        where job not in (select job from jobs where status <> 'unread') group by job order by job limit $1""",
+        """select job, fault, message_en, message_zh from errors
+        where job not in (select job from jobs where status <> 'unread')
+        qualify row_number() over (partition by job order by seen desc nulls last, fault, message_en, message_zh) = 1
+        order by job limit $1""",
         [UNREAD],
     )
     return tuple(Unread(job, fault or "", Text(en or "", zh or "")) for job, fault, en, zh in rows)
@@ -153,35 +155,36 @@ def unread(store: Store) -> tuple[Unread, ...]:
 def causes(store: Store) -> tuple[Cause, ...]:
     """The leading causes, most frequent first."""
     rows = store.query(
-        """select coalesce(t.cause, ''), mode(t.title_en), mode(t.title_zh), sum(f.gpu_seconds), count(f.gpu_seconds), count(*)
-        from triage_failed f left join triage_told t using (diagnosis) group by 1 order by count(*) desc, 1"""
+        """select coalesce(t.cause, ''), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en),
+          sum(f.gpu_seconds), count(f.gpu_seconds), count(*)
+        from triage_failed f left join triage_digests t using (diagnosis) group by 1 order by count(*) desc, 1"""
     )
     return tuple(
-        Cause(cause, Text(en or "", zh or ""), jobs, Cost(seconds or 0.0, known, jobs)) for cause, en, zh, seconds, known, jobs in rows
+        Cause(cause, Text(en or "", zh or ""), jobs, Cost(seconds or 0.0, costed, jobs)) for cause, en, zh, seconds, costed, jobs in rows
     )
 
 
 def times(store: Store, keys: Sequence[str]) -> Times:
     """Failures by slot: of the first groups each, and of all others."""
-    first, last = one(store, "select min(moment), max(moment) from triage_failed")
+    first, last = fetch_row(store, "select min(moment), max(moment) from triage_failed")
     if first is None:
         return Times()
-    width = next((each for each in WIDTHS if (last - first) / each < SLOTS - 1), WIDTHS[-1])
+    width = next((candidate for candidate in WIDTHS if (last - first) / candidate < SLOTS - 1), WIDTHS[-1])
     while (last - first) / width >= SLOTS - 1:
         width *= 2
     shift = MONDAY if width >= 7 * 86400 else 0
     begin = int((first - shift) // width)
-    shown = list(keys[:COLOURED])
-    slots = [[0] * (len(shown) + 1) for _ in range(int((last - shift) // width) - begin + 1)]
+    coloured = list(keys[:COLOURED])
+    slots = [[0] * (len(coloured) + 1) for _ in range(int((last - shift) // width) - begin + 1)]
     sql = "select cast(floor((moment - $1) / $2) as bigint), key, count(*) from triage_failed where moment is not null group by 1, 2"
     for slot, key, jobs in store.query(sql, [shift, width]):
-        slots[slot - begin][shown.index(key) if key in shown else len(shown)] += jobs
-    return Times(float(begin * width + shift), width, tuple(map(tuple, slots)), len(shown))
+        slots[slot - begin][coloured.index(key) if key in coloured else len(coloured)] += jobs
+    return Times(float(begin * width + shift), width, tuple(map(tuple, slots)), len(coloured))
 
 
 def lack(store: Store) -> Lack:
     """How much was missing, by powers of two."""
-    held = dict(
+    bins = dict(
         store.query(
             """select case when shortage <= 0 then 0
               else least($2, 1 + greatest(0, cast(ceil(log2(shortage / $1)) as integer))) end, count(*)
@@ -189,8 +192,10 @@ def lack(store: Store) -> Lack:
             [float(FIRST_BIN), BINS],
         )
     )
-    known, median = one(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
-    return Lack(tuple(held.get(number, 0) for number in range(BINS + 1)) if held else (), known, None if median is None else int(median))
+    known_jobs, median = fetch_row(store, "select count(shortage), median(shortage) filter (shortage > 0) from triage_failed")
+    return Lack(
+        tuple(bins.get(number, 0) for number in range(BINS + 1)) if bins else (), known_jobs, None if median is None else int(median)
+    )
 
 
 # -- jobs
@@ -212,12 +217,12 @@ class Failed(NamedTuple):
     status: str
 
 
-def jobs(store: Store, summary: Summary, most: int) -> list[Failed]:
+def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
     """The latest failures that a summary counts, group by group, each group's latest first."""
     prepare(store, summary.by, summary.since)  # another summary may have been made in between
     keys = [group.key for group in summary.groups]
-    done(store, "create or replace temp table triage_listed(key varchar, number integer)")
-    done(
+    execute(store, "create or replace temp table triage_listed(key varchar, number integer)")
+    execute(
         store,
         "insert into triage_listed select unnest($1::varchar[]), unnest(range(1, $2 + 1))",
         [keys, len(keys)],
@@ -228,7 +233,7 @@ def jobs(store: Store, summary: Summary, most: int) -> list[Failed]:
         from triage_failed left join triage_listed l using (key)
         qualify row_number() over (order by moment desc nulls last, job) <= $1
         order by l.number nulls last, moment desc nulls last, job""",
-        [most],
+        [limit],
     )
     return [Failed(*row) for row in rows]
 

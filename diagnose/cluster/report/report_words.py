@@ -1,4 +1,4 @@
-"""What every form of the report says alike: the answer of Monday morning, what a group is, what it cost, what to change."""
+"""The sentences of the triage report that text, Markdown, pages and chats share: the lead, a group, its cost, its plan."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def lead(summary: Summary, lang: Lang) -> str:
     if not failed or not summary.groups:
         return say("lead_none", lang)
     first = summary.groups[0]
-    told = {"count": number(first.jobs), "failed": number(failed)}
+    figures = {"count": number(first.jobs), "failed": number(failed)}
     if failed == 1:
         return say("lead_single", lang)
     if summary.by != "fingerprint" and first.jobs == 1:
-        return say("lead_by_apart", lang, failed=told["failed"], by=say(f"by_{summary.by}", lang))
+        return say("lead_by_apart", lang, failed=figures["failed"], by=say(f"by_{summary.by}", lang))
     if summary.by != "fingerprint":
-        return say("lead_by", lang, **told, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
+        return say("lead_by", lang, **figures, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
     if first.jobs == 1:
-        return say("lead_apart", lang, **told)
-    return say("lead_all" if first.jobs == failed else "lead_one", lang, **told)
+        return say("lead_apart", lang, **figures)
+    return say("lead_all" if first.jobs == failed else "lead_one", lang, **figures)
 
 
 def costs(summary: Summary, lang: Lang) -> str:
@@ -73,31 +73,36 @@ def costs(summary: Summary, lang: Lang) -> str:
     first = summary.groups[0] if summary.groups else None
     if first is None:
         return ""
-    said = [say("cost_it" if first.jobs == 1 else "cost_them", lang, hours=hours(first.cost, lang))] if first.cost.known else []
-    most = summary.costliest
-    if most is not None and most.key != first.key and most.cost.seconds > first.cost.seconds:
-        told = {"hours": hours_alone(most.cost, lang), "jobs": number(most.jobs), "title": title(most, summary.by, lang)}
-        said.append(say("costlier", lang, **told))
-    return ("" if lang == "zh" else " ").join(said)
+    sentences = [say("cost_it" if first.jobs == 1 else "cost_them", lang, hours=hours(first.cost, lang))] if first.cost.known else []
+    costliest = summary.costliest
+    if costliest is not None and costliest.key != first.key and costliest.cost.seconds > first.cost.seconds:
+        figures = {"hours": hours_alone(costliest.cost, lang), "jobs": number(costliest.jobs), "title": title(costliest, summary.by, lang)}
+        sentences.append(say("costlier", lang, **figures))
+    return ("" if lang == "zh" else " ").join(sentences)
 
 
-def counted(summary: Summary, lang: Lang) -> str:
+def jobs_read(summary: Summary, lang: Lang) -> str:
     """How many jobs were read, and what became of them: of those that did not fail of memory what their scheduler says."""
-    of = summary.counts
-    unread = max(of.unread, len(summary.unread))
-    told = {"jobs": number(of.jobs), "failed": number(of.failed), "others": number(of.lookalike + of.none), "unread": number(unread)}
-    said = [say("read", lang, **told, states=bracketed(of_states, lang) if (of_states := states(summary, lang)) else "")]
+    counts = summary.counts
+    unread = max(counts.unread, len(summary.unread))
+    figures = {
+        "jobs": number(counts.jobs),
+        "failed": number(counts.failed),
+        "others": number(counts.lookalike + counts.none),
+        "unread": number(unread),
+    }
+    sentences = [say("read", lang, **figures, states=bracketed(ended, lang) if (ended := states(summary, lang)) else "")]
     if summary.since is not None:
-        said.append(say("since", lang, date=date(summary.since)))
-    return semicolon(lang).join(said)
+        sentences.append(say("since", lang, date=date(summary.since)))
+    return semicolon(lang).join(sentences)
 
 
 def states(summary: Summary, lang: Lang) -> str:
     """How the jobs ended that did not fail of memory, as their scheduler says."""
     others = summary.counts.lookalike + summary.counts.none
-    if others > 1 and [each.jobs for each in summary.states] == [others]:
+    if others > 1 and [state.jobs for state in summary.states] == [others]:
         return say("state_all", lang, state=one_line(summary.states[0].name))
-    return comma(lang).join(say("state", lang, count=number(each.jobs), state=one_line(each.name)) for each in summary.states)
+    return comma(lang).join(say("state", lang, count=number(state.jobs), state=one_line(state.name)) for state in summary.states)
 
 
 # -- a group
@@ -140,27 +145,27 @@ def tensor(key: str, lang: Lang) -> str:
 
 def where(group: Group, lang: Lang) -> str:
     """Phase, place and tensor of a mistake, and the settings that it is made with; empty where nothing of it is known."""
-    of = group.parts
-    if of is None:
+    parts = group.parts
+    if parts is None:
         return ""
-    told = [
-        say("during", lang, phase=words.phase(of.phase, lang)) if of.phase else "",
-        say("at_frame", lang, frame=one_line(of.frame)) if of.frame else "",
-        tensor(of.tensor, lang) if of.tensor else "",
+    places = [
+        say("during", lang, phase=words.phase(parts.phase, lang)) if parts.phase else "",
+        say("at_frame", lang, frame=one_line(parts.frame)) if parts.frame else "",
+        tensor(parts.tensor, lang) if parts.tensor else "",
     ]
-    settings = [setting(each, lang) for each in of.knobs.split(",") if each]
-    return semicolon(lang).join(filter(None, (comma(lang).join(filter(None, told)), comma(lang).join(settings))))
+    settings = [setting(knob, lang) for knob in parts.knobs.split(",") if knob]
+    return semicolon(lang).join(filter(None, (comma(lang).join(filter(None, places)), comma(lang).join(settings))))
 
 
 def setting(knob: str, lang: Lang) -> str:
     """A knob with its value, as people call it."""
-    name, _, held = knob.partition("=")
+    name, _, assigned = knob.partition("=")
     try:
-        called = say(f"fact_{name}", lang)
+        label = say(f"fact_{name}", lang)
     except KeyError:
-        called = words.meaning(name, lang)
-    shown = words.value_text(SWITCHED[held], lang) if held in SWITCHED else one_line(held)
-    return f"{called}{colon(lang)}{shown}"
+        label = words.meaning(name, lang)
+    text = words.value_text(SWITCHED[assigned], lang) if assigned in SWITCHED else one_line(assigned)
+    return f"{label}{colon(lang)}{text}"
 
 
 def hours_alone(cost: Cost, lang: Lang) -> str:
@@ -170,39 +175,39 @@ def hours_alone(cost: Cost, lang: Lang) -> str:
 
 def hours(cost: Cost, lang: Lang) -> str:
     """The same, with of how many jobs it is known where that is not all."""
-    said = hours_alone(cost, lang)
+    text = hours_alone(cost, lang)
     if not cost.known or cost.known == cost.jobs:
-        return said
-    return say("hours_of", lang, hours=said, known=number(cost.known), jobs=number(cost.jobs))
+        return text
+    return say("hours_of", lang, hours=text, known=number(cost.known), jobs=number(cost.jobs))
 
 
-def seen(period: Period, lang: Lang) -> str:
+def period_text(period: Period, lang: Lang) -> str:
     """From when to when, and whether the dates are those of logs; empty where no job has a date."""
     if period.first is None or period.last is None:
         return ""
     first, last = date(period.first), date(period.last)
-    said = first if first == last else say("days", lang, first=first, last=last)
-    return said + bracketed(say("by_log", lang), lang) if period.by_log else said
+    days = first if first == last else say("days", lang, first=first, last=last)
+    return days + bracketed(say("by_log", lang), lang) if period.by_log else days
 
 
-def names(named: Iterable[Named], count: int, lang: Lang, most: int = NAMED) -> str:
+def names(entries: Iterable[Named], count: int, lang: Lang, limit: int = NAMED) -> str:
     """The most frequent names with their jobs, and how many more there are."""
-    shown = [
-        f"{one_line(each.name)} ({number(each.jobs)})" if lang == "en" else f"{one_line(each.name)}（{number(each.jobs)}）"
-        for each in named
+    texts = [
+        f"{one_line(entry.name)} ({number(entry.jobs)})" if lang == "en" else f"{one_line(entry.name)}（{number(entry.jobs)}）"
+        for entry in entries
     ]
-    shown = shown[:most]
-    rest = count - len(shown)
-    said = comma(lang).join(shown)
-    return f"{said}{'' if lang == 'zh' else ' '}{say('more', lang, count=number(rest))}" if shown and rest > 0 else said
+    texts = texts[:limit]
+    hidden = count - len(texts)
+    text = comma(lang).join(texts)
+    return f"{text}{'' if lang == 'zh' else ' '}{say('more', lang, count=number(hidden))}" if texts and hidden > 0 else text
 
 
 def people(group: Group, lang: Lang) -> str:
     """Users and projects of a group, as far as they are known."""
     parts = []
-    for kind, count, named in (("users", group.user_count, group.users), ("projects", group.project_count, group.projects)):
+    for kind, count, entries in (("users", group.user_count, group.users), ("projects", group.project_count, group.projects)):
         if count:
-            parts.append(f"{say(kind, lang, count=number(count))}{colon(lang)}{names(named, count, lang)}")
+            parts.append(f"{say(kind, lang, count=number(count))}{colon(lang)}{names(entries, count, lang)}")
     return semicolon(lang).join(parts)
 
 
@@ -210,24 +215,24 @@ def count(jobs: int, lang: Lang) -> str:
     return say("count", lang, count=number(jobs))
 
 
-def sure(group: Group, lang: Lang) -> str:
+def certainty_text(group: Group, lang: Lang) -> str:
     """How many causes are certain, and in how many jobs the plan fits."""
     key = "certain_all" if group.certain == group.jobs else "certain"
-    told = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
-    said = [told if group.jobs > 1 else say("certain_one" if group.certain else "likely_one", lang)]
+    certainty = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
+    sentences = [certainty if group.jobs > 1 else say("certain_one" if group.certain else "likely_one", lang)]
     if group.plan is not None:
-        said.append(fits(group, lang))
-    return semicolon(lang).join(said)
+        sentences.append(fits(group, lang))
+    return semicolon(lang).join(sentences)
 
 
 def fitting(group: Group) -> int:
     """In how many jobs the plan fits."""
-    return sum(each.jobs for each in group.plan.fits if each.name in advice_text.FITTING) if group.plan is not None else 0
+    return sum(entry.jobs for entry in group.plan.fits if entry.name in advice_text.FITTING) if group.plan is not None else 0
 
 
 def estimated(group: Group) -> bool:
     """Whether there is a plan of which it is known, in any job, whether it fits."""
-    return group.plan is not None and not {each.name for each in group.plan.fits} <= {"unknown", "none"}
+    return group.plan is not None and not {entry.name for entry in group.plan.fits} <= {"unknown", "none"}
 
 
 def fits_short(group: Group, lang: Lang) -> str:
@@ -247,10 +252,10 @@ def fits(group: Group, lang: Lang) -> str:
     return say("fits_all" if jobs == group.jobs else "fits_some", lang, fits=number(jobs), jobs=number(group.jobs))
 
 
-def near(found: Near, lang: Lang, group: str) -> str:
+def near_text(similar: Near, lang: Lang, group: str) -> str:
     """Why another group may be the same mistake."""
-    same, other = (comma(lang).join(say(f"part_{part}", lang) for part in parts) for parts in (found.same, found.other))
-    return say("near", lang, group=group) + bracketed(say("near_why", lang, same=same, other=other), lang)
+    same, different = (comma(lang).join(say(f"part_{part}", lang) for part in parts) for parts in (similar.same, similar.other))
+    return say("near", lang, group=group) + bracketed(say("near_why", lang, same=same, other=different), lang)
 
 
 # -- what to change
@@ -261,36 +266,36 @@ def steps(group: Group, lang: Lang) -> str:
     return semicolon(lang).join(one_line(step.title.to(lang)).rstrip(".。") for step in group.plan.steps) if group.plan is not None else ""
 
 
-def of_variant(variant: Variant, lang: Lang) -> str:
+def variant_title(variant: Variant, lang: Lang) -> str:
     """LLaMA-Factory, 72 jobs."""
     return f"{framework(variant.framework, lang)}{comma(lang)}{count(variant.jobs, lang)}"
 
 
-def beside(group: Group, variant: Variant, lang: Lang) -> str:
+def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
     """What is to be said of a variant: how its steps differ from the group's, and jobs that need other values; empty where nothing is."""
     planned = {step.remedy for step in group.plan.steps} if group.plan is not None else set()
     extra = [step for step in variant.steps if step not in planned]
     lacking = not planned <= set(variant.steps)
     needs = "needs_instead" if extra and lacking else "needs_only" if lacking else "also_needs"
-    named = [words.name_of("remedy", step, lang) for step in (variant.steps if lacking else extra)]
-    said = [say(needs, lang, steps=comma(lang).join(named))] if named else []
+    names_needed = [words.name_of("remedy", step, lang) for step in (variant.steps if lacking else extra)]
+    sentences = [say(needs, lang, steps=comma(lang).join(names_needed))] if names_needed else []
     if variant.alike < variant.jobs:
-        said.append(say("other_values", lang, count=number(variant.jobs - variant.alike)))
-    return semicolon(lang).join(said)
+        sentences.append(say("other_values", lang, count=number(variant.jobs - variant.alike)))
+    return semicolon(lang).join(sentences)
 
 
 def edits(variant: Variant, lang: Lang) -> list[str]:
     """The edits of a variant as lines: the file, and what changes in it."""
-    lines = [f"{one_line(each.target)}{colon(lang)}{one_line(advice_text.edit(each, lang))}" for each in variant.edits]
+    lines = [f"{one_line(change.target)}{colon(lang)}{one_line(advice_text.edit(change, lang))}" for change in variant.edits]
     return [*lines, *map(one_line, variant.env)]
 
 
-def lost(found: Unread, lang: Lang) -> str:
+def unread_job(job: Unread, lang: Lang) -> str:
     """A job that could not be read, and why; its name once."""
-    said = one_line(found.message.to(lang))
-    name = one_line(found.job)
-    return said if name in said else f"{name}{colon(lang)}{said}"
+    message = one_line(job.message.to(lang))
+    name = one_line(job.job)
+    return message if name in message else f"{name}{colon(lang)}{message}"
 
 
-def lacked(group: Group, lang: Lang) -> str:
+def shortage_text(group: Group, lang: Lang) -> str:
     return "" if group.short is None else say("short", lang, size=show(group.short))

@@ -1,4 +1,4 @@
-"""Telling a webhook of new groups: one message each, in the form that its platform takes."""
+"""Notify a webhook of new groups: one message each, within the limit and in the form of its platform (rules/chats.yaml)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from time import monotonic, sleep
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report.failure_groups import Group
+from diagnose.cluster.report.report_words import say
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.record import record
+from diagnose.render.markup import chat_message
+from diagnose.render.markup.chat_message import Dialect, Message, dialect
+from diagnose.render.markup.markdown import diff
+from diagnose.render.parts.strings import harmless, map_texts
+from diagnose.render.parts.words import colon, semicolon, word
 from diagnose.version import __version__
 
 Platform = Literal["slack", "discord", "feishu", ""]
@@ -33,9 +41,12 @@ ANSWER, WITHIN, FIRST = 15.0, 60.0, 1.0
 #: Bytes of an answer that are looked at.
 LARGEST = 64 << 10
 #: Messages of one run; of more new groups the last message says how many.
-MOST = 10
+MAX_MESSAGES = 10
 #: Codes with which Feishu says, with status 200, that it is asked too often.
 TOO_OFTEN = frozenset({11232, 9499, 99991400})
+
+#: Variants of a plan, and lines of one variant.
+VARIANTS, LINES = 2, 6
 
 
 @record
@@ -55,53 +66,97 @@ def platform_of(url: str) -> Platform:
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https"):
-        raise trouble("bad_url", "", "write_url")
+        raise webhook_error("bad_url", "", "write_url")
     return HOSTS.get(host, "")
 
 
-def shown(url: str) -> str:
+def masked_url(url: str) -> str:
     """A webhook without its path, which is as good as a password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}/…"
 
 
-def trouble(key: str, where: str, hint: str, **values: object) -> UserError:
+def webhook_error(key: str, where: str, hint: str, **values: object) -> UserError:
     """A complaint whose sentences are in rules/phrases/notify.yaml."""
     return UserError(phrase(f"notify.{key}", **values), where, phrase(f"notify.{hint}", **values), key)
+
+
+# -- the message
+
+
+def group_message(group: Group, platform: chat_message.Platform, lang: Lang = "en") -> Message:
+    """What it is, what it cost, what to change, an example."""
+    group = map_texts(group, harmless)
+    rules = dialect(platform)
+    cost = wording.hours(group.cost, lang) if group.cost.known else ""
+    figures = semicolon(lang).join(filter(None, (wording.count(group.jobs, lang), cost, wording.period_text(group.period, lang))))
+    head = f"{rules.strong(wording.title(group, 'fingerprint', lang))}\n{rules.escape(figures)}"
+    where = [rules.escape(where)] if (where := wording.where(group, lang)) else []
+    name, headline = rules.code_span(group.example.name), rules.escape(group.example.headline.to(lang))
+    example = f"{rules.escape(say('example', lang))}{colon(lang)}{name}{colon(lang)}{headline}"
+    return _fit_message(rules, [head, *where, *_change(rules, group, lang), example], lang)
+
+
+def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
+    """The plan with the edits of the first variants, a part each."""
+    if group.plan is None:
+        return []
+    summary = semicolon(lang).join((wording.steps(group, lang), wording.certainty_text(group, lang)))
+    parts = [f"{platform.strong(say('change_this', lang))}{colon(lang)}{platform.escape(summary)}"]
+    for variant in group.plan.variants[:VARIANTS]:
+        lines = [*diff(variant.edits), *(f"+ {variable}" for variable in variant.env)][:LINES]
+        if lines:
+            parts.append(f"{platform.escape(wording.variant_title(variant, lang))}\n{platform.block(lines, platform.fence)}")
+    return parts
+
+
+def _fit_message(platform: Dialect, parts: list[str], lang: Lang) -> Message:
+    """As many parts from the first on as the limit has room for; the last of them may be left out, never cut."""
+    ending = platform.escape(word("chat_cut", lang))
+    budget, fitting = platform.limit - platform.length(ending) - 2, list[str]()
+    for part in parts:
+        if platform.length(part) + 2 <= budget:
+            fitting.append(part)
+            budget -= platform.length(part) + 2
+    cut = len(fitting) < len(parts)
+    return Message("\n\n".join([*fitting, *([ending] if cut else [])]), cut=cut)
+
+
+# -- sending
 
 
 def announce(
     news: Iterable[News],
     url: str,
-    told: Callable[[str], None],
+    delivered: Callable[[str], None],
     failed: Callable[[str, UserError], None],
     lang: Lang = "en",
     wait: Callable[[float], object] = sleep,
 ) -> int:
-    """Tell a webhook of each group; how many it was told of. `told` is called with each that arrived, `failed` with the first that did
-    not: the others wait for the next run as well, since they would fail likewise. Of more than MOST the rest is one message."""
+    """Post each group to a webhook; returns how many arrived. `delivered` is called with each of them, `failed` with the first that did
+    not: the others wait for the next run, since they would fail likewise. Groups beyond MAX_MESSAGES share one message."""
     platform = platform_of(url)
-    listed = list(news)
-    done = 0
-    for one in listed[:MOST]:
+    items = list(news)
+    count = 0
+    for item in items[:MAX_MESSAGES]:
         try:
-            post(url, body(platform, one.text, {"event": "new_group", "group": one.group, **one.data}), wait)
+            post(url, body(platform, item.text, {"event": "new_group", "group": item.group, **item.data}), wait)
         except UserError as refusal:
-            failed(one.group, refusal)
-            return done
-        told(one.group)
-        done += 1
-    rest = listed[MOST:]
-    if rest:
+            failed(item.group, refusal)
+            return count
+        delivered(item.group)
+        count += 1
+    remaining = items[MAX_MESSAGES:]
+    if remaining:
         try:
-            text = phrase("notify.more", count=len(rest)).to(lang)
-            post(url, body(platform, text, {"event": "new_groups", "groups": [one.group for one in rest]}), wait)
+            text = phrase("notify.more", count=len(remaining)).to(lang)
+            post(url, body(platform, text, {"event": "new_groups", "groups": [item.group for item in remaining]}), wait)
         except UserError as refusal:
-            failed(rest[0].group, refusal)
-            return done
-        for one in rest:
-            told(one.group)
-    return done + len(rest)
+            failed(remaining[0].group, refusal)
+            return count
+        for item in remaining:
+            delivered(item.group)
+    return count + len(remaining)
 
 
 def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -116,8 +171,8 @@ def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
     return {"schema": "oomdoctor.notify/1", "text": text, **data}
 
 
-class _NoWay(urllib.request.HTTPRedirectHandler):
-    """A webhook that sends its callers elsewhere is not followed: the message was not meant for anyone else."""
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuse redirects: the message was meant for this host only."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -128,48 +183,48 @@ def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sl
     long as the answer says, for at most WITHIN seconds. Raises UserError where it did not arrive."""
     platform_of(url)
     data = json.dumps(message, ensure_ascii=False).encode(errors="replace")
-    until, pause = clock() + WITHIN, FIRST
+    deadline, pause = clock() + WITHIN, FIRST
     while True:
-        why, later = _once(url, data)
-        if not why:
+        reason, delay = _post_once(url, data)
+        if not reason:
             return
-        pause = max(pause, later or 0.0)
-        if later is None or clock() + pause > until:
-            raise trouble("not_told", shown(url), "check_hook", why=why)
+        pause = max(pause, delay or 0.0)
+        if delay is None or clock() + pause > deadline:
+            raise webhook_error("not_told", masked_url(url), "check_hook", why=reason)
         wait(pause)
         pause *= 2
 
 
-def _once(url: str, data: bytes) -> tuple[str, float | None]:
+def _post_once(url: str, data: bytes) -> tuple[str, float | None]:
     """Why a message did not arrive, empty where it did; and the seconds to wait before it is sent again, None where that is of no use."""
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"oomdoctor/{__version__}"}
     request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 - http and https only: platform_of
     try:
-        with urllib.request.build_opener(_NoWay).open(request, timeout=ANSWER) as answer:
-            return _judged(answer)
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER) as answer:
+            return _feishu_error(answer)
     except urllib.error.HTTPError as refusal:
         with refusal:
-            why = f"HTTP {refusal.code}"
-            return why, _later(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
+            reason = f"HTTP {refusal.code}"
+            return reason, _retry_after(refusal.headers.get("Retry-After")) if refusal.code in (408, 429) or refusal.code >= 500 else None
     except (OSError, HTTPException, ValueError) as error:
         return str(getattr(error, "reason", "") or error)[:200] or type(error).__name__, 0.0
 
 
-def _judged(answer: HTTPResponse) -> tuple[str, float | None]:
-    """Feishu says with status 200 that it took nothing."""
+def _feishu_error(answer: HTTPResponse) -> tuple[str, float | None]:
+    """The error in an answer with status 200, which is how Feishu refuses a message; and the seconds to wait, as `_post_once`."""
     try:
-        told = json.loads(answer.read(LARGEST))
+        content = json.loads(answer.read(LARGEST))
     except ValueError:
         return "", None
-    code = told.get("code", told.get("StatusCode", 0)) if isinstance(told, dict) else 0
-    if not isinstance(code, int) or not code or "msg" not in told:
+    code = content.get("code", content.get("StatusCode", 0)) if isinstance(content, dict) else 0
+    if not isinstance(code, int) or not code or "msg" not in content:
         return "", None
-    return f"code {code}: {str(told['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
+    return f"code {code}: {str(content['msg'])[:200]}", 0.0 if code in TOO_OFTEN else None
 
 
-def _later(said: str | None) -> float:
+def _retry_after(header: str | None) -> float:
     """The seconds of a Retry-After; a date is not looked at: clocks differ, and jump."""
     try:
-        return min(max(float(said or 0), 0.0), 1e6)
+        return min(max(float(header or 0), 0.0), 1e6)
     except ValueError:
         return 0.0

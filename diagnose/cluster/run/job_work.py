@@ -96,7 +96,7 @@ def with_diagnosis(result: Result, diagnosis: Diagnosis, options: JobOptions) ->
     """The result with what the diagnosis says."""
     report = ""
     if options.reports is not None:
-        visible = redaction.diagnosis(diagnosis) if options.redact else diagnosis
+        visible = redaction.mask_diagnosis(diagnosis) if options.redact else diagnosis
         report = json.dumps({"path": result.job.id, "logs": result.job.logs, **visible.to_dict(options.reports)}, ensure_ascii=False)
     if diagnosis.verdict.event is None:
         return replace(result, status="none", headline=diagnosis.verdict.headline, report=report)

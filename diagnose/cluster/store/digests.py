@@ -120,10 +120,10 @@ def _place(witness: Witness, with_text: bool = True) -> Json:
 
 def _card(diagnosis: Diagnosis) -> Json:
     """The bar of the card's memory as the report draws it; a part is estimated where it comes of the ledger and not of the log."""
-    bar = card.of(diagnosis, "en")
+    bar = card.build_card(diagnosis, "en")
     if bar is None:
         return None
-    title = {"en": bar.title, "zh": (card.of(diagnosis, "zh") or bar).title}
+    title = {"en": bar.title, "zh": (card.build_card(diagnosis, "zh") or bar).title}
     return {"title": dict(title), "edge": bar.edge, "parts": [[part.kind, part.bytes, part.estimated] for part in bar.parts]}
 
 

@@ -58,9 +58,9 @@ class Way(Part):
 
 
 def _name(way: outlook.Way) -> Text:
-    from diagnose.render.parts.outlook_view import name
+    from diagnose.render.parts.outlook_view import way_name  # only `check` has an outlook
 
-    return Text(name(way, "en"), name(way, "zh"))
+    return Text(way_name(way, "en"), way_name(way, "zh"))
 
 
 class Check(Part):

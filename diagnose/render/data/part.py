@@ -18,22 +18,22 @@ from diagnose.diagnosis import Json
 from diagnose.phrases import Lang, Text
 
 if TYPE_CHECKING:
-    from diagnose.render.data.typed_report import TypedPart
+    from pydantic import BaseModel
 
-    class Part(TypedPart): ...
+    class Part(BaseModel):
+        """What a type checker sees of a part: the model that `typed_report` makes of it."""
+
+        @classmethod
+        def of(cls, value: object, lang: Lang = "en") -> Self: ...
+
+        def to_dict(self) -> dict[str, Json]: ...
 else:
 
     class Part:
-        """The base of every part. One may be made of its values by name; to pydantic it is the model that it declares."""
+        """The base of every part. One may be made of its values by name; `typed_report` makes a pydantic model of its declaration."""
 
         def __init__(self, **values):
             vars(self).update(values)
-
-        @classmethod
-        def __get_pydantic_core_schema__(cls, _, handler):
-            from diagnose.render.data.typed_report import model
-
-            return handler.generate_schema(model(cls))
 
 
 #: The default of a key that is always there.
@@ -76,8 +76,8 @@ def keys(part: type[Part]) -> tuple[Key, ...]:
 
 def _key(part: type[Part], field: str, hint: Any) -> Key:
     declared, name = vars(part).get(field) or at(), field.removesuffix("_")
-    read: Any = attrgetter(declared.source or name) if isinstance(declared.source, str) else declared.source
-    return Key(name, field, hint, read, part if Self in get_args(hint) else _part(hint), declared)
+    reader: Any = attrgetter(declared.source or name) if isinstance(declared.source, str) else declared.source
+    return Key(name, field, hint, reader, part if Self in get_args(hint) else _part(hint), declared)
 
 
 def _part(hint: Any) -> type[Part] | None:
@@ -106,9 +106,9 @@ def plain(value: Any, part: type[Part] | None, lang: Lang) -> Json:
     if isinstance(value, Model):
         return value.id
     if isinstance(value, dict):
-        return {name: plain(each, part, lang) for name, each in value.items()}
+        return {name: plain(item, part, lang) for name, item in value.items()}
     if type(value) in (tuple, list):
-        return [plain(each, part, lang) for each in value]
+        return [plain(item, part, lang) for item in value]
     if isinstance(value, facts.Witness):
         return mapping(value, KeyWitness if value.key else LineWitness if value.line else WordWitness, lang)
     if part is None:
@@ -119,9 +119,9 @@ def plain(value: Any, part: type[Part] | None, lang: Lang) -> Json:
 class With:
     """A value with attributes that only its surroundings know."""
 
-    def __init__(self, value: object, **known: object) -> None:
+    def __init__(self, value: object, **attributes: object) -> None:
         self._value = value
-        vars(self).update(known)
+        vars(self).update(attributes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._value, name)

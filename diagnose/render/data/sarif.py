@@ -15,7 +15,7 @@ from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Plan
 from diagnose.render.parts import advice_text, failure_text, memory_rows, words
-from diagnose.render.parts.strings import changed, escaped, harmless
+from diagnose.render.parts.strings import escaped, harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import word
 from diagnose.version import __version__
@@ -26,7 +26,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "oomdoctorCause/v1"
 
 #: So many places in one result.
-PLACES = 10
+MAX_PLACES = 10
 
 Result = dict[str, Json]
 
@@ -37,10 +37,10 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
 
 def to_sarif(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
     """The log of one run: its rules, its results, its inputs."""
-    diagnosis = changed(diagnosis, harmless)
+    diagnosis = map_texts(diagnosis, harmless)
     rules: dict[str, Json] = {}
     results: list[Json] = []
-    for result in (*of_memory(diagnosis, lang, rules), *of_notices(diagnosis, lang, rules)):
+    for result in (*memory_results(diagnosis, lang, rules), *notice_results(diagnosis, lang, rules)):
         result["ruleIndex"] = [*rules].index(str(result["ruleId"]))
         results.append(result)
     driver: dict[str, Json] = {"name": "oomdoctor", "version": __version__, "semanticVersion": __version__, "rules": [*rules.values()]}
@@ -49,7 +49,7 @@ def to_sarif(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
         "invocations": [{"executionSuccessful": True}],
         "language": "zh-CN" if lang == "zh" else "en-US",
         "columnKind": "unicodeCodePoints",
-        "artifacts": [{"location": artifact(given.name), "length": given.bytes} for given in diagnosis.inputs],
+        "artifacts": [{"location": artifact(source.name), "length": source.bytes} for source in diagnosis.inputs],
         "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -58,106 +58,114 @@ def to_sarif(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
 # -- results
 
 
-def of_memory(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
+def memory_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
     """A result for each cause; where nothing is known of causes, one for the verdict."""
     if diagnosis.asked == "explain" and diagnosis.verdict.status not in ("oom", "suspected"):
         return []
     if diagnosis.asked == "check" and diagnosis.exit_status == 0:
         return []
     leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true] if diagnosis.asked == "explain" else []
-    return [of_cause(cause, diagnosis, lang, rules, first=cause is leading[0]) for cause in leading] or [of_verdict(diagnosis, lang, rules)]
+    return [cause_result(cause, diagnosis, lang, rules, first=cause is leading[0]) for cause in leading] or [
+        verdict_result(diagnosis, lang, rules)
+    ]
 
 
-def of_cause(cause: Ruling, diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json], *, first: bool) -> Result:
+def cause_result(cause: Ruling, diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json], *, first: bool) -> Result:
     """Title, explanation and, of the first, what to do; where it stands in the config, else in the log."""
     name = failure_text.name_of_cause(cause.cause, lang)
-    rule(rules, f"oom/{cause.cause}", name, cause.title.to(lang), cause.url, word("sarif_help", lang, rule=cause.rule))
+    add_rule(rules, f"oom/{cause.cause}", name, cause.title.to(lang), cause.url, word("sarif_help", lang, rule=cause.rule))
     plan = diagnosis.outcome.plan if first else None
-    said = [words.sentence(cause.title.to(lang), lang), words.sentence(cause.explanation.to(lang), lang), *todo(plan, diagnosis, lang)]
-    told = [place for place in cause.evidence if place.line]
+    sentences = [
+        words.sentence(cause.title.to(lang), lang),
+        words.sentence(cause.explanation.to(lang), lang),
+        *plan_sentence(plan, diagnosis, lang),
+    ]
+    witnesses = [place for place in cause.evidence if place.line]
     edited = edited_places(plan, diagnosis)
-    in_config = [place for place in told if place.key]
-    places = [*in_config, *edited, *(place for place in told if not place.key)]
+    in_config = [place for place in witnesses if place.key]
+    places = [*in_config, *edited, *(place for place in witnesses if not place.key)]
     level = "error" if cause.outcome == "fires" else "warning"
-    return result(f"oom/{cause.cause}", level, " ".join(filter(None, said)), places, (cause.cause,), fixes(plan, diagnosis, lang))
+    return result(f"oom/{cause.cause}", level, " ".join(filter(None, sentences)), places, (cause.cause,), fixes(plan, diagnosis, lang))
 
 
-def of_verdict(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> Result:
+def verdict_result(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> Result:
     """The headline as a result of its own: before a run, or of a failure without a cause."""
     check = diagnosis.asked == "check"
     name = "oom/does-not-fit" if check and diagnosis.fits != "unknown" else "oom/cannot-tell" if check else "oom/failure"
-    rule(rules, name, failure_text.banner(diagnosis, lang), failure_text.banner(diagnosis, lang))
+    add_rule(rules, name, failure_text.banner(diagnosis, lang), failure_text.banner(diagnosis, lang))
     plan = diagnosis.outcome.plan
-    said = [diagnosis.verdict.headline.to(lang), *todo(plan, diagnosis, lang)]
+    sentences = [diagnosis.verdict.headline.to(lang), *plan_sentence(plan, diagnosis, lang)]
     evidence = diagnosis.root.evidence if diagnosis.root is not None else ()
     places = [*edited_places(plan, diagnosis), *(place for place in evidence if place.line)]
-    places = places or [Witness(given.name, 1) for given in diagnosis.inputs if given.kind not in ("log", "unknown")][:1]
+    places = places or [Witness(source.name, 1) for source in diagnosis.inputs if source.kind not in ("log", "unknown")][:1]
     level = {"no": "error", "unlikely": "warning", "unknown": "note"}.get(diagnosis.fits, "note") if check else "error"
-    return result(name, level, " ".join(filter(None, said)), places, (name,), fixes(plan, diagnosis, lang))
+    return result(name, level, " ".join(filter(None, sentences)), places, (name,), fixes(plan, diagnosis, lang))
 
 
-def of_notices(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
+def notice_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
     """Keys that do nothing, files that cannot be read: what went wrong in a file of the user's."""
-    said: list[Result] = []
+    results: list[Result] = []
     for notice in diagnosis.notices:
         if notice.level == "info" or notice.witness is None or not notice.code.startswith("config."):
             continue
         name = notice.code.replace(".", "/", 1).replace("_", "-")
-        rule(rules, name, notice.code, notice.code)
-        what = (notice.code, notice.witness.key or notice.message.en)
-        said.append(result(name, level_of(notice), words.sentence(notice.message.to(lang), lang), [notice.witness], what))
-    return said
+        add_rule(rules, name, notice.code, notice.code)
+        identity = (notice.code, notice.witness.key or notice.message.en)
+        results.append(result(name, level_of(notice), words.sentence(notice.message.to(lang), lang), [notice.witness], identity))
+    return results
 
 
 def level_of(notice: Notice) -> str:
     return "error" if notice.level == "error" else "warning"
 
 
-def todo(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[str]:
+def plan_sentence(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[str]:
     """The plan in a sentence."""
     if plan is None or not plan.steps:
         return []
-    known = {remedy.id: remedy.title.to(lang) for remedy in diagnosis.outcome.remedies}
-    steps = words.semicolon(lang).join(known.get(step, step) for step in plan.steps)
-    heading = advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang)
+    titles = {remedy.id: remedy.title.to(lang) for remedy in diagnosis.outcome.remedies}
+    steps = words.semicolon(lang).join(titles.get(step, step) for step in plan.steps)
+    heading = advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang)
     return [words.sentence(f"{heading}{words.colon(lang)}{steps}", lang)]
 
 
 # -- the parts that SARIF is made of
 
 
-def rule(rules: dict[str, Json], name: str, short: str, full: str, url: str = "", told: str = "") -> None:
+def add_rule(rules: dict[str, Json], name: str, short: str, full: str, url: str = "", help_text: str = "") -> None:
     """A rule as results refer to it."""
-    known: dict[str, Json] = {
+    entry: dict[str, Json] = {
         "id": name,
         "name": name.replace("/", "-"),
         "shortDescription": {"text": short},
         "fullDescription": {"text": full},
     }
     if url.startswith("https://"):
-        known["helpUri"] = url
-    if told:
-        known["help"] = {"text": told}
-    rules.setdefault(name, known)
+        entry["helpUri"] = url
+    if help_text:
+        entry["help"] = {"text": help_text}
+    rules.setdefault(name, entry)
 
 
-def result(name: str, level: str, text: str, places: Iterable[Witness], what: tuple[str, ...], mended: list[Json] | None = None) -> Result:
+def result(
+    name: str, level: str, text: str, places: Iterable[Witness], identity: tuple[str, ...], fixed: list[Json] | None = None
+) -> Result:
     """One result. Its fingerprint is of what is wrong with which key of which file, not of a line, so that it survives edits above."""
-    shown = [*{(place.source, place.line, place.key): place for place in reversed([*places])}.values()][::-1][:PLACES]
-    first = shown[0] if shown else Witness("")
-    told = "\0".join((*what, PurePath(first.source).name, first.key))
-    found: Result = {
+    distinct = [*{(place.source, place.line, place.key): place for place in reversed([*places])}.values()][::-1][:MAX_PLACES]
+    first = distinct[0] if distinct else Witness("")
+    fingerprint = "\0".join((*identity, PurePath(first.source).name, first.key))
+    entry: Result = {
         "ruleId": name,
         "level": level,
         "message": {"text": text},
         "locations": [location(first)] if first.source else [],
-        "partialFingerprints": {FINGERPRINT: sha256(told.encode(errors="replace")).hexdigest()[:32]},
+        "partialFingerprints": {FINGERPRINT: sha256(fingerprint.encode(errors="replace")).hexdigest()[:32]},
     }
-    if shown[1:]:
-        found["relatedLocations"] = [{"id": number, **location(place)} for number, place in enumerate(shown[1:], 1)]
-    if mended:
-        found["fixes"] = mended
-    return found
+    if distinct[1:]:
+        entry["relatedLocations"] = [{"id": number, **location(place)} for number, place in enumerate(distinct[1:], 1)]
+    if fixed:
+        entry["fixes"] = fixed
+    return entry
 
 
 def location(place: Witness) -> dict[str, Json]:
@@ -180,22 +188,22 @@ def artifact(name: str) -> dict[str, Json]:
 
 def edited_places(plan: Plan | None, diagnosis: Diagnosis) -> list[Witness]:
     """Where the plan's keys stand in the given files; of a key that is added the first line of the file's settings."""
-    found = []
+    witnesses = []
     for edit in plan.edits if plan is not None else ():
-        entry = entry_of(edit, diagnosis) or next(iter(entries(edit, diagnosis)), None)
+        entry = edited_entry(edit, diagnosis) or next(iter(file_entries(edit, diagnosis)), None)
         if entry is not None and entry.line:
-            found.append(Witness(edit.target, entry.line, entry.column, key=edit.key))
-    return found
+            witnesses.append(Witness(edit.target, entry.line, entry.column, key=edit.key))
+    return witnesses
 
 
-def entries(edit: Edit, diagnosis: Diagnosis) -> list[Entry]:
+def file_entries(edit: Edit, diagnosis: Diagnosis) -> list[Entry]:
     """What the file of an edit holds."""
     files = [document for document in diagnosis.documents if document.name == edit.target and document.form not in ("command", "dump")]
     return [entry for document in files for entry in document.entries]
 
 
-def entry_of(edit: Edit, diagnosis: Diagnosis) -> Entry | None:
-    return next((entry for entry in entries(edit, diagnosis) if entry.key == edit.key), None)
+def edited_entry(edit: Edit, diagnosis: Diagnosis) -> Entry | None:
+    return next((entry for entry in file_entries(edit, diagnosis) if entry.key == edit.key), None)
 
 
 def fixes(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[Json]:
@@ -204,7 +212,7 @@ def fixes(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[Json]:
         return []
     changes: dict[str, list[Json]] = {}
     for edit in plan.edits:
-        entry = entry_of(edit, diagnosis)
+        entry = edited_entry(edit, diagnosis)
         if entry is None or edit.frm is None or edit.to is None or edit.renamed or entry.used or entry.written != edit.frm:
             return []
         region: dict[str, Json] = {"startLine": entry.line, "startColumn": entry.column, "endColumn": entry.column + len(edit.frm)}
@@ -212,6 +220,8 @@ def fixes(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[Json]:
     return [
         {
             "description": {"text": word("do_this", lang)},
-            "artifactChanges": [{"artifactLocation": artifact(name), "replacements": made} for name, made in changes.items()],
+            "artifactChanges": [
+                {"artifactLocation": artifact(name), "replacements": replacements} for name, replacements in changes.items()
+            ],
         }
     ]

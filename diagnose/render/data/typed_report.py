@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from functools import cache, reduce
+from operator import or_
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -30,13 +32,13 @@ class TypedPart(BaseModel):
         return report
 
 
-P = TypeVar("P", bound=TypedPart)
+P = TypeVar("P", bound=part.Part)
 
 
 def model(declaration: type[P]) -> type[P]:
     """The pydantic model of a declared part."""
-    made: type[P] = _model(declaration)
-    return made
+    typed: type[P] = _model(declaration)
+    return typed
 
 
 @cache
@@ -44,11 +46,22 @@ def _model(declaration: Any) -> Any:
     fields: dict[str, Any] = {}
     for key in part.keys(declaration):
         default: Any = ... if key.at.default is part.REQUIRED else key.at.default
-        fields[key.field] = (key.hint, Field(default, description=key.at.description, **key.at.limits))
-    made = create_model(declaration.__name__, __base__=TypedPart, __doc__=declaration.__doc__, __module__=__name__, **fields)
-    made.declaration = declaration
-    globals()[made.__name__] = made  # where pickle looks for it
-    return made
+        fields[key.field] = (_typed(key.hint), Field(default, description=key.at.description, **key.at.limits))
+    typed = create_model(declaration.__name__, __base__=TypedPart, __doc__=declaration.__doc__, __module__=__name__, **fields)
+    typed.declaration = declaration
+    globals()[typed.__name__] = typed  # where pickle looks for it
+    return typed
+
+
+def _typed(hint: Any) -> Any:
+    """A type with the model in the place of every part in it."""
+    if isinstance(hint, type) and issubclass(hint, part.Part):
+        return _model(hint)
+    arguments, origin = get_args(hint), get_origin(hint)
+    if not arguments or origin is Literal:
+        return hint
+    types = tuple(map(_typed, arguments))
+    return reduce(or_, types) if origin in (Union, UnionType) else origin[types]
 
 
 if TYPE_CHECKING:

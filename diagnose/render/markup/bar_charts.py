@@ -33,35 +33,35 @@ class Bar(NamedTuple):
     edge: float
 
 
-def of_card(shown: card.Card, lang: Lang) -> Bar:
+def card_chart(bar: card.Card, lang: Lang) -> Bar:
     """The bar with its letters; `≈` where the ledger says so and not the log."""
-    whole = max(shown.total, shown.edge, 1)
+    whole = max(bar.total, bar.edge, 1)
     parts = []
-    for part, left, width in page_templates.bars(((part, part.bytes) for part in shown.parts), whole):
+    for part, start, width in page_templates.stretches(((part, part.bytes) for part in bar.parts), whole):
         letter = card.SIGNS[part.kind] if width >= ROOM_FOR_LETTER and part.kind not in ("free", "unused") else ""
         size = ("≈ " if part.estimated else "") + f"{card.figure(part)} GiB"
-        parts.append(Part(part.kind, left, width, letter, part.name(lang), size))
-    label = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in shown.parts)
-    return Bar(card.heading(shown, lang), label, parts, 100 * shown.edge / whole if 0 < shown.edge < shown.total else 0.0)
+        parts.append(Part(part.kind, start, width, letter, part.name(lang), size))
+    label = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in bar.parts)
+    return Bar(card.heading(bar, lang), label, parts, 100 * bar.edge / whole if 0 < bar.edge < bar.total else 0.0)
 
 
-def of_moments(ledger: Ledger, lang: Lang) -> dict[str, object]:
+def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
     """A row for each moment, and the per cent at which the room of torch ends (`edge` 0: not known)."""
     room = ledger.usable or ledger.capacity
-    most = max([moment.total.bytes for moment in ledger.moments] + ([room.bytes] if room else []) + [1]) * 1.02
-    rows = [_row(ledger, moment, most, room.bytes if room else 0, lang) for moment in ledger.moments]
-    caption = words.sentence(word("moments_caption", lang, who=memory_rows.on_gpus(ledger, lang)), lang)
-    said = word("usable_line", lang, size=words.amount(room, lang)) if room else ""
-    return {"caption": caption, "room": said, "rows": rows, "edge": 100 * room.bytes / most if room else 0.0}
+    scale = max([moment.total.bytes for moment in ledger.moments] + ([room.bytes] if room else []) + [1]) * 1.02
+    rows = [_row(ledger, moment, scale, room.bytes if room else 0, lang) for moment in ledger.moments]
+    caption = words.sentence(word("moments_caption", lang, who=memory_rows.role_title(ledger, lang)), lang)
+    caption_usable = word("usable_line", lang, size=words.amount(room, lang)) if room else ""
+    return {"caption": caption, "room": caption_usable, "rows": rows, "edge": 100 * room.bytes / scale if room else 0.0}
 
 
-def _row(ledger: Ledger, moment: Moment, most: float, room: int, lang: Lang) -> dict[str, object]:
+def _row(ledger: Ledger, moment: Moment, scale: float, room: int, lang: Lang) -> dict[str, object]:
     """A moment: its parts and its sum; whether the job failed in it, whether it is the largest, whether it does not fit."""
-    sums = card.grouped(moment)
-    drawn = page_templates.bars(((kind, sums[kind]) for kind in card.SIGNS if kind in sums), most)
+    sums = card.bytes_by_part(moment)
+    stretches = page_templates.stretches(((kind, sums[kind]) for kind in card.SIGNS if kind in sums), scale)
     return {
         "name": words.moment(moment.name, lang),
-        "parts": [Part(*part) for part in drawn],
+        "parts": [Part(*part) for part in stretches],
         "total": words.amount(moment.total, lang),
         "failing": moment.name == ledger.failing,
         "peak": ledger.peak is not None and moment.name == ledger.peak.name,

@@ -11,9 +11,10 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.record import record
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.markup import markdown
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, redaction, words
 from diagnose.render.parts.layout import clip
-from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.words import colon, word
 from diagnose.render.text import bar
 
@@ -52,36 +53,36 @@ class Dialect:
     code: dict[str, str]
     under: str
 
-    def long(self, text: str) -> int:
+    def length(self, text: str) -> int:
         """How much of the limit a text takes."""
         return len(text.encode(errors="replace")) if self.unit == "bytes" else len(text.encode("utf-16-le", "replace")) // 2
 
     def strong(self, text: str) -> str:
-        return self.bold.format(self.shown(text))
+        return self.bold.format(self.escape(text))
 
-    def span(self, text: str) -> str:
+    def code_span(self, text: str) -> str:
         """A code span that nothing in the text can end."""
         flat = clip(one_line(text).replace("`", "'"), WIDEST)
-        return f"`{_inert(_mapped(flat, self.code))}`" if flat else ""
+        return f"`{_inert(_replace(flat, self.code))}`" if flat else ""
 
     def block(self, lines: list[str], fence: str = "```") -> str:
         """A code block that nothing in it can end."""
-        inside = "\n".join(_inert(_mapped(one_line_kept(line), self.code)) for line in lines).replace("```", "'''")
+        inside = "\n".join(_inert(_replace(block_line(line), self.code)) for line in lines).replace("```", "'''")
         return f"{fence}\n{inside}\n```"
 
-    def shown(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         """A text that is shown as it is; code spans in it stay code."""
         flat, out, at = one_line(text), "", 0
-        for found in CODE.finditer(flat):
-            out += self._plain(flat[at : found.start()]) + self.span(found[1])
-            at = found.end()
+        for match in CODE.finditer(flat):
+            out += self._plain(flat[at : match.start()]) + self.code_span(match[1])
+            at = match.end()
         return out + self._plain(flat[at:])
 
     def _plain(self, text: str) -> str:
-        return _inert(_mapped(EDGE.sub("\0", text), self.prose).replace("\0", self.under))
+        return _inert(_replace(EDGE.sub("\0", text), self.prose).replace("\0", self.under))
 
 
-def _mapped(text: str, table: dict[str, str]) -> str:
+def _replace(text: str, table: dict[str, str]) -> str:
     return "".join(table.get(sign, sign) for sign in text)
 
 
@@ -89,7 +90,7 @@ def _inert(text: str) -> str:
     return text.replace("@", "@\u200b").replace("://", ":\u200b//")
 
 
-def one_line_kept(line: str) -> str:
+def block_line(line: str) -> str:
     """A line of a block: harmless, its blanks kept, and no longer than a screen is wide."""
     return clip(harmless(line).replace("\n", " "), WIDEST)
 
@@ -103,126 +104,134 @@ def dialect(platform: str) -> Dialect:
 def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact: bool = True) -> Message:
     """The answer as a message of a platform; masked unless `redact` is False. Nothing in it calls, links or formats by itself."""
     if redact:
-        from diagnose.render.parts import redaction as masks
-
-        diagnosis = masks.diagnosis(diagnosis)
+        diagnosis = redaction.mask_diagnosis(diagnosis)
     patch = advice_text.patch(diagnosis)
     if platform == "github":
-        from diagnose.render.markup import markdown
-
         return Message(markdown.render(diagnosis, lang), patch)
-    diagnosis = changed(diagnosis, harmless)
-    return folded(_Talk(diagnosis, dialect(platform), lang), patch)
+    diagnosis = map_texts(diagnosis, harmless)
+    return assemble(_MessageParts(diagnosis, dialect(platform), lang), patch)
 
 
-def folded(talk: _Talk, patch: str) -> Message:
-    """As many parts as the limit has room for, the weightiest first, in the order in which they are read."""
-    way = talk.way
-    more = way.shown(word("chat_cut", talk.lang))
-    head = talk.head()
-    parts = [part for part in (talk.bar(), talk.plan(), talk.why(), talk.others(), talk.refused(), talk.question(), talk.notes()) if part]
-    weight = [part for part in (talk.plan(), talk.bar(), talk.why(), talk.others(), talk.notes(), talk.question(), talk.refused()) if part]
-    left = way.limit - way.long(head) - way.long(more) - 2
-    kept = []
-    for part in weight:
-        if way.long(part) + 2 <= left:
-            kept.append(part)
-            left -= way.long(part) + 2
-    cut = len(kept) < len(parts)
-    text = "\n\n".join([head, *(part for part in parts if part in kept), *([more] if cut else [])])
+def assemble(content: _MessageParts, patch: str) -> Message:
+    """Choose parts by importance until the limit is reached; write them in reading order."""
+    platform = content.dialect
+    ending = platform.escape(word("chat_cut", content.lang))
+    head = content.head()
+    parts = [
+        part
+        for part in (content.bar(), content.plan(), content.why(), content.others(), content.refused(), content.question(), content.notes())
+        if part
+    ]
+    by_weight = [
+        part
+        for part in (content.plan(), content.bar(), content.why(), content.others(), content.notes(), content.question(), content.refused())
+        if part
+    ]
+    budget = platform.limit - platform.length(head) - platform.length(ending) - 2
+    fitting = []
+    for part in by_weight:
+        if platform.length(part) + 2 <= budget:
+            fitting.append(part)
+            budget -= platform.length(part) + 2
+    cut = len(fitting) < len(parts)
+    text = "\n\n".join([head, *(part for part in parts if part in fitting), *([ending] if cut else [])])
     return Message(text, patch, cut)
 
 
-class _Talk:
+class _MessageParts:
     """The parts of one diagnosis in one dialect."""
 
-    def __init__(self, diagnosis: Diagnosis, way: Dialect, lang: Lang) -> None:
-        self.of, self.way, self.lang = diagnosis, way, lang
+    def __init__(self, diagnosis: Diagnosis, platform: Dialect, lang: Lang) -> None:
+        self.diagnosis, self.dialect, self.lang = diagnosis, platform, lang
         plan = diagnosis.outcome.plan
         self.steps = plan.steps if plan is not None else ()
 
     def head(self) -> str:
         """Banner and headline; of a very long one its beginning."""
-        said = self.of.verdict.headline.to(self.lang)
-        most = int(self.way.limit * SHARE)
-        while self.way.long(self.way.shown(said)) > most:
-            said = said[: len(said) * 9 // 10].rstrip("… ") + "…"
-        rooms = [self.way.shown(line) for line in outlook_view.room(self.of, self.lang)[:2]]
-        lines = [f"{self.way.strong(failure_text.banner(self.of, self.lang))}{colon(self.lang)}{self.way.shown(said)}", *rooms]
+        headline = self.diagnosis.verdict.headline.to(self.lang)
+        limit = int(self.dialect.limit * SHARE)
+        while self.dialect.length(self.dialect.escape(headline)) > limit:
+            headline = headline[: len(headline) * 9 // 10].rstrip("… ") + "…"
+        rooms = [self.dialect.escape(line) for line in outlook_view.room_lines(self.diagnosis, self.lang)[:2]]
+        lines = [
+            f"{self.dialect.strong(failure_text.banner(self.diagnosis, self.lang))}{colon(self.lang)}{self.dialect.escape(headline)}",
+            *rooms,
+        ]
         return "\n".join(lines)
 
     def bar(self) -> str:
         """The card as a block of signs."""
-        shown = card.of(self.of, self.lang)
-        if shown is None:
+        memory = card.build_card(self.diagnosis, self.lang)
+        if memory is None:
             return ""
-        lines = [card.heading(shown, self.lang), bar.line(shown, self.way.width), *bar.legend(shown, self.way.width, self.lang)]
-        return self.way.block(lines)
+        lines = [card.heading(memory, self.lang), bar.line(memory, self.dialect.width), *bar.legend(memory, self.dialect.width, self.lang)]
+        return self.dialect.block(lines)
 
     def plan(self) -> str:
         """The steps with their edits; without a plan the first remedies."""
-        made = self.of.outcome.plan
-        known = {remedy.id: remedy for remedy in self.of.outcome.remedies}
-        if made is None or not made.steps:
-            first = self.of.outcome.remedies[: OTHERS + 1]
+        plan = self.diagnosis.outcome.plan
+        by_id = {remedy.id: remedy for remedy in self.diagnosis.outcome.remedies}
+        if plan is None or not plan.steps:
+            first = self.diagnosis.outcome.remedies[: OTHERS + 1]
             lines = [line for remedy in first for line in self.remedy(remedy, "• ", alone=True)]
-            return "\n".join([self.way.strong(word("remedies_only", self.lang)), *lines]) if lines else ""
-        lines = [self.way.strong(advice_text.heading_of(made, self.of, memory_rows.leading(self.of), self.lang))]
-        for number, step in enumerate(made.steps[:STEPS], 1):
-            if step in known:
-                lines += self.remedy(known[step], f"{number}. ", alone=False)
+            return "\n".join([self.dialect.strong(word("remedies_only", self.lang)), *lines]) if lines else ""
+        lines = [self.dialect.strong(advice_text.plan_heading(plan, self.diagnosis, memory_rows.main_ledger(self.diagnosis), self.lang))]
+        for number, step in enumerate(plan.steps[:STEPS], 1):
+            if step in by_id:
+                lines += self.remedy(by_id[step], f"{number}. ", alone=False)
             else:
-                lines.append(f"{number}. {self.way.shown(words.name_of('remedy', step, self.lang))}")
+                lines.append(f"{number}. {self.dialect.escape(words.name_of('remedy', step, self.lang))}")
         return "\n".join(lines)
 
     def remedy(self, remedy: Remedy, lead: str, *, alone: bool) -> list[str]:
         """Title, what it saves and costs; below it the edits as code, or what is to be done by hand."""
-        worth = self.way.shown(advice_text.worth(remedy, self.lang, alone=alone))
-        lines = [f"{lead}{self.way.shown(remedy.title.to(self.lang))}{colon(self.lang)}{worth}"]
+        worth = self.dialect.escape(advice_text.saving_and_price(remedy, self.lang, alone=alone))
+        lines = [f"{lead}{self.dialect.escape(remedy.title.to(self.lang))}{colon(self.lang)}{worth}"]
         lines += [f"    {self.edit(change)}" for change in remedy.edits[:EDITS]]
         if len(remedy.edits) > EDITS:
-            lines.append("    " + self.way.shown(word("chat_more_edits", self.lang, count=len(remedy.edits) - EDITS)))
-        lines += [f"    {self.way.span(line)}" for line in variables.lines(remedy.env, self.of)]
+            lines.append("    " + self.dialect.escape(word("chat_more_edits", self.lang, count=len(remedy.edits) - EDITS)))
+        lines += [f"    {self.dialect.code_span(line)}" for line in advice_text.shell_lines(remedy.env, self.diagnosis)]
         if remedy.command is not None:
             plain = remedy.command.en == remedy.command.zh
-            lines.append("    " + (self.way.span(remedy.command.en) if plain else self.way.shown(remedy.command.to(self.lang))))
-        if told := advice_text.instruction(remedy, self.of, self.lang):
-            lines.append("    " + self.way.shown(told))
+            lines.append(
+                "    " + (self.dialect.code_span(remedy.command.en) if plain else self.dialect.escape(remedy.command.to(self.lang)))
+            )
+        if instruction := advice_text.instruction(remedy, self.diagnosis, self.lang):
+            lines.append("    " + self.dialect.escape(instruction))
         return lines
 
     def edit(self, change: Edit) -> str:
-        return (
-            f"{self.way.shown(advice_text.target(change, self.of))}{colon(self.lang)}{self.way.span(advice_text.edit(change, self.lang))}"
-        )
+        place = self.dialect.escape(advice_text.target(change, self.diagnosis))
+        return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}"
 
     def why(self) -> str:
-        causes = [cause for cause in self.of.judgement.causes if not cause.also_true][:3]
+        causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
         if causes:
-            said = failure_text.in_short(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
-            return f"{self.way.strong(word('why', self.lang))}{colon(self.lang)}{self.way.shown(words.sentence(said, self.lang))}"
-        asked = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
-        return self.way.shown(failure_text.no_cause(self.of, self.lang)) if asked else ""
+            text = failure_text.brief_causes(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
+            return f"{self.dialect.strong(word('why', self.lang))}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}"
+        failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
+        return self.dialect.escape(failure_text.no_cause(self.diagnosis, self.lang)) if failed else ""
 
     def others(self) -> str:
         if not self.steps:
             return ""
-        rest = [remedy for remedy in self.of.outcome.remedies if remedy.id not in self.steps][:OTHERS]
-        lines = [line for remedy in rest for line in self.remedy(remedy, "• ", alone=True)]
-        return "\n".join([self.way.strong(word("remedies", self.lang)), *lines]) if lines else ""
+        others = [remedy for remedy in self.diagnosis.outcome.remedies if remedy.id not in self.steps][:OTHERS]
+        lines = [line for remedy in others for line in self.remedy(remedy, "• ", alone=True)]
+        return "\n".join([self.dialect.strong(word("remedies", self.lang)), *lines]) if lines else ""
 
     def refused(self) -> str:
         """What would not help here, with its reason."""
-        said = advice_text.refusals(advice_text.telling(self.of.outcome.rejected), self.lang)[:OTHERS]
-        lines = [f"• {self.way.shown(each)}" for each in said]
-        return "\n".join([self.way.strong(word("not_here", self.lang)), *lines]) if lines else ""
+        rejections = advice_text.rejection_lines(advice_text.without_idle(self.diagnosis.outcome.rejected), self.lang)[:OTHERS]
+        lines = [f"• {self.dialect.escape(rejection)}" for rejection in rejections]
+        return "\n".join([self.dialect.strong(word("not_here", self.lang)), *lines]) if lines else ""
 
     def question(self) -> str:
-        if not self.of.outcome.questions:
+        if not self.diagnosis.outcome.questions:
             return ""
-        first = self.of.outcome.questions[0]
-        said = self.way.shown(words.question(first.why.to(self.lang), first.how.to(self.lang), self.lang))
-        return f"{self.way.strong(word('question', self.lang))}{colon(self.lang)}{said} {self.way.span(first.set)}"
+        first = self.diagnosis.outcome.questions[0]
+        text = self.dialect.escape(words.question(first.why.to(self.lang), first.how.to(self.lang), self.lang))
+        return f"{self.dialect.strong(word('question', self.lang))}{colon(self.lang)}{text} {self.dialect.code_span(first.set)}"
 
     def notes(self) -> str:
-        said = [notice for notice in self.of.notices if notice.level != "info"][:NOTES]
-        return "\n".join(self.way.shown(words.told_notice(each, self.lang)) for each in said)
+        notices = [entry for entry in self.diagnosis.notices if entry.level != "info"][:NOTES]
+        return "\n".join(self.dialect.escape(words.notice_with_level(entry, self.lang)) for entry in notices)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import Fact, declared
+from diagnose.facts import Fact, FactBook, declared
 from diagnose.phrases import Lang
 from diagnose.render.markup.markdown import code, escape
 from diagnose.render.parts import words
 from diagnose.render.parts.layout import Page, cells, clip, pad
-from diagnose.render.parts.strings import changed, escaped, harmless, one_line
+from diagnose.render.parts.strings import escaped, harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import word
 from diagnose.render.text import details
@@ -28,15 +28,15 @@ def as_json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
 
 def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """Inputs, failures, facts and settings. Without `verbose` only the fact that holds of each name."""
-    diagnosis = changed(diagnosis, harmless)
+    diagnosis = map_texts(diagnosis, harmless)
     page = Page(view.width, view.colour)
     if not diagnosis.facts and not diagnosis.events:
         page.say(word("nothing_read", lang))
     if diagnosis.inputs:
         page.heading(word("inputs", lang))
-        for given in diagnosis.inputs:
-            what = word("input_line", lang, kind=given.kind, lines=given.lines, bytes=given.bytes, encoding=given.encoding)
-            page.say(words.semicolon(lang).join((f"{given.name}{words.colon(lang)}{what}", *given.notes)), "  ", "    ")
+        for source in diagnosis.inputs:
+            description = word("input_line", lang, kind=source.kind, lines=source.lines, bytes=source.bytes, encoding=source.encoding)
+            page.say(words.semicolon(lang).join((f"{source.name}{words.colon(lang)}{description}", *source.notes)), "  ", "    ")
     if diagnosis.events:
         page.heading(word("events", lang))
         details.failures(page, diagnosis, lang)
@@ -50,7 +50,7 @@ def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
 
 def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """Facts and settings as tables."""
-    diagnosis = changed(diagnosis, harmless)
+    diagnosis = map_texts(diagnosis, harmless)
     parts = []
     for title, facts in sections(diagnosis, view):
         rows = [
@@ -64,14 +64,12 @@ def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> 
 
 def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
     """Facts of the run, then settings. Of several facts of a name the one that holds comes first; the others only with --verbose."""
-    from diagnose.facts import FactBook
-
     book = FactBook(diagnosis.facts)
-    kept = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
-    return [("facts", [fact for fact in kept if not _of_settings(fact)]), ("knobs", [fact for fact in kept if _of_settings(fact)])]
+    facts = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
+    return [("facts", [fact for fact in facts if not _is_setting(fact)]), ("knobs", [fact for fact in facts if _is_setting(fact)])]
 
 
-def _of_settings(fact: Fact) -> bool:
+def _is_setting(fact: Fact) -> bool:
     """Settings, and quantities that follow from them."""
     entry = declared(fact.name)
     if entry is None:
@@ -86,12 +84,12 @@ def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
     figures = min(max(map(cells, values)), page.width * 3 // 10)
     for fact, value in zip(facts, values, strict=True):
         line = f"  {pad(fact.name, names)}  {pad(value, figures)}  "
-        page.row(line + _shortened(fact, lang, page.width - cells(line)))
+        page.row(line + _origin_within(fact, lang, page.width - cells(line)))
         if verbose:
             page.say(one_line(fact.witness.text), "      ", style="dim")
 
 
-def _shortened(fact: Fact, lang: Lang, room: int) -> str:
+def _origin_within(fact: Fact, lang: Lang, room: int) -> str:
     """Where a fact came from in so much room: of a long place its end, which tells the line."""
     text = origin(fact, lang)
     if not words.place(fact.witness) or cells(text) <= room:
@@ -104,16 +102,16 @@ def _shortened(fact: Fact, lang: Lang, room: int) -> str:
 def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
     """Every setting with its value under the file that sets it, its key first; then what was given, what follows, what nobody set."""
     names = max(cells(fact.name) for fact in facts)
-    seen: set[str] = set()
-    for title, held in _by_place(facts, lang).items():
+    names_shown: set[str] = set()
+    for title, group in _group_by_origin(facts, lang).items():
         page.say(title, "  ", "    ", style="name")
-        keys = [f"{fact.witness.line:>4} {one_line(fact.witness.key)}" if words.place(fact.witness) else "  " for fact in held]
+        keys = [f"{fact.witness.line:>4} {one_line(fact.witness.key)}" if words.place(fact.witness) else "  " for fact in group]
         width = min(max(map(cells, keys)), max(page.width - names - 18, 24))
-        for fact, key in zip(held, keys, strict=True):
-            value = one_line(words.value_text(fact.value, lang)) + (f" ({word('not_in_effect', lang)})" if fact.name in seen else "")
-            seen |= {fact.name} if verbose else set()
-            how = one_line(fact.witness.text) if verbose or fact.origin != "log" else ""
-            value += f"  ({how})" if how not in ("", value) else ""
+        for fact, key in zip(group, keys, strict=True):
+            value = one_line(words.value_text(fact.value, lang)) + (f" ({word('not_in_effect', lang)})" if fact.name in names_shown else "")
+            names_shown |= {fact.name} if verbose else set()
+            source = one_line(fact.witness.text) if verbose or fact.origin != "log" else ""
+            value += f"  ({source})" if source not in ("", value) else ""
             lead = f"  {pad(key, width)}  {pad(fact.name, names)}  "
             if key.strip() and (cells(key) > width or cells(lead + value) > page.width):  # a long one has a line of its own
                 page.row(f"  {key}")
@@ -121,7 +119,7 @@ def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
             page.say(value, lead)
 
 
-def _by_place(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
+def _group_by_origin(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
     """The facts by what says them: options, logs, files, then what nobody set."""
     order = ("given", "log", "config", "catalogue", "derived", "default")
     groups: dict[str, list[Fact]] = {}

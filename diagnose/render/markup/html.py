@@ -14,10 +14,10 @@ from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.render.markup import bar_charts, page_templates
 from diagnose.render.markup import facts_view as facts
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
 from diagnose.render.parts.layout import clip
-from diagnose.render.parts.strings import changed, harmless, one_line, visible
+from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import details
@@ -27,10 +27,10 @@ from diagnose.version import __version__
 SHEET = ("tokens.css", "page.css")
 
 #: What the template may call by its name; `lang` is the last parameter where words are in it.
-CALLED = page_templates.named(
-    advice_text.effect, advice_text.price, advice_text.saving, advice_text.worth, bar_charts.of_moments, details.formula,
-    failure_text.accounted, failure_text.certainty,
-    memory_rows.on_gpus, words.amount, words.figure, words.lacking, words.level, words.name_of, words.question, words.semicolon,
+CALLED = page_templates.by_name(
+    advice_text.effect, advice_text.price, advice_text.saving, advice_text.saving_and_price, bar_charts.moments_chart, details.formula,
+    failure_text.accounted_size, failure_text.certainty,
+    memory_rows.role_title, words.amount, words.figure, words.undecided_causes, words.level, words.name_of, words.question, words.semicolon,
     words.sentence, words.width,
 )  # fmt: skip
 
@@ -38,17 +38,19 @@ CALLED = page_templates.named(
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
     """The whole answer as a page of its own."""
     title = f"{failure_text.banner(diagnosis, lang)} · oomdoctor"
-    return _written("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET))
+    return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET))
 
 
 def body(diagnosis: Diagnosis, lang: Lang = "en") -> str:
     """What stands in a page: for pages that bring a head of their own."""
-    return _written("answer", diagnosis, lang)
+    return _render("answer", diagnosis, lang)
 
 
-def _written(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> str:
-    diagnosis = changed(diagnosis, harmless)
-    return "".join(page_templates.page(name, lang, of=diagnosis, page=_Page(diagnosis, lang), version=__version__, **CALLED, **values))
+def _render(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> str:
+    diagnosis = map_texts(diagnosis, harmless)
+    return "".join(
+        page_templates.page(name, lang, diagnosis=diagnosis, page=_Page(diagnosis, lang), version=__version__, **CALLED, **values)
+    )
 
 
 class _Page:
@@ -57,18 +59,18 @@ class _Page:
     fitting, schemes = advice_text.FITTING, page_templates.SCHEMES
 
     def __init__(self, diagnosis: Diagnosis, lang: Lang) -> None:
-        self.of, self.lang = diagnosis, lang
+        self.diagnosis, self.lang = diagnosis, lang
         self.excerpts = excerpts(diagnosis)
         self.anchors = {
             (name, line.number): f"in{number}-L{line.number}"
             for number, (name, lines) in enumerate(self.excerpts.items(), 1)
             for line in lines
         }
-        self.banner, self.good = failure_text.banner(diagnosis, lang), failure_text.good(diagnosis)
-        self.room = outlook_view.room(diagnosis, lang)
-        self.inputs = comma(lang).join(one_line(given.name) for given in diagnosis.inputs)
-        shown = card.of(diagnosis, lang)
-        self.card = bar_charts.of_card(shown, lang) if shown is not None else None
+        self.banner, self.good = failure_text.banner(diagnosis, lang), failure_text.is_good_news(diagnosis)
+        self.room = outlook_view.room_lines(diagnosis, lang)
+        self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
+        memory = card.build_card(diagnosis, lang)
+        self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()
         self.others = [remedy for remedy in outcome.remedies if remedy.id not in self.planned]
@@ -79,51 +81,53 @@ class _Page:
 
     def reason(self, remedy: Remedy) -> str:
         """Why a remedy helps; empty where its worth says the bound."""
-        return "" if advice_text.unproven(remedy, self.of) else advice_text.reason(remedy, self.of, self.lang)
+        return "" if advice_text.is_unproven(remedy, self.diagnosis) else advice_text.reason(remedy, self.diagnosis, self.lang)
 
     def changes(self, edits: Sequence[object]) -> list[str]:
         """Edits as lines: where, and what."""
         return [
-            one_line(f"{advice_text.target(edit, self.of)}{colon(self.lang)}{advice_text.edit(edit, self.lang)}")
+            one_line(f"{advice_text.target(edit, self.diagnosis)}{colon(self.lang)}{advice_text.edit(edit, self.lang)}")
             for edit in edits
             if isinstance(edit, Edit)
         ]
 
     def variables(self, env: tuple[str, ...]) -> list[str]:
-        return variables.lines(env, self.of) if env else []
+        return advice_text.shell_lines(env, self.diagnosis) if env else []
 
     # -- the answer
 
     @cached_property
     def figures(self) -> tuple[list[str], list[str]]:
         """What the card's bar does not show: the figures, then doubts of the ledger and what it does not explain."""
-        ledger, on_host = memory_rows.leading(self.of), failure_text.on_host(self.of)
-        now = memory_rows.told_of(ledger)
-        printed = [] if on_host else memory_rows.printed(self.of, self.lang, "`")
-        notes = [memory_rows.doubt(self.of, self.lang)]
-        if ledger is not None and now is not None and now.terms and not on_host:
-            printed.insert(0, words.sentence(memory_rows.balance(ledger, now, self.lang), self.lang))
-            notes += [memory_rows.peak(ledger, now, self.lang) if ledger.failing and memory_rows.comes_later(ledger, now) else ""]
-            notes += [memory_rows.gaps(ledger, self.lang)]
+        ledger, on_host = memory_rows.main_ledger(self.diagnosis), failure_text.on_host(self.diagnosis)
+        moment = memory_rows.main_moment(ledger)
+        printed = [] if on_host else memory_rows.printed_lines(self.diagnosis, self.lang, "`")
+        notes = [memory_rows.deviation_text(self.diagnosis, self.lang)]
+        if ledger is not None and moment is not None and moment.terms and not on_host:
+            printed.insert(0, words.sentence(memory_rows.balance(ledger, moment, self.lang), self.lang))
+            notes += [
+                memory_rows.peak_text(ledger, moment, self.lang) if ledger.failing and memory_rows.peaks_later(ledger, moment) else ""
+            ]
+            notes += [memory_rows.missing_facts(ledger, self.lang)]
         return printed, [note for note in notes if note]
 
     @cached_property
     def plan(self) -> dict[str, Any] | None:
         """The steps of the plan; then the diff, the variables, and how far one may go afterwards."""
-        plan = self.of.outcome.plan
+        plan = self.diagnosis.outcome.plan
         if plan is None or not plan.steps:
             return None
-        known = {remedy.id: remedy for remedy in self.of.outcome.remedies}
-        diff = advice_text.patch(self.of)
+        by_id = {remedy.id: remedy for remedy in self.diagnosis.outcome.remedies}
+        diff = advice_text.patch(self.diagnosis)
         lines = page_templates.diff(visible(diff).rstrip("\n").split("\n"), "") if diff else []
-        patched = {document.name for document in self.of.documents if document.form != "command"}
+        patched = {document.name for document in self.diagnosis.documents if document.form != "command"}
         return {
-            "heading": advice_text.heading_of(plan, self.of, memory_rows.leading(self.of), self.lang),
-            "steps": [(step, known.get(step)) for step in plan.steps],
+            "heading": advice_text.plan_heading(plan, self.diagnosis, memory_rows.main_ledger(self.diagnosis), self.lang),
+            "steps": [(step, by_id.get(step)) for step in plan.steps],
             "diff": [("at" if line.startswith(("---", "+++", "@@")) else kind, line) for kind, line in lines],
             "changes": self.changes([edit for edit in plan.edits if not diff or edit.target not in patched]),
             "variables": self.variables(plan.env),
-            "remarks": [advice_text.remark(plan, self.lang), advice_text.climb(plan, self.of, self.lang)],
+            "remarks": [advice_text.plan_note(plan, self.lang), advice_text.ladder_line(plan, self.diagnosis, self.lang)],
         }
 
     # -- why
@@ -131,34 +135,34 @@ class _Page:
     @cached_property
     def no_cause(self) -> str:
         """That nothing explains a failure."""
-        failed = self.of.verdict.status in ("oom", "suspected") and self.of.asked != "check"
-        return failure_text.no_cause(self.of, self.lang) if failed else ""
+        failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
+        return failure_text.no_cause(self.diagnosis, self.lang) if failed else ""
 
     def evidence(self, cause: Ruling) -> list[tuple[Witness, str]]:
         """The lines that a cause rests on."""
-        rests = [witness for witness in dict.fromkeys(cause.evidence) if words.place(witness)]
-        return [(witness, clip(one_line(witness.text or witness.key), 150)) for witness in rests]
+        witnesses = [witness for witness in dict.fromkeys(cause.evidence) if words.place(witness)]
+        return [(witness, clip(one_line(witness.text or witness.key), 150)) for witness in witnesses]
 
     @cached_property
     def snapshot(self) -> list[tuple[str, list[str]]]:
         """What a memory snapshot shows."""
-        if self.of.snapshot is None:
+        if self.diagnosis.snapshot is None:
             return []
-        from diagnose.render.parts.snapshot_view import parts
+        from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
 
-        return parts(self.of, self.lang)
+        return titled_lists(self.diagnosis, self.lang)
 
     @cached_property
     def frontier(self) -> dict[str, Any] | None:
         """Before a run: how far each way of running it can be taken."""
-        head, *lines = outlook_view.columns(self.of, self.lang) or [[]]
+        head, *lines = outlook_view.table_cells(self.diagnosis, self.lang) or [[]]
         if not lines:
             return None
         return {
-            "title": outlook_view.title(self.of, self.lang),
+            "title": outlook_view.title(self.diagnosis, self.lang),
             "head": head,
             "lines": lines,
-            "notes": outlook_view.notes(self.of, self.lang),
+            "notes": outlook_view.notes(self.diagnosis, self.lang),
         }
 
     # -- what else
@@ -169,7 +173,7 @@ class _Page:
     @cached_property
     def unsettled(self) -> list[list[Any]]:
         """Rules that lack the same fact, fact by fact."""
-        rules = self.of.outcome.unsettled
+        rules = self.diagnosis.outcome.unsettled
         return [[rule for rule in rules if rule.fact == fact] for fact in dict.fromkeys(rule.fact for rule in rules)]
 
     def lead(self, notice: Notice) -> bool:
@@ -182,17 +186,17 @@ class _Page:
     def moments(self, ledger: Ledger) -> list[tuple[str, Moment]]:
         """Moments with their names, on the card and then on the host."""
         on_card = [(words.moment(moment.name, self.lang), moment) for moment in ledger.moments if moment.terms]
-        return [*on_card, *details.on_host(ledger, self.lang)]
+        return [*on_card, *details.host_moments(ledger, self.lang)]
 
     def failures(self) -> Iterator[tuple[str, list[str]]]:
         """Every failure of the log with its innermost frames."""
-        for number, event in enumerate(self.of.events):
+        for number, event in enumerate(self.diagnosis.events):
             frames = [one_line(f"{frame.file}:{frame.line} {frame.function}") for frame in event.frames[-8:]]
-            yield failure_text.failure(self.of, number, self.lang), frames
+            yield failure_text.failure_line(self.diagnosis, number, self.lang), frames
 
     def facts(self) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
         """Settings and facts: each with its value, and where it is from."""
-        sections = dict(facts.sections(self.of, View()))
+        sections = dict(facts.sections(self.diagnosis, View()))
         for title in ("knobs", "facts"):
             rows = [(fact.name, words.value_text(fact.value, self.lang), facts.origin(fact, self.lang)) for fact in sections[title]]
             yield word(title, self.lang), rows

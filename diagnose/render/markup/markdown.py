@@ -9,8 +9,8 @@ from diagnose.budget.model.ledger import Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, Text
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, variables, words
-from diagnose.render.parts.strings import changed, harmless, one_line
+from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import bar, details
@@ -23,16 +23,16 @@ CODE = re.compile(r"(`+)(?!`)([^`\n]+)(?<!`)\1(?!`)")
 
 TERMS, REJECTED, QUESTIONS = 6, 8, 3
 #: What a comment on GitHub holds, in characters; how wide the bar is.
-COMMENT, BAR = 65_536, 76
+COMMENT_LIMIT, BAR_WIDTH = 65_536, 76
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The whole answer as Markdown that holds nothing a stranger's log could make act: what to do in the open, the reasons folded."""
-    diagnosis = changed(diagnosis, harmless)
-    failed = words.bracketed(code(where), lang) if (where := failure_text.seen_at(diagnosis)) else ""
+    diagnosis = map_texts(diagnosis, harmless)
+    failed = words.bracketed(code(where), lang) if (where := failure_text.failure_place(diagnosis)) else ""
     parts = [
         f"**{failure_text.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
-        "  \n".join(map(escape, outlook_view.room(diagnosis, lang))),
+        "  \n".join(map(escape, outlook_view.room_lines(diagnosis, lang))),
         card_bar(diagnosis, lang),
         plan(diagnosis, lang),
         frontier(diagnosis, lang),
@@ -42,21 +42,21 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     folds = [
         folded(word("why", lang), causes(diagnosis, lang)),
         folded(word("memory_host" if failure_text.on_host(diagnosis) else "memory", lang), memory(diagnosis, lang, view)),
-        folded(word("budget", lang), in_full(diagnosis, lang) if view.budget else ""),
+        folded(word("budget", lang), ledgers_in_full(diagnosis, lang) if view.budget else ""),
         snapshot(diagnosis, lang),
         folded(word("remedies", lang), remedies(diagnosis, lang, view) if diagnosis.outcome.plan else ""),
         folded(word("not_here", lang), rejected(diagnosis, lang, view)),
         folded(word("questions", lang), questions(diagnosis, lang)),
     ]
-    return within("\n\n".join(filter(None, parts)), list(filter(None, folds)))
+    return fit_comment("\n\n".join(filter(None, parts)), list(filter(None, folds)))
 
 
-def within(shown: str, folds: list[str]) -> str:
+def fit_comment(text: str, folds: list[str]) -> str:
     """What is shown and as many of the folded parts as a comment holds."""
-    while folds and len(shown) + sum(map(len, folds)) + 2 * len(folds) > COMMENT:
+    while folds and len(text) + sum(map(len, folds)) + 2 * len(folds) > COMMENT_LIMIT:
         folds.pop()
-    whole = "\n\n".join([shown, *folds])
-    return (whole if len(whole) <= COMMENT else whole[: COMMENT - 2] + "…") + "\n"
+    whole = "\n\n".join([text, *folds])
+    return (whole if len(whole) <= COMMENT_LIMIT else whole[: COMMENT_LIMIT - 2] + "…") + "\n"
 
 
 def folded(title: str, text: str) -> str:
@@ -66,21 +66,21 @@ def folded(title: str, text: str) -> str:
 
 def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
     """The card as a block of signs."""
-    shown = card.of(diagnosis, lang)
-    if shown is None:
+    memory = card.build_card(diagnosis, lang)
+    if memory is None:
         return ""
-    lines = [card.heading(shown, lang), bar.line(shown, BAR), *bar.legend(shown, BAR, lang)]
+    lines = [card.heading(memory, lang), bar.line(memory, BAR_WIDTH), *bar.legend(memory, BAR_WIDTH, lang)]
     return fenced("text", lines)
 
 
 def escape(text: str) -> str:
     """A text that Markdown shows as it is; code spans in it stay code."""
-    shown, at = "", 0
+    escaped, at = "", 0
     flat = one_line(text)
     for span in CODE.finditer(flat):
-        shown += _inert(flat[at : span.start()]) + span[0]
+        escaped += _inert(flat[at : span.start()]) + span[0]
         at = span.end()
-    return shown + _inert(flat[at:])
+    return escaped + _inert(flat[at:])
 
 
 def _inert(text: str) -> str:
@@ -108,23 +108,23 @@ def bullets(title: str, items: list[str]) -> str:
 def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     """The failing moment as a table, and how it compares with what was printed."""
     if failure_text.on_host(diagnosis):
-        kept = memory_rows.kept_on_host(diagnosis)
-        return "\n".join([*_table(word("memory_host", lang), kept, lang, TERMS)]) if kept.terms else ""
-    ledger = memory_rows.leading(diagnosis)
-    now = memory_rows.told_of(ledger)
-    said = memory_rows.printed(diagnosis, lang, "`")
-    if ledger is None or now is None or not now.terms:
-        return "\n".join(map(escape, said))
-    title = word("memory_at" if ledger.failing else "memory_needed", lang, moment=words.moment(now.name, lang))
-    rows = _table(title, now, lang, len(now.terms) if view.verbose else TERMS)
+        host = memory_rows.host_moment(diagnosis)
+        return "\n".join([*_table(word("memory_host", lang), host, lang, TERMS)]) if host.terms else ""
+    ledger = memory_rows.main_ledger(diagnosis)
+    moment = memory_rows.main_moment(ledger)
+    printed = memory_rows.printed_lines(diagnosis, lang, "`")
+    if ledger is None or moment is None or not moment.terms:
+        return "\n".join(map(escape, printed))
+    title = word("memory_at" if ledger.failing else "memory_needed", lang, moment=words.moment(moment.name, lang))
+    rows = _table(title, moment, lang, len(moment.terms) if view.verbose else TERMS)
     lines = [
-        words.sentence(memory_rows.balance(ledger, now, lang), lang),
-        memory_rows.doubt(diagnosis, lang),
-        *said,
-        memory_rows.peak(ledger, now, lang),
-        memory_rows.gaps(ledger, lang),
+        words.sentence(memory_rows.balance(ledger, moment, lang), lang),
+        memory_rows.deviation_text(diagnosis, lang),
+        *printed,
+        memory_rows.peak_text(ledger, moment, lang),
+        memory_rows.missing_facts(ledger, lang),
     ]
-    lines += memory_rows.others(diagnosis, ledger, lang)
+    lines += memory_rows.other_roles(diagnosis, ledger, lang)
     return "\n".join([*rows, "", *(escape(line) + "  " for line in filter(None, lines))]).rstrip()
 
 
@@ -132,31 +132,31 @@ def snapshot(diagnosis: Diagnosis, lang: Lang) -> str:
     """What a memory snapshot shows, folded."""
     if diagnosis.snapshot is None:
         return ""
-    from diagnose.render.parts.snapshot_view import parts
+    from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
 
-    (title, lines), *others = parts(diagnosis, lang)
+    (title, lines), *others = titled_lists(diagnosis, lang)
     lists = ["\n".join(f"- {escape(line)}" for line in lines)]
-    lists += [bullets(name, [escape(line) for line in each]) for name, each in others]
+    lists += [bullets(name, [escape(line) for line in items]) for name, items in others]
     return folded(title, "\n\n".join(lists))
 
 
-def _table(title: str, now: Moment, lang: Lang, most: int) -> list[str]:
+def _table(title: str, moment: Moment, lang: Lang, limit: int) -> list[str]:
     """The terms of a moment, largest first."""
     rows = [f"| {escape(title)} | {word('size', lang)} | {word('share', lang)} |", "|---|---:|---:|"]
-    return rows + [f"| {escape(row.name)} | {words.figure(row.size)} | {row.share:.0%} |" for row in memory_rows.rows(now, lang, most)]
+    return rows + [f"| {escape(row.name)} | {words.figure(row.size)} | {row.share:.0%} |" for row in memory_rows.rows(moment, lang, limit)]
 
 
-def in_full(diagnosis: Diagnosis, lang: Lang) -> str:
+def ledgers_in_full(diagnosis: Diagnosis, lang: Lang) -> str:
     """Every term of every moment of every role, each with its formula in symbols and in numbers."""
     parts: list[str] = []
     for ledger in diagnosis.ledgers:
-        parts.append(f"**{escape(memory_rows.on_gpus(ledger, lang))}**")
-        named = [(words.moment(now.name, lang), now) for now in ledger.moments]
-        for title, now in named + details.on_host(ledger, lang):
-            peak = words.bracketed(word("moment_peak", lang), lang) if now is ledger.peak else ""
-            head = escape(f"{title}{colon(lang)}{words.amount(now.total, lang)}{peak}")
+        parts.append(f"**{escape(memory_rows.role_title(ledger, lang))}**")
+        named = [(words.moment(moment.name, lang), moment) for moment in ledger.moments]
+        for title, moment in named + details.host_moments(ledger, lang):
+            peak = words.bracketed(word("moment_peak", lang), lang) if moment is ledger.peak else ""
+            head = escape(f"{title}{colon(lang)}{words.amount(moment.total, lang)}{peak}")
             rows = [f"| {head} | {word('size', lang)} | {word('formula', lang)} |", "|---|---:|---|"]
-            for term in now.terms:
+            for term in moment.terms:
                 size = words.figure(term.size) + words.width(term.size, lang)
                 rows.append(f"| {escape(term.name.to(lang))} | {escape(size)} | {code(details.formula(term), cell=True)} |")
             parts.append("\n".join(rows))
@@ -165,7 +165,7 @@ def in_full(diagnosis: Diagnosis, lang: Lang) -> str:
 
 def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
     """How far each way of running the job can be taken."""
-    head, *lines = outlook_view.columns(diagnosis, lang) or [[]]
+    head, *lines = outlook_view.table_cells(diagnosis, lang) or [[]]
     if not lines:
         return ""
     rows = [f"| {' | '.join(map(escape, line))} |" for line in (head, *lines)]
@@ -179,14 +179,18 @@ def causes(diagnosis: Diagnosis, lang: Lang) -> str:
     lines = []
     for number, cause in enumerate(diagnosis.judgement.causes, 1):
         notes = [failure_text.certainty(cause, lang)]
-        if accounted := failure_text.accounted(cause, lang):
+        if accounted := failure_text.accounted_size(cause, lang):
             notes.append(accounted)
         if where := words.places(cause.evidence):
             notes.append(code(where))
         explanation = words.sentence(cause.explanation.to(lang), lang)
-        more = "" if cause.also_true or failure_text.told(explanation, headline) else f"{words.stop(lang)}{escape(explanation)}"
+        detail = (
+            ""
+            if cause.also_true or failure_text.repeats_headline(explanation, headline)
+            else f"{words.sentence_break(lang)}{escape(explanation)}"
+        )
         title = cause.title.to(lang).rstrip(".。")
-        lines.append(f"{number}. {escape(title)}{words.bracketed(comma(lang).join(notes), lang)}{more}")
+        lines.append(f"{number}. {escape(title)}{words.bracketed(comma(lang).join(notes), lang)}{detail}")
     if not lines and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         lines.append(failure_text.no_cause(diagnosis, lang))
     return "\n".join(lines)
@@ -194,25 +198,25 @@ def causes(diagnosis: Diagnosis, lang: Lang) -> str:
 
 def plan(diagnosis: Diagnosis, lang: Lang) -> str:
     """The plan with its diff and its variables."""
-    made = diagnosis.outcome.plan
-    if made is None or not made.steps:
+    chosen = diagnosis.outcome.plan
+    if chosen is None or not chosen.steps:
         return ""
-    known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
-    lines = [f"**{escape(advice_text.heading_of(made, diagnosis, memory_rows.leading(diagnosis), lang))}**", ""]
-    for number, step in enumerate(made.steps, 1):
-        remedy = known.get(step)
+    by_id = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
+    lines = [f"**{escape(advice_text.plan_heading(chosen, diagnosis, memory_rows.main_ledger(diagnosis), lang))}**", ""]
+    for number, step in enumerate(chosen.steps, 1):
+        remedy = by_id.get(step)
         title = escape(remedy.title.to(lang)) if remedy else words.name_of("remedy", step, lang)
-        said = [f"{number}. {title}" + (f"{colon(lang)}{advice_text.price(remedy, lang)}" if remedy else "")]
+        paragraphs = [f"{number}. {title}" + (f"{colon(lang)}{advice_text.price(remedy, lang)}" if remedy else "")]
         if remedy is not None and (why := advice_text.reason(remedy, diagnosis, lang)):
-            said.append(escape(why))
+            paragraphs.append(escape(why))
         if remedy is not None and remedy.command is not None:
-            said.append(command(remedy.command, lang))
-        lines.append("  \n   ".join(said))
-    if made.edits:
-        lines += ["", fenced("diff", diff(made.edits))]
-    if made.env:
-        lines += ["", fenced(variables.BLOCKS[variables.shell(diagnosis)], variables.lines(made.env, diagnosis))]
-    for remark in (advice_text.remark(made, lang), advice_text.climb(made, diagnosis, lang)):
+            paragraphs.append(command(remedy.command, lang))
+        lines.append("  \n   ".join(paragraphs))
+    if chosen.edits:
+        lines += ["", fenced("diff", diff(chosen.edits))]
+    if chosen.env:
+        lines += ["", fenced(advice_text.BLOCKS[advice_text.shell(diagnosis)], advice_text.shell_lines(chosen.env, diagnosis))]
+    for remark in (advice_text.plan_note(chosen, lang), advice_text.ladder_line(chosen, diagnosis, lang)):
         lines += ["", escape(remark)] if remark else []
     return "\n".join(lines)
 
@@ -221,7 +225,7 @@ def diff(edits: tuple[Edit, ...]) -> list[str]:
     """The changes as removed and added lines, file by file."""
     lines = []
     for target, changes in groupby(edits, key=lambda change: change.target):
-        lines.append(f"# {words.short(target)}")
+        lines.append(f"# {words.short_name(target)}")
         for change in changes:
             if change.frm is not None:
                 lines.append("- " + words.setting(change.key, change.frm, target))
@@ -234,19 +238,19 @@ def remedies(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     outcome = diagnosis.outcome
     planned = outcome.plan.steps if outcome.plan else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in planned]
-    shown = others if view.verbose else others[: view.top]
-    return bullets("" if outcome.plan else word("remedies_only", lang), [one_remedy(remedy, diagnosis, lang) for remedy in shown])
+    visible = others if view.verbose else others[: view.top]
+    return bullets("" if outcome.plan else word("remedies_only", lang), [remedy_item(remedy, diagnosis, lang) for remedy in visible])
 
 
-def one_remedy(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
+def remedy_item(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     gain, price = advice_text.effect(remedy, lang), advice_text.price(remedy, lang)
     line = f"{escape(remedy.title.to(lang))}{colon(lang)}{gain}{words.semicolon(lang)}{price}"
     edits = [
         f"{escape(advice_text.target(change, diagnosis))}{colon(lang)}{code(advice_text.edit(change, lang))}" for change in remedy.edits
     ]
     commands = [command(remedy.command, lang)] if remedy.command else []
-    told = filter(None, [escape(advice_text.instruction(remedy, diagnosis, lang))])
-    return "  \n  ".join([line, *edits, *map(code, variables.lines(remedy.env, diagnosis)), *commands, *told])
+    instruction = filter(None, [escape(advice_text.instruction(remedy, diagnosis, lang))])
+    return "  \n  ".join([line, *edits, *map(code, advice_text.shell_lines(remedy.env, diagnosis)), *commands, *instruction])
 
 
 def command(text: Text, lang: Lang) -> str:
@@ -255,17 +259,17 @@ def command(text: Text, lang: Lang) -> str:
 
 
 def rejected(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
-    refused = diagnosis.outcome.rejected
-    said = advice_text.refusals(refused if view.verbose else advice_text.telling(refused), lang)
-    return bullets("", [escape(each) for each in (said if view.verbose else said[:REJECTED])])
+    entries = diagnosis.outcome.rejected
+    lines = advice_text.rejection_lines(entries if view.verbose else advice_text.without_idle(entries), lang)
+    return bullets("", [escape(line) for line in (lines if view.verbose else lines[:REJECTED])])
 
 
 def questions(diagnosis: Diagnosis, lang: Lang) -> str:
-    asked = diagnosis.outcome.questions[:QUESTIONS]
-    lines = [f"{escape(words.question(each.why.to(lang), each.how.to(lang), lang))} {code(each.set)}" for each in asked]
+    first = diagnosis.outcome.questions[:QUESTIONS]
+    lines = [f"{escape(words.question(question.why.to(lang), question.how.to(lang), lang))} {code(question.set)}" for question in first]
     return bullets("", lines)
 
 
 def notices(diagnosis: Diagnosis, lang: Lang) -> str:
-    said = [(words.level(notice, lang), escape(words.notice(notice, lang))) for notice in diagnosis.notices if notice.level != "info"]
-    return bullets(word("notices", lang), [f"{level}{colon(lang)}{text}" for level, text in said])
+    texts = [(words.level(notice, lang), escape(words.notice(notice, lang))) for notice in diagnosis.notices if notice.level != "info"]
+    return bullets(word("notices", lang), [f"{level}{colon(lang)}{text}" for level, text in texts])

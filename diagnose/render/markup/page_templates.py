@@ -32,21 +32,26 @@ LAYOUT = re.compile(r"(\{[{%#].*?[}%#]\})|\n\s*", re.DOTALL)
 
 def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
     """A page in pieces, so that a large one need not be held twice."""
-    shared = {"lang": lang, "colon": words.colon(lang), "script": "", "word": lambda key, **told: words.word(key, lang, **told)}
+    shared = {
+        "lang": lang,
+        "colon": words.colon(lang),
+        "script": "",
+        "word": lambda key, **values_by_name: words.word(key, lang, **values_by_name),
+    }
     return environment().get_template(f"{name}.html.j2").generate(shared | values)
 
 
-def named(*functions: Callable[..., object]) -> dict[str, object]:
+def by_name(*functions: Callable[..., object]) -> dict[str, object]:
     """Functions by their names, for a template to call."""
     return {function.__name__: function for function in functions}
 
 
 @cache
 def environment() -> Environment:
-    made = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined)
-    made.filters.update(prose=prose, link=link, percent=percent, text=_text, one_line=one_line, place=words.place)
-    made.globals.update(policy=policy)
-    return made
+    jinja = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined)
+    jinja.filters.update(prose=prose, link=link, percent=percent, text=_text, one_line=one_line, place=words.place)
+    jinja.globals.update(policy=policy)
+    return jinja
 
 
 def _source(name: str) -> tuple[str, str, None]:
@@ -63,15 +68,15 @@ def asset(*names: str) -> str:
 
 
 @cache
-def digest(content: str) -> str:
-    """What a content security policy calls a style sheet or a script."""
+def csp_digest(content: str) -> str:
+    """The hash source of a style sheet or script in a content security policy."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
 def policy(sheet: str, script: str = "") -> str:
     """The policy of a page: its own style and its own script, and nothing from anywhere."""
-    scripts = f" script-src {digest(script)};" if script else ""
-    return f"default-src 'none'; style-src {digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
+    scripts = f" script-src {csp_digest(script)};" if script else ""
+    return f"default-src 'none'; style-src {csp_digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
 
 
 # -- filters
@@ -86,7 +91,7 @@ def _text(context: Context, text: Text) -> str:
 def prose(text: str) -> Markup:
     """A sentence whose `code spans` are code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # a tick without its fellow is a character
+    if len(parts) % 2 == 0:  # an unpaired backtick is text
         return escape(text)
     return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
@@ -106,15 +111,15 @@ def percent(share: float) -> str:
 # -- what is drawn or coloured
 
 
-def diff(lines: Iterable[str], other: str = "at") -> list[tuple[str, str]]:
+def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]]:
     """Lines of a diff with how they are coloured; `other`: lines that are neither added nor removed."""
-    return [({"+": "add", "-": "del"}.get(line[:1], other), line) for line in lines]
+    return [({"+": "add", "-": "del"}.get(line[:1], context_kind), line) for line in lines]
 
 
-def bars(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
-    """Things with their sizes as parts of a bar: each with where it begins and how wide it is, in per cent."""
-    left = 0.0
-    for thing, size in sizes:
+def stretches(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
+    """Each item with its start and width in a bar of size `whole`, in per cent."""
+    start = 0.0
+    for item, size in sizes:
         width = 100 * size / whole
-        yield thing, left, width
-        left += width
+        yield item, start, width
+        start += width

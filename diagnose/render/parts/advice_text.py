@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from diagnose import vocabulary
 from diagnose.budget.model.ledger import Ledger
@@ -22,29 +23,44 @@ from diagnose.render.parts.words import (
     semicolon,
     sentence,
     setting,
-    short,
+    short_name,
     value_text,
     word,
 )
 from diagnose.units import Size, show
 
-#: The words for a plan that one can start.
+#: The verdicts under which a plan can be started.
 FITTING = ("yes", "likely")
 
-#: How an estimate is known to be off (ledgers.astray), so that no peak can rest on it.
-OFF = ("below", "above", "lacks")
+#: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
+UNRELIABLE = ("below", "above", "lacks")
+
+#: A path with a drive, as Windows prints it in a traceback; the prompt of its newer shell.
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_PROMPT = re.compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
+
+#: How each shell sets NAME to VALUE. Where only Windows is known, both forms: neither shell accepts the other's.
+_FORMS = {
+    "bash": ("export {name}={value}",),
+    "cmd": ("set {name}={value}",),
+    "powershell": ('$env:{name} = "{value}"',),
+    "windows": ("set {name}={value}", '$env:{name} = "{value}"  # PowerShell'),
+}
+
+#: The language of a fenced code block for each shell.
+BLOCKS = {"bash": "bash", "cmd": "bat", "powershell": "powershell", "windows": "powershell"}
 
 
 def patch(diagnosis: Diagnosis) -> str:
-    """The plan as a unified diff of the given configs; empty where there is nothing to change in them."""
+    """The plan as a unified diff of the given configs; empty without edits or configs."""
     if diagnosis.patch is not None:
         return diagnosis.patch
     plan = diagnosis.outcome.plan
     if plan is None or not plan.edits or not diagnosis.documents:
         return ""
-    from diagnose.plan.patch import patching as patch
+    from diagnose.plan.patch import patching  # loads the patchers of every format
 
-    return patch.diff(diagnosis.documents, plan.edits)
+    return patching.diff(diagnosis.documents, plan.edits)
 
 
 def target(change: Edit, diagnosis: Diagnosis) -> str:
@@ -52,16 +68,16 @@ def target(change: Edit, diagnosis: Diagnosis) -> str:
     documents = (document for document in diagnosis.documents if document.name == change.target)
     lines = (entry.line for document in documents for entry in document.entries if entry.key == change.key and entry.line)
     line = next(lines, 0)
-    return f"{short(change.target)}:{line}" if line else short(change.target)
+    return f"{short_name(change.target)}:{line}" if line else short_name(change.target)
 
 
 def effect(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy saves, the peak it leaves, and whether that fits; of a saving that nothing bears out only its bound."""
+    """What a remedy saves, the peak it leaves and whether that fits; only the upper bound where the fit is unknown."""
     if remedy.saves is not None and remedy.saves.high <= 0:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
         return word("may_save", lang, size=show(remedy.saves.high))
-    parts = [spared(remedy, lang)] if remedy.saves is not None else []
+    parts = [saved_amount(remedy, lang)] if remedy.saves is not None else []
     if remedy.beyond:
         return "".join(parts)
     if remedy.peak is not None:
@@ -69,23 +85,23 @@ def effect(remedy: Remedy, lang: Lang) -> str:
     return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
 
 
-def worth(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, whether it does `alone`, and what it costs, in as few words as a line has room for."""
+def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
+    """What a remedy saves, whether it suffices (`alone`), and what it costs, in short form."""
     return semicolon(lang).join(filter(None, (saving(remedy, lang, alone), price(remedy, lang))))
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that is enough; of more than the card has, which nothing can save, not even that."""
+    """What a remedy saves, and whether that suffices; no verdict for a saving larger than the card."""
     enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
     if remedy.saves is None or remedy.saves.high <= 0:
         return "".join(enough)
     if remedy.fits == "unknown":
         return word("may_save_most", lang, size=show(remedy.saves.high))
-    return comma(lang).join([spared(remedy, lang), *enough])
+    return comma(lang).join([saved_amount(remedy, lang), *enough])
 
 
-def spared(remedy: Remedy, lang: Lang) -> str:
-    """What is saved; of a bound only the bound, and of more than the card has only that."""
+def saved_amount(remedy: Remedy, lang: Lang) -> str:
+    """The saving as text: a range, an upper bound, or that it exceeds the card."""
     assert remedy.saves is not None
     saves = remedy.saves
     if remedy.beyond:
@@ -95,54 +111,54 @@ def spared(remedy: Remedy, lang: Lang) -> str:
 
 def price(remedy: Remedy, lang: Lang) -> str:
     """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
-    paid = remedy.price
-    if paid.wording is not None:  # nothing is trained
-        parts = [paid.wording.to(lang)]
+    cost = remedy.price
+    if cost.wording is not None:  # nothing is trained
+        parts = [cost.wording.to(lang)]
     else:
-        parts = [word(f"results_{paid.results}", lang)]
-        parts += [] if paid.speed == "same" else [word(f"speed_{paid.speed}", lang)]
-    parts += [word(f"effort_{paid.effort}", lang)] if paid.effort in ("code", "hardware") else []
-    if paid.host_memory is not None and paid.host_memory.bytes > 0:
-        parts.append(word("costs_host", lang, size=amount(paid.host_memory, lang)))
+        parts = [word(f"results_{cost.results}", lang)]
+        parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
+    parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
+    if cost.host_memory is not None and cost.host_memory.bytes > 0:
+        parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
     return comma(lang).join(parts)
 
 
 def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """Why a step of the plan helps; empty where that only names a cause which stands under Why anyway. Where the estimate is known to
-    be off, of its figures only the bound."""
-    if unproven(remedy, diagnosis):
+    """Why a step of the plan helps; empty where it repeats a cause that is listed under Why. Where the estimate is unreliable, only the
+    upper bound of the saving."""
+    if is_unproven(remedy, diagnosis):
         return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
     return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
 
 
-def unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
+def is_unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
     """Whether the figures of a remedy rest on an estimate that is known to be off."""
-    return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.astray(diagnosis) in OFF
+    return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
 
 
 def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """What is to be done, where no edit, no command and no figure says it."""
-    shown = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
-    return "" if shown else reason(remedy, diagnosis, lang)
+    """What to do by hand; empty where edits, a command or a figure say it."""
+    has_action = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
+    return "" if has_action else reason(remedy, diagnosis, lang)
 
 
-def refusals(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
-    """Rejected advice by its reason, what is rejected for one reason together: the name of each, then the reason."""
+def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
+    """A line for each reason of rejection: the names of the remedies, then the reason."""
     named: dict[str, list[str]] = {}
-    for each in rejected:
-        named.setdefault(sentence(each.reason.to(lang), lang), []).append(name_of("remedy", each.id, lang))
+    for rejection in rejected:
+        named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
     return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
 
 
-def telling(rejected: Sequence[Rejected]) -> list[Rejected]:
-    """Without advice of which there is no more to say than that there is nothing of the kind."""
-    return [each for each in rejected if not each.idle]
+def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
+    """Rejected advice without that whose only reason is that nothing of the kind exists here."""
+    return [rejection for rejection in rejected if not rejection.idle]
 
 
-def beside(plan: Plan, known: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
-    """The edits and variables of a plan that none of its steps has as its own."""
-    steps = [known[step] for step in plan.steps if step in known]
+def changes_without_step(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
+    """The edits and variables of a plan that belong to none of its steps."""
+    steps = [by_id[step] for step in plan.steps if step in by_id]
     edits, env = [edit for step in steps for edit in step.edits], [line for step in steps for line in step.env]
     return [edit for edit in plan.edits if edit not in edits], [line for line in plan.env if line not in env]
 
@@ -161,40 +177,40 @@ def edit(change: Edit, lang: Lang) -> str:
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
 
 
-def remark(plan: Plan, lang: Lang) -> str:
-    """What is to be said of the plan as a whole, as a sentence; empty where nothing is."""
+def plan_note(plan: Plan, lang: Lang) -> str:
+    """The note of a plan as a sentence; empty without one."""
     return sentence(plan.note.to(lang), lang) if plan.note else ""
 
 
-def climb(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
-    """What may be raised once the plan runs, step upon step, in one line; empty where there is nothing."""
+def ladder_line(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
+    """The ladder in one line: what may be raised once the plan runs; empty without one."""
     steps = []
     for rung in plan.ladder:
-        key, peak = key_of(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
+        key, peak = knob_key(rung.knob, diagnosis, lang), amount(rung.predicted_peak, lang)
         steps.append(word("ladder_step", lang, knob=key, frm=value_text(rung.frm, lang), to=value_text(rung.to, lang), peak=peak))
     return sentence(word("ladder_line", lang, steps=semicolon(lang).join(steps)), lang) if steps else ""
 
 
-def key_of(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
+def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
     """The user's own key for a knob; what the knob means where no given file sets it."""
     keys = (entry.key for document in diagnosis.documents for entry in document.entries if knob in entry.knobs)
     edited = (remedy.edits[0].key for remedy in diagnosis.outcome.remedies if remedy.edits and knob in dict(remedy.knobs))
     return next(keys, None) or next(edited, None) or meaning(knob, lang)
 
 
-def heading_of(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
-    """How a plan is announced: as what to do, or as the closest that is known; with the peak that it leaves. Where host memory
-    ran out, the card matters only to what comes back to it; where the estimate is known to be off, no peak is told."""
+def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
+    """The heading of a plan, as what to do or as the closest that is known, with the predicted peak. Where host memory ran out, a peak
+    only if a step moves memory back to the card; where the estimate is unreliable, none."""
     if on_host(diagnosis):
-        back = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
-        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(back, lang)), lang) if back else "")
-    unsure = memory_rows.astray(diagnosis) in OFF
-    said = word(f"plan_{plan.fits}", lang) if unsure else peak_of(plan, ledger, lang)
-    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(said, lang)
+        later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
+        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
+    unreliable = memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
+    text = word(f"plan_{plan.fits}", lang) if unreliable else plan_peak(plan, ledger, lang)
+    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(text, lang)
 
 
-def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
-    """The peak that a plan leaves, what can be had, and whether it fits."""
+def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
+    """The predicted peak of a plan, the usable memory, and whether it fits."""
     fits = word(f"plan_{plan.fits}", lang)
     if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
         return fits
@@ -202,7 +218,40 @@ def peak_of(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
     room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
     peak = amount(plan.predicted_peak, lang)
     key = "do_this_peak" if room else "do_this_peak_bare"
-    said = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
+    text = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
     if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING:
-        said += comma(lang) + word("margin", lang, margin=figure(plan.margin))
-    return said
+        text += comma(lang) + word("margin", lang, margin=figure(plan.margin))
+    return text
+
+
+# -- environment variables, as the shell of the job sets them
+
+
+def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
+    """What to type for each NAME=VALUE."""
+    if not variables:
+        return []
+    pairs = [variable.partition("=") for variable in variables]
+    forms = _FORMS[shell(diagnosis)]
+    return [form.format(name=name, value=value) for form in forms for name, _, value in pairs]
+
+
+def shell(diagnosis: Diagnosis) -> str:
+    """The shell of the job: bash, cmd, powershell, or windows where it may be either of the last two. Read from the launch script, else
+    from the log."""
+    from diagnose.adapters.shell.shell_text import dialect_of  # only plans with variables need it
+
+    script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)
+    if script is not None:
+        return dialect_of(script.text)
+    if any(map(_PROMPT.search, quoted_lines(diagnosis))):
+        return "powershell"
+    if not any(_DRIVE.match(frame.file) for event in diagnosis.events for frame in event.frames):
+        return "bash"  # the driver of Windows alone says nothing: it serves Linux inside Windows too
+    utf16 = any(source.encoding.lower().startswith("utf-16") for source in diagnosis.inputs if source.kind == "log")
+    return "powershell" if utf16 else "windows"  # its `>` writes UTF-16
+
+
+def quoted_lines(diagnosis: Diagnosis) -> Iterable[str]:
+    """The lines of the log that were quoted as evidence."""
+    return (fact.witness.text for fact in diagnosis.facts if fact.origin == "log")

@@ -45,8 +45,8 @@ PART_OF = {
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
 
-#: Parts below this share of the card are left out: they would be a cell that says too much.
-SPECK = 0.0005
+#: Parts below this share of the card are left out: a whole cell would overstate them.
+MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
@@ -79,15 +79,15 @@ class Card:
         """How many of `width` cells each part gets: every part at least one, the rest by size."""
         whole = max(self.total, 1)
         exact = [part.bytes * width / whole for part in self.parts]
-        given = [max(int(share), 1) for share in exact]
-        while sum(given) > width and max(given) > 1:
-            given[max(range(len(given)), key=lambda at: given[at] - exact[at] if given[at] > 1 else -width)] -= 1
-        while sum(given) < width:
-            given[max(range(len(given)), key=lambda at: exact[at] - given[at])] += 1
-        return list(zip(self.parts, given, strict=True))
+        counts = [max(int(share), 1) for share in exact]
+        while sum(counts) > width and max(counts) > 1:
+            counts[max(range(len(counts)), key=lambda at: counts[at] - exact[at] if counts[at] > 1 else -width)] -= 1
+        while sum(counts) < width:
+            counts[max(range(len(counts)), key=lambda at: exact[at] - counts[at])] += 1
+        return list(zip(self.parts, counts, strict=True))
 
     def edge_cell(self, width: int) -> int | None:
-        """After which cell the card ends; None where it holds all of the bar, or nobody knows."""
+        """The cell after which the card ends; None where the whole bar fits, or the capacity is unknown."""
         if not self.edge or self.total <= self.edge:
             return None
         cells, bytes_, shared = 0, 0, self.cells(width)
@@ -99,44 +99,50 @@ class Card:
         return None
 
 
-def of(diagnosis: Diagnosis, lang: Lang) -> Card | None:
-    """The bar of a diagnosis: what the message prints, divided as the ledger divides it; of a ledger alone its peak; None of neither."""
+def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+    """The bar of a diagnosis: the figures of the message, divided as the ledger divides them; else the ledger's peak; None without both."""
     if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
         return None
     if failure_text.on_host(diagnosis):
-        return on_host(diagnosis, lang)
-    ledger, event = memory_rows.leading(diagnosis), diagnosis.root
-    now = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
-    capacity = capacity_of(diagnosis)
+        return host_card(diagnosis, lang)
+    ledger, event = memory_rows.main_ledger(diagnosis), diagnosis.root
+    moment = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
+    capacity = card_capacity(diagnosis)
     if event is not None and capacity is not None and event.allocated is not None:
-        return printed(diagnosis, event, capacity.bytes, now, lang)
+        return printed_card(diagnosis, event, capacity.bytes, moment, lang)
     if event is not None and event.max_allowed is not None and event.mps_allocated is not None:
-        return of_metal(event, event.max_allowed.bytes, lang)
-    now = now or (ledger.peak if ledger is not None else None)
-    if ledger is None or now is None or not now.terms or (not ledger.complete and set(grouped(now)) <= {"other"}):
+        return metal_card(event, event.max_allowed.bytes, lang)
+    moment = moment or (ledger.peak if ledger is not None else None)
+    if ledger is None or moment is None or not moment.terms or (not ledger.complete and set(bytes_by_part(moment)) <= {"other"}):
         return None  # buffers alone say nothing of a job whose model is unknown
-    return needed(ledger, now, event, lang)
+    return estimated_card(ledger, moment, event, lang)
 
 
-def capacity_of(diagnosis: Diagnosis) -> Size | None:
-    """What the message prints, or, of one that prints none (a memory snapshot, an old release), what the card is known to have."""
+def card_capacity(diagnosis: Diagnosis) -> Size | None:
+    """The capacity that the message prints, else the known capacity of the card (memory snapshots, old releases)."""
     event = diagnosis.root
-    known = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
-    return event.capacity if event is not None and event.capacity is not None else known if isinstance(known, Size) else None
+    printed_capacity = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
+    return (
+        event.capacity
+        if event is not None and event.capacity is not None
+        else printed_capacity
+        if isinstance(printed_capacity, Size)
+        else None
+    )
 
 
-def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
+def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
     """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
     assert event.allocated is not None
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
-    inside = divided(now, allocated) if now is not None and memory_rows.astray(diagnosis) != "above" else []
+    inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
     parts = inside or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
     free = event.free.bytes if event.free else 0
     engine = sizes["log.engine_in_use"].bytes if "log.engine_in_use" in sizes else 0
-    foreign = failure_text.foreign(diagnosis)
+    foreign = failure_text.foreign_memory(diagnosis)
     others = foreign.bytes if foreign is not None else 0
     own = sizes.get("log.not_torch")
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
@@ -145,21 +151,22 @@ def printed(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | Non
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
-    return Card(title, kept(parts, capacity), capacity)
+    return Card(title, visible_parts(parts, capacity), capacity)
 
 
-def of_metal(event: Event, limit: int, lang: Lang) -> Card:
+def metal_card(event: Event, limit: int, lang: Lang) -> Card:
     """What Metal may allocate as the message prints it; what torch holds there is pools, used or not, which no ledger divides."""
-    held, others = (size.bytes if size is not None else 0 for size in (event.mps_allocated, event.other_allocations))
-    parts = [Part("allocated", held), Part("outside", others, called="metal_others"), Part("free", max(limit - held - others, 0))]
+    torch, others = (size.bytes if size is not None else 0 for size in (event.mps_allocated, event.other_allocations))
+    parts = [Part("allocated", torch), Part("outside", others, called="metal_others"), Part("free", max(limit - torch - others, 0))]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
-    return Card(word("bar_metal", lang), kept(parts, limit), limit)
+    return Card(word("bar_metal", lang), visible_parts(parts, limit), limit)
 
 
-def divided(now: Moment, allocated: int) -> list[Part]:
-    """What torch had allocated, by what the ledger says it is for, and what it leaves unexplained. Nothing where the ledger needs more."""
-    sums = grouped(now)
+def split_allocated(moment: Moment, allocated: int) -> list[Part]:
+    """What torch had allocated, by the ledger's parts, with the remainder as unexplained. Empty where weights and optimizer states alone
+    exceed it."""
+    sums = bytes_by_part(moment)
     estimate = sum(sums.values())
     if not estimate:
         return []
@@ -172,22 +179,22 @@ def divided(now: Moment, allocated: int) -> list[Part]:
     return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
 
 
-def needed(ledger: Ledger, now: Moment, event: Event | None, lang: Lang) -> Card:
-    """The card as the ledger fills it, without a message that says how it was; of a card that nobody names, what the job needs.
+def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
+    """The card as the ledger fills it, where no message prints its state; of an unknown card, what the job needs.
 
-    A card that failed was full: what the ledger leaves of it is not free but missing in the estimate.
+    A card that failed was full: what the ledger leaves of it is missing in the estimate, not free.
     """
-    sums = grouped(now)
+    sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
-    need = now.total
-    if now.name == ledger.failing and event is not None and event.requested is not None:
+    need = moment.total
+    if moment.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
         need += event.requested
     if ledger.capacity is None:
-        held = sum(part.bytes for part in parts)
+        total = sum(part.bytes for part in parts)
         return Card(
-            word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(now.name, lang)),
-            kept(parts, held),
+            word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(moment.name, lang)),
+            visible_parts(parts, total),
             0,
             need,
         )
@@ -195,49 +202,49 @@ def needed(ledger: Ledger, now: Moment, event: Event | None, lang: Lang) -> Card
     usable = ledger.usable.bytes if ledger.usable else capacity
     outside = max(capacity - usable, 0)
     parts.insert(0, Part("outside", outside, True))
-    if (left := capacity - sum(part.bytes for part in parts)) > 0:
-        free = left if event is None else min(event.free.bytes, left) if event.free else 0
+    if (remaining := capacity - sum(part.bytes for part in parts)) > 0:
+        free = remaining if event is None else min(event.free.bytes, remaining) if event.free else 0
         at = len(parts) - (parts[-1].kind == "request")
-        parts[at:at] = [Part("unexplained", left - free, True, "not_estimated"), Part("free", free, event is None)]
+        parts[at:at] = [Part("unexplained", remaining - free, True, "not_estimated"), Part("free", free, event is None)]
     failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
-    title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(now.name, lang))
-    return Card(title, kept(parts, capacity), capacity)
+    title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(moment.name, lang))
+    return Card(title, visible_parts(parts, capacity), capacity)
 
 
-def on_host(diagnosis: Diagnosis, lang: Lang) -> Card | None:
+def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     """What the configuration keeps in the host memory of a node, against what the node has."""
-    now = memory_rows.kept_on_host(diagnosis)
-    if now.total.bytes <= 0:
+    moment = memory_rows.host_moment(diagnosis)
+    if moment.total.bytes <= 0:
         return None
     ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
-    sums = grouped(now)
+    sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
-    if ram > now.total.bytes:
-        parts.append(Part("free", ram - now.total.bytes, True, "host_rest"))
-    return Card(word("memory_host", lang), kept(parts, ram or now.total.bytes), ram)
+    if ram > moment.total.bytes:
+        parts.append(Part("free", ram - moment.total.bytes, True, "host_rest"))
+    return Card(word("memory_host", lang), visible_parts(parts, ram or moment.total.bytes), ram)
 
 
-def grouped(now: Moment) -> dict[str, int]:
+def bytes_by_part(moment: Moment) -> dict[str, int]:
     """The bytes of a moment by part."""
     sums: dict[str, int] = {}
-    for term in now.terms:
+    for term in moment.terms:
         kind = PART_OF.get(term.group, "other")
         sums[kind] = sums.get(kind, 0) + max(term.size.bytes, 0)
     return sums
 
 
-def kept(parts: list[Part], capacity: int) -> tuple[Part, ...]:
-    """The parts that can be seen; the request always."""
-    least = max(int(capacity * SPECK), 1)
-    return tuple(part for part in parts if part.bytes >= least or (part.kind == "request" and part.bytes > 0))
+def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
+    """The parts large enough for a cell; the request always."""
+    smallest = max(int(capacity * MIN_SHARE), 1)
+    return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 
-def heading(shown: Card, lang: Lang) -> str:
+def heading(bar: Card, lang: Lang) -> str:
     """What the bar is of, and how much that holds."""
-    size = words.amount(shown.need, lang) if shown.need is not None else words.gib(shown.edge or shown.total)
-    return word("bar_heading", lang, title=shown.title, size=size)
+    size = words.amount(bar.need, lang) if bar.need is not None else words.gib(bar.edge or bar.total)
+    return word("bar_heading", lang, title=bar.title, size=size)
 
 
 def figure(part: Part) -> str:
-    """Its size in GiB, two decimals, without the unit: the heading names it."""
+    """The size in GiB with two decimals, without the unit."""
     return f"{part.bytes / 2**30:.2f}"

@@ -1,20 +1,21 @@
-"""The lines that an answer cites, input by input, so that every place named can be looked up in the answer itself."""
+"""Excerpts of the inputs: the lines that an answer cites, and the line of a notice with a caret below it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import Witness
+from diagnose.facts import Notice, Witness
 from diagnose.parse.model.event import Event
 from diagnose.record import NamedTuple
+from diagnose.render.parts.layout import cells, clip
 from diagnose.render.parts.strings import harmless
 
-#: So many lines round a cited line of a config, and so many lines of one input in all.
-ROUND, MOST = 3, 400
+#: Lines shown around a cited line of a config; lines of one input in all.
+CONTEXT, MAX_LINES = 3, 400
 
-#: A line is cut here.
-WIDEST = 400
+#: Characters of a line.
+MAX_WIDTH = 400
 
 
 class Line(NamedTuple):
@@ -26,30 +27,34 @@ class Line(NamedTuple):
 
 
 def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
-    """Of every input that is cited the cited lines, in order; of a config those round them too."""
+    """The cited lines of every input, in order; of a config with CONTEXT lines around them."""
     cited: dict[str, dict[int, str]] = {}
     for witness in witnesses(diagnosis):
         if witness.line:
-            held = cited.setdefault(witness.source, {})
-            if not held.get(witness.line):
-                held[witness.line] = "" if witness.key else witness.text
+            lines_of_source = cited.setdefault(witness.source, {})
+            if not lines_of_source.get(witness.line):
+                lines_of_source[witness.line] = "" if witness.key else witness.text
     texts = {document.name: document.outer or document.text for document in diagnosis.documents if document.form not in ("command", "dump")}
     proof = {(witness.source, witness.line) for witness in evidence(diagnosis)}
-    return {name: lines(name, held, texts.get(name), proof) for name, held in cited.items() if any(held.values()) or name in texts}
+    return {
+        name: excerpt_lines(name, lines_of_source, texts.get(name), proof)
+        for name, lines_of_source in cited.items()
+        if any(lines_of_source.values()) or name in texts
+    }
 
 
-def lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
+def excerpt_lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
     """The cited lines, with their neighbours where the whole text is at hand."""
     if text is None:
-        return [Line(number, shortened(said), (name, number) in proof) for number, said in sorted(cited.items()) if said][:MOST]
+        return [Line(number, shorten(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MAX_LINES]
     whole = text.split("\n")
-    near = sorted({at for number in cited for at in range(number - ROUND, number + ROUND + 1) if 1 <= at <= len(whole)})
-    return [Line(at, shortened(whole[at - 1]), (name, at) in proof) for at in near][:MOST]
+    near = sorted({at for number in cited for at in range(number - CONTEXT, number + CONTEXT + 1) if 1 <= at <= len(whole)})
+    return [Line(at, shorten(whole[at - 1]), (name, at) in proof) for at in near][:MAX_LINES]
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     plain = harmless(text).replace("\n", " ").rstrip()
-    return plain if len(plain) <= WIDEST else plain[: WIDEST - 1] + "…"
+    return plain if len(plain) <= MAX_WIDTH else plain[: MAX_WIDTH - 1] + "…"
 
 
 def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
@@ -61,10 +66,10 @@ def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
 
 
 def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
-    """All that the answer points at."""
+    """Every place that the answer names."""
     yield from evidence(diagnosis)
     for event in diagnosis.events:
-        yield from of_event(event)
+        yield from event_witnesses(event)
     for fact in diagnosis.facts:
         yield fact.witness
     for notice in diagnosis.notices:
@@ -77,7 +82,52 @@ def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
                 yield Witness(document.name, entry.line, entry.column, key=entry.key)
 
 
-def of_event(event: Event) -> Iterator[Witness]:
+def event_witnesses(event: Event) -> Iterator[Witness]:
     yield from event.evidence
     for member in event.members:
-        yield from of_event(member)
+        yield from event_witnesses(member)
+
+
+# -- the line that a notice is about
+
+
+def caret_lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
+    """The line that a notice is about with its number, and a caret below; nothing where the line is not at hand."""
+    place = notice.witness
+    if place is None or not place.line or not notice.code.startswith("config."):
+        return []
+    text = place.text if place.text and not place.key else line_of(diagnosis, place.source, place.line)
+    if not text.strip():
+        return []
+    number = f"{place.line:>5} | "
+    column = place.column or column_of(diagnosis, place.source, place.line, place.key)
+    excerpt, at = window(printable(text), column, width - cells(number))
+    caret = " " * (len(number) - 2) + "| " + " " * at + "^" if column else ""
+    return [number + excerpt, *([caret] if caret else [])]
+
+
+def printable(text: str) -> str:
+    """The line as one can print it, character for character, so that columns stay."""
+    return "".join(harmless(sign).replace("\n", " ") or " " for sign in text.rstrip("\r\n"))
+
+
+def window(text: str, column: int, room: int) -> tuple[str, int]:
+    """As much of a line as there is room for, its 1-based column in it; and before how many cells of that the column stands."""
+    if cells(text) <= room or not column:
+        return clip(text, room), cells(text[: max(column - 1, 0)])
+    start = max(column - 1 - room // 3, 0)
+    lead = "…" if start else ""
+    return clip(lead + text[start:], room), cells(lead + text[start : column - 1])
+
+
+def line_of(diagnosis: Diagnosis, name: str, line: int) -> str:
+    """A line of a given config; empty where it is not held."""
+    text = next((document.outer or document.text for document in diagnosis.documents if document.name == name), "")
+    parts = text.split("\n", line)
+    return parts[line - 1] if len(parts) >= line else ""
+
+
+def column_of(diagnosis: Diagnosis, name: str, line: int, key: str) -> int:
+    """Where a key's last word stands in its line; 0 where it does not."""
+    text = line_of(diagnosis, name, line)
+    return text.find(key.rpartition(".")[2]) + 1 if key else 0

@@ -14,10 +14,10 @@ from diagnose.plan.pricing import fit
 from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
 from diagnose.units import Size
 
-#: Notices that say which of several runs is diagnosed.
-WHICH = ("attempts", "started_again", "older_runs")
+#: Notices about which of several runs is diagnosed: shown though they are only information.
+RUN_NOTICES = ("attempts", "started_again", "older_runs")
 
-#: What nobody owns on the card is not worth a word below this.
+#: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
 
 
@@ -28,7 +28,7 @@ def certainty(cause: Ruling, lang: Lang) -> str:
     return word("certain" if cause.outcome == "fires" else "likely", lang)
 
 
-def accounted(cause: Ruling, lang: Lang) -> str:
+def accounted_size(cause: Ruling, lang: Lang) -> str:
     """What a cause accounts for, and how much of the card that is; empty where that is not known."""
     if cause.accounts_for is None:
         return ""
@@ -40,18 +40,18 @@ def accounted(cause: Ruling, lang: Lang) -> str:
     )
 
 
-def in_short(causes: Sequence[Ruling], lang: Lang, wheres: Sequence[str], share: bool = True, size: bool = True) -> str:
-    """Causes by their names: how sure, how much of the card, and where each is seen; of the figures as much as is asked for."""
-    said, of_what = [], False
-    for cause, where in zip(causes, wheres, strict=True):
-        much = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
-        if much and share and cause.share is not None:
+def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
+    """Causes by name, each with certainty, size, share of the card (where asked for) and the places in `cited`."""
+    texts, card_named = [], False
+    for cause, place in zip(causes, cited, strict=True):
+        figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
+        if figures and share and cause.share is not None:
             part = f"{cause.share:.0%}"
-            much += comma(lang) + (part if of_what else word("of_the_card", lang, share=part))
-            of_what = True
-        notes = comma(lang).join(filter(None, [certainty(cause, lang), much, where]))
-        said.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
-    return semicolon(lang).join(said)
+            figures += comma(lang) + (part if card_named else word("of_the_card", lang, share=part))
+            card_named = True
+        notes = comma(lang).join(filter(None, [certainty(cause, lang), figures, place]))
+        texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
+    return semicolon(lang).join(texts)
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:
@@ -63,34 +63,34 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What to say where no cause leads: what is also true, and what is missing, if it is the configuration."""
-    alone = "_from_log" if all(given.kind in ("log", "snapshot") for given in diagnosis.inputs) else ""
-    known = counted(diagnosis, lang)
-    beside = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
-    said = word(f"no_leading_cause{alone}", lang, causes=beside) if beside else word(f"no_cause{alone}", lang)
-    return f"{said}{'' if lang == 'zh' else ' '}{known}" if known else said
+    """The sentence where no cause leads: what is also true, whether a configuration is missing, and what the estimate comes to."""
+    alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
+    estimate = estimate_summary(diagnosis, lang)
+    also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
+    text = word(f"no_leading_cause{alone}", lang, causes=also_true) if also_true else word(f"no_cause{alone}", lang)
+    return f"{text}{'' if lang == 'zh' else ' '}{estimate}" if estimate else text
 
 
-def counted(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What the estimate comes to on a card that nobody names, and its largest part; empty where the model is unknown."""
+def estimate_summary(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The estimate for an unknown card and its largest part; empty where the model is unknown."""
     ledger = fit.foremost(diagnosis.ledgers)
-    now = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
-    groups = {term.group: now.of(term.group) for term in now.terms} if now is not None else {}
-    if now is None or "weights" not in groups or on_host(diagnosis):
+    moment = None if ledger is None or ledger.capacity is not None else ledger.moment(ledger.failing) or ledger.peak
+    groups = {term.group: moment.of(term.group) for term in moment.terms} if moment is not None else {}
+    if moment is None or "weights" not in groups or on_host(diagnosis):
         return ""
     largest = max(groups, key=lambda group: groups[group].bytes)
-    what, much = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
-    return word("counted", lang, size=amount(now.total, lang), what=what, much=much)
+    name, size = phrase(f"plan.group_{largest}").to(lang), amount(groups[largest], lang)
+    return word("counted", lang, size=amount(moment.total, lang), what=name, much=size)
 
 
-def told(explanation: str, headline: str) -> bool:
+def repeats_headline(explanation: str, headline: str) -> bool:
     """Whether the headline says this already."""
     return explanation.strip(" .。").casefold() in headline.casefold()
 
 
-def weighty(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """The notices that are told unasked: mere information only where it says which run this is."""
-    return tuple(each for each in diagnosis.notices if each.level != "info" or each.code in WHICH)
+def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
+    """Warnings and errors, and information about which run is diagnosed."""
+    return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in RUN_NOTICES)
 
 
 def on_host(diagnosis: Diagnosis) -> bool:
@@ -99,7 +99,7 @@ def on_host(diagnosis: Diagnosis) -> bool:
 
 
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Two words that say how it stands."""
+    """The verdict in two words."""
     if diagnosis.asked == "check":
         return word(f"banner_check_{diagnosis.fits}", lang)
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
@@ -109,17 +109,17 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
 
 
-def good(diagnosis: Diagnosis) -> bool:
+def is_good_news(diagnosis: Diagnosis) -> bool:
     """Whether the banner is good news: no failure of memory, or a job that fits."""
     return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
 
 
-def seen_at(diagnosis: Diagnosis) -> str:
+def failure_place(diagnosis: Diagnosis) -> str:
     """Where the failure is read: error.log:84; empty before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
 
 
-def who(event: Event, lang: Lang) -> str:
+def card_or_rank(event: Event, lang: Lang) -> str:
     """The card or rank of a failure; empty where the log names neither."""
     if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
         return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
@@ -128,12 +128,12 @@ def who(event: Event, lang: Lang) -> str:
     return "" if event.rank is None else word("event_of_rank", lang, rank=event.rank)
 
 
-def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
+def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
     """One of the log's failures in a line: what it is, whose, in which phase, what it follows from, how often, where it is read."""
     event = diagnosis.events[number]
     parts = [
         event.exception or event.family,
-        who(event, lang),
+        card_or_rank(event, lang),
         "" if event.phase == "unknown" else phase(event.phase, lang),
         word("root", lang) if number == diagnosis.verdict.event else "",
         "" if event.consequence_of is None else word("event_consequence", lang, index=event.consequence_of + 1),
@@ -143,13 +143,13 @@ def failure(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
     return comma(lang).join(filter(None, parts))
 
 
-def foreign(diagnosis: Diagnosis) -> Size | None:
-    """What of the failed card surely belongs to other processes; None where it may as well be this one's own context."""
-    held = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
-    return held if isinstance(held, Size) and held.low >= NEGLIGIBLE else None
+def foreign_memory(diagnosis: Diagnosis) -> Size | None:
+    """Memory of the failed card that surely belongs to other processes; None where it may be this process's own context."""
+    value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
+    return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
 
-def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
+def printed_memory(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
     """What the message says of the card, part by part; empty where it prints less than two figures."""
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
@@ -159,44 +159,44 @@ def the_card(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
         ("part_private", event.private_pools),
         ("part_not_torch", sizes.get("log.not_torch") or event.other_allocations),
         ("part_engine", sizes.get("log.engine_in_use")),
-        ("part_foreign", foreign(diagnosis)),
+        ("part_foreign", foreign_memory(diagnosis)),
         ("part_free", event.free),
         ("part_requested", event.requested),
     ]
-    said = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
-    if len(said) < 3:
+    figures = [word(key, lang, size=amount(size, lang)) for key, size in parts if size is not None]
+    if len(figures) < 3:
         return ""
     if (capacity := event.capacity or event.max_allowed) is not None:
-        said.insert(-1 if event.requested is not None else len(said), word("of_capacity", lang, capacity=amount(capacity, lang)))
-    return word("on_the_card", lang, parts=semicolon(lang).join(said))
+        figures.insert(-1 if event.requested is not None else len(figures), word("of_capacity", lang, capacity=amount(capacity, lang)))
+    return word("on_the_card", lang, parts=semicolon(lang).join(figures))
 
 
 #: What the CUDA allocator asks the card for, whatever small tensor needs room.
-BLOCKS = ("2.00 MiB", "20.00 MiB")
+ALLOCATOR_BLOCKS = ("2.00 MiB", "20.00 MiB")
 
 
-def request(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
-    """What the failed request was, as well as it is known, its formula between `tick`s; empty where nothing of this run prints alike."""
-    claim = next((each for each in diagnosis.attributions if each.event == diagnosis.verdict.event), None)
-    if claim is None:
-        asked = diagnosis.root.requested if diagnosis.root else None
-        return word("request_names_nothing", lang, size=str(asked)) if str(asked) in BLOCKS else ""
-    key = "request_at_least" if claim.at_least else "request_is" if claim.exact and claim.agrees else "request_may_be"
-    also = word("request_also_one", lang) if claim.coincidence == 1 else word("request_also", lang, count=claim.coincidence)
-    alike = [also] if claim.coincidence else []
-    if claim.span is not None:
-        alike.insert(0, word("request_span", lang, low=f"{claim.span[0]:,}", high=f"{claim.span[1]:,}"))
+def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
+    """The tensor behind the failed request, with its formula between `tick`s; empty where no tensor of this run prints as that size."""
+    attribution = next((candidate for candidate in diagnosis.attributions if candidate.event == diagnosis.verdict.event), None)
+    if attribution is None:
+        size = diagnosis.root.requested if diagnosis.root else None
+        return word("request_names_nothing", lang, size=str(size)) if str(size) in ALLOCATOR_BLOCKS else ""
+    key = "request_at_least" if attribution.at_least else "request_is" if attribution.exact and attribution.agrees else "request_may_be"
+    also = word("request_also_one", lang) if attribution.coincidence == 1 else word("request_also", lang, count=attribution.coincidence)
+    alike = [also] if attribution.coincidence else []
+    if attribution.span is not None:
+        alike.insert(0, word("request_span", lang, low=f"{attribution.span[0]:,}", high=f"{attribution.span[1]:,}"))
     return word(
         key,
         lang,
-        tensor=claim.tensor.to(lang),
-        numbers=f"{tick}{claim.numbers}{tick}",
-        bytes=f"{claim.bytes:,}",
+        tensor=attribution.tensor.to(lang),
+        numbers=f"{tick}{attribution.numbers}{tick}",
+        bytes=f"{attribution.bytes:,}",
         also=bracketed(semicolon(lang).join(alike), lang) if alike else "",
     )
 
 
-def contradicted(diagnosis: Diagnosis) -> str:
+def measured_deviation(diagnosis: Diagnosis) -> str:
     """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
-    told = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
-    return str(told) if told in ("below", "above") else ""
+    verdict = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
+    return str(verdict) if verdict in ("below", "above") else ""

@@ -55,37 +55,37 @@ def clip(text: str, width: int) -> str:
     """The text, or its beginning and an ellipsis in at most `width` columns."""
     if cells(text) <= width:
         return text
-    kept, used = "", 1
+    beginning, used = "", 1
     for character in text:
         used += _cell(character)
         if used > width:
             break
-        kept += character
-    return kept + "…"
+        beginning += character
+    return beginning + "…"
 
 
-def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+def wrap(text: str, width: int, first: str = "", others: str | None = None) -> list[str]:
     """Lines of at most `width` columns: breaks at blanks and between Chinese characters, never before closing punctuation.
 
     `first` and `rest` begin the first and the other lines (`rest` None: blanks as wide as `first`). Of a Chinese word no last
     character stands alone on the last line.
     """
-    rest = " " * cells(first) if rest is None else rest
+    others = " " * cells(first) if others is None else others
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        lead = rest if lines else first
-        line, used, gap, begun = lead, cells(lead), "", len(lines)
-        for unit in _units(paragraph, max(width - max(cells(first), cells(rest)), 8)):
+        lead = others if lines else first
+        line, used, gap, start = lead, cells(lead), "", len(lines)
+        for unit in _units(paragraph, max(width - max(cells(first), cells(others)), 8)):
             if unit.isspace():
                 gap = " "
                 continue
             if line != lead and used + len(gap) + cells(unit) > width:
                 lines.append(line)
-                line, used, gap, lead = rest, cells(rest), "", rest
+                line, used, gap, lead = others, cells(others), "", others
             gap = gap if line != lead else ""
             line, used, gap = line + gap + unit, used + len(gap) + cells(unit), ""
-        if len(lines) > begun and LONE.fullmatch(line, len(rest)) and COMPANY.search(lines[-1]):
-            line = rest + lines[-1][-1] + line[len(rest) :]
+        if len(lines) > start and LONE.fullmatch(line, len(others)) and COMPANY.search(lines[-1]):
+            line = others + lines[-1][-1] + line[len(others) :]
             lines[-1] = lines[-1][:-1]
         lines.append(line)
     return lines
@@ -93,18 +93,18 @@ def wrap(text: str, width: int, first: str = "", rest: str | None = None) -> lis
 
 def _units(text: str, limit: int) -> Iterator[str]:
     """What a line may not be broken inside of: words, single wide characters with their punctuation, blanks."""
-    held = ""
+    word = ""
     for unit in UNIT.findall(text):
         if unit.isspace():
-            yield from _cut(held, limit)
-            held = ""
+            yield from _cut(word, limit)
+            word = ""
             yield " "
-        elif held and (unit[0] in NEVER_FIRST or held[-1] in NEVER_LAST or (held[-1] in "-/" and unit.isascii())):
-            held += unit
+        elif word and (unit[0] in NEVER_FIRST or word[-1] in NEVER_LAST or (word[-1] in "-/" and unit.isascii())):
+            word += unit
         else:
-            yield from _cut(held, limit)
-            held = unit
-    yield from _cut(held, limit)
+            yield from _cut(word, limit)
+            word = unit
+    yield from _cut(word, limit)
 
 
 def _cut(word: str, limit: int) -> Iterator[str]:
@@ -133,10 +133,10 @@ class Page:
     def paint(self, style: str, text: str) -> str:
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text.strip() else text
 
-    def say(self, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
+    def say(self, text: str, first: str = "", others: str | None = None, style: str = "") -> None:
         """A paragraph, wrapped; nothing for an empty text."""
         if text:
-            self.lines += [self.paint(style, line) for line in wrap(text, self.width, first, rest)]
+            self.lines += [self.paint(style, line) for line in wrap(text, self.width, first, others)]
 
     def heading(self, text: str) -> None:
         """A title with an empty line above."""

@@ -13,10 +13,10 @@ from diagnose.render.parts import failure_text, words
 from diagnose.render.parts.words import comma, moment, word
 from diagnose.units import Size
 
-#: The share below which a term is folded with its like.
+#: Terms below this share are folded into one row.
 SMALL = 0.01
 
-#: An estimate for rows at the limit is said to be one where it is so many times what was allocated.
+#: An estimate this many times what was allocated is taken to be for rows at the length limit.
 SHORT_ROWS = 2
 
 
@@ -30,32 +30,32 @@ class Row(NamedTuple):
     folded: bool
 
 
-def leading(diagnosis: Diagnosis) -> Ledger | None:
-    """The ledger of the role that failed; without a failure of the one that sits worst on its card."""
+def main_ledger(diagnosis: Diagnosis) -> Ledger | None:
+    """The ledger of the role that failed; without a failure that of the role with the worst fit."""
     failed = [ledger for ledger in diagnosis.ledgers if ledger.failing is not None]
     return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
-def told_of(ledger: Ledger | None) -> Moment | None:
-    """The moment of a ledger that is told of: the one that failed, else the largest."""
+def main_moment(ledger: Ledger | None) -> Moment | None:
+    """The moment of a ledger to show: the failing one, else the peak."""
     return None if ledger is None else ledger.moment(ledger.failing) or ledger.peak
 
 
-def kept_on_host(diagnosis: Diagnosis) -> Moment:
+def host_moment(diagnosis: Diagnosis) -> Moment:
     """What the roles of the fullest node keep in its host memory."""
     return Moment("init", fullest(diagnosis.ledgers))
 
 
-def rows(now: Moment, lang: Lang, most: int) -> list[Row]:
+def rows(current: Moment, lang: Lang, limit: int) -> list[Row]:
     """The terms of a moment, largest first; beyond `most`, and where they are small, folded into one."""
-    ordered = sorted((term for term in now.terms if term.size.bytes > 0), key=lambda term: -term.size.bytes)
-    whole = max(now.total.bytes, 1)
-    every = most >= len(now.terms)
-    shown = ordered if every else [term for term in ordered[:most] if term.size.bytes >= SMALL * whole]
-    if len(ordered) == len(shown) + 1:
-        shown = ordered  # a line for one that is left takes no more room than the one itself
-    sizes = [(term.name.to(lang), term.size, False) for term in shown]
-    if folded := ordered[len(shown) :]:
+    ordered = sorted((term for term in current.terms if term.size.bytes > 0), key=lambda term: -term.size.bytes)
+    whole = max(current.total.bytes, 1)
+    unlimited = limit >= len(current.terms)
+    visible = ordered if unlimited else [term for term in ordered[:limit] if term.size.bytes >= SMALL * whole]
+    if len(ordered) == len(visible) + 1:
+        visible = ordered  # a line for one that is left takes no more room than the one itself
+    sizes = [(term.name.to(lang), term.size, False) for term in visible]
+    if folded := ordered[len(visible) :]:
         sizes.append((word("smaller", lang, count=len(folded)), total([term.size for term in folded]), True))
     longest = max((size.bytes for _, size, _ in sizes), default=1)
     return [Row(name, size, size.bytes / whole, size.bytes / longest, folded) for name, size, folded in sizes]
@@ -66,62 +66,66 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
     parts = [f"{word('ledger_sum', lang)} {words.amount(now.total, lang)}"]
     if ledger.observed is not None:
         parts.append(word("observed", lang, size=words.amount(ledger.observed, lang)))
-    if (left := ledger.unexplained) is not None and now.name == ledger.failing:
-        key = "agrees" if left.low <= 0 <= left.high else "unexplained" if left.bytes > 0 else "overcounted"
-        parts.append(word(key, lang, size=words.gib(abs(left.bytes))))
+    if (difference := ledger.unexplained) is not None and now.name == ledger.failing:
+        key = "agrees" if difference.low <= 0 <= difference.high else "unexplained" if difference.bytes > 0 else "overcounted"
+        parts.append(word(key, lang, size=words.gib(abs(difference.bytes))))
     return comma(lang).join(parts)
 
 
-def doubt(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What it means where ledger and log contradict each other, or are of rows of other lengths; empty where they agree."""
-    off = astray(diagnosis)
+def deviation_text(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The caveat of an estimate that deviates from the log; empty where they agree."""
+    off = estimate_deviation(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
 
-def astray(diagnosis: Diagnosis) -> str:
+def estimate_deviation(diagnosis: Diagnosis) -> str:
     """How the estimate differs from what the log says: `below`, `above`, `at_limit`, `lacks`; empty where they agree."""
-    return failure_text.contradicted(diagnosis) or beyond(diagnosis) or ("lacks" if lacking(diagnosis) else "")
+    return failure_text.measured_deviation(diagnosis) or length_deviation(diagnosis) or ("lacks" if lacks_terms(diagnosis) else "")
 
 
-def lacking(diagnosis: Diagnosis) -> bool:
+def lacks_terms(diagnosis: Diagnosis) -> bool:
     """Whether the estimate surely lacks something: it leaves room on a card that ran out, and no message says what was allocated."""
-    ledger, event = leading(diagnosis), diagnosis.root
-    now = told_of(ledger)
+    ledger, event = main_ledger(diagnosis), diagnosis.root
+    now = main_moment(ledger)
     if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or failure_text.on_host(diagnosis):
         return False
     if not ledger.complete or ledger.usable is None or ledger.observed is not None or families.of(event.family).engine:
         return False
-    free, asked = (size.high if size is not None else 0 for size in (event.free, event.requested))
-    return ledger.usable.low - now.total.high - max(free, asked) > failure_text.NEGLIGIBLE
+    free, requested = (size.high if size is not None else 0 for size in (event.free, event.requested))
+    return ledger.usable.low - now.total.high - max(free, requested) > failure_text.NEGLIGIBLE
 
 
-def beyond(diagnosis: Diagnosis) -> str:
-    """Of an estimate of much more than was allocated that nothing judges: `at_limit` where rows shorter than the limit explain it,
-    `above` where rows are packed as long as that."""
-    ledger = leading(diagnosis)
-    now, seen = told_of(ledger), ledger.observed if ledger is not None else None
-    if now is None or seen is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+def length_deviation(diagnosis: Diagnosis) -> str:
+    """Why an estimate far exceeds what was allocated, where no fact decides: `at_limit` if rows may be shorter than the limit, `above` if
+    rows are packed to it; empty otherwise."""
+    ledger = main_ledger(diagnosis)
+    now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
+    if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
         return ""
     packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
-    return "" if now.total.bytes <= SHORT_ROWS * seen.bytes else "above" if packed else "at_limit"
+    return "" if now.total.bytes <= SHORT_ROWS * observed.bytes else "above" if packed else "at_limit"
 
 
-def printed(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
+def printed_lines(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
     """The card as the message prints it, and what the request was."""
     event = diagnosis.root
     if event is None:
         return []
-    said = [failure_text.the_card(diagnosis, event, lang), inferred(diagnosis, lang), failure_text.request(diagnosis, lang, tick)]
-    return [line for line in said if line]
+    lines = [
+        failure_text.printed_memory(diagnosis, event, lang),
+        inferred_card(diagnosis, lang),
+        failure_text.request_text(diagnosis, lang, tick),
+    ]
+    return [line for line in lines if line]
 
 
-def inferred(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Says so where nothing names the card and its capacity gave it away."""
-    told = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
-    return word("card_inferred", lang, gpu=str(told.value)) if told is not None and told.origin == "derived" else ""
+def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The sentence that the card was inferred from its capacity; empty where something names it."""
+    gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
+    return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
 
-def comes_later(ledger: Ledger, now: Moment) -> bool:
+def peaks_later(ledger: Ledger, now: Moment) -> bool:
     """Whether another moment needs more than this one."""
     return ledger.peak is not None and ledger.peak.name != now.name and ledger.peak.total.bytes > now.total.bytes
 
@@ -131,26 +135,26 @@ def overflows(ledger: Ledger) -> bool:
     return fit.sits(ledger) in ("no", "unlikely")
 
 
-def peak(ledger: Ledger, now: Moment, lang: Lang) -> str:
-    """Whether the worst is still to come; empty where the ledger cannot say."""
+def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
+    """Whether a later moment needs more; empty where the ledger is incomplete."""
     highest, room = ledger.peak, ledger.usable or ledger.capacity
     if highest is None or not ledger.complete:
         return ""
-    if comes_later(ledger, now):
+    if peaks_later(ledger, now):
         key = "peak_later" if room else "peak_later_bare"
         size = words.amount(highest.total, lang)
         return word(key, lang, moment=moment(highest.name, lang), peak=size, usable=words.amount(room, lang) if room else "")
     return word("peak_here", lang, usable=words.amount(room, lang)) if room else ""
 
 
-def gaps(ledger: Ledger, lang: Lang) -> str:
-    """What is not known without which terms are missing."""
+def missing_facts(ledger: Ledger, lang: Lang) -> str:
+    """The facts that are unknown and leave terms out of the ledger."""
     if ledger.complete or not ledger.unknown:
         return ""
     return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))
 
 
-def others(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
+def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
     """The other roles, one line each."""
     lines = []
     for ledger in diagnosis.ledgers:
@@ -159,12 +163,12 @@ def others(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
             continue
         usable = word("of_usable", lang, usable=words.amount(room, lang)) if room else ""
         size, states = words.amount(highest.total, lang), highest.of("weights", "gradients", "optimizer_states")
-        role, when = on_gpus(ledger, lang), moment(highest.name, lang)
-        held = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""
-        lines.append(word("other_role", lang, role=role, peak=size, moment=when, usable=usable, states=held))
+        role, when = role_title(ledger, lang), moment(highest.name, lang)
+        states_text = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""
+        lines.append(word("other_role", lang, role=role, peak=size, moment=when, usable=usable, states=states_text))
     return lines
 
 
-def on_gpus(ledger: Ledger, lang: Lang) -> str:
+def role_title(ledger: Ledger, lang: Lang) -> str:
     role = words.name_of("role", ledger.role, lang)
     return word("on_gpus_one", lang, role=role) if ledger.gpus == 1 else word("on_gpus", lang, role=role, gpus=ledger.gpus)

@@ -12,14 +12,15 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
 from diagnose.record import NamedTuple, replace
 from diagnose.render.parts import advice_text
-from diagnose.render.parts.strings import changed
+from diagnose.render.parts.strings import map_texts
 
 
 class Redaction(NamedTuple):
-    """The kind of placeholder, the texts of which every match has one (whatever their case), and the pattern."""
+    """A pattern with its kind of placeholder; `signs`: every match contains one of these texts, in any case (a cheap test before the
+    pattern runs)."""
 
     kind: str
-    has: tuple[str, ...]
+    signs: tuple[str, ...]
     pattern: str
 
 
@@ -33,25 +34,25 @@ class Masker:
     """Masks texts; the same secret gets the same placeholder in all of them. `names` are masked wherever they stand."""
 
     def __init__(self, names: Iterable[tuple[str, str]] = ()) -> None:
-        self._given: dict[tuple[str, str], str] = {}
+        self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
-        self._known: dict[str, str] = {}  # a report says most things several times
-        named = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
-        self._redactions = (*redactions(), *named)
-        self._signs = tuple(dict.fromkeys(sign for each in self._redactions for sign in each.has))
+        self._cache: dict[str, str] = {}  # memo: a report repeats most texts
+        by_name = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
+        self._redactions = (*redactions(), *by_name)
+        self._signs = tuple(dict.fromkeys(sign for redaction in self._redactions for sign in redaction.signs))
 
     def __call__(self, text: str) -> str:
-        if text not in self._known:
-            self._known[text] = self._without_secrets(text)
-        return self._known[text]
+        if text not in self._cache:
+            self._cache[text] = self._without_secrets(text)
+        return self._cache[text]
 
     def _without_secrets(self, text: str) -> str:
         signs = self._signs_in(text)
         if not signs:  # most texts: a hundredth of the time that looking for the patterns takes
             return text
-        for kind, has, pattern in self._redactions:
-            if not signs.isdisjoint(has):
-                masked = re.sub(pattern, lambda found, kind=kind: self._masked(kind, found), text)  # type: ignore[misc]
+        for kind, required, pattern in self._redactions:
+            if not signs.isdisjoint(required):
+                masked = re.sub(pattern, lambda match, kind=kind: self._masked(kind, match), text)  # type: ignore[misc]
                 if masked != text:
                     text, signs = masked, self._signs_in(masked)
         return text
@@ -60,44 +61,46 @@ class Masker:
         folded = text.casefold()
         return {sign for sign in self._signs if sign in folded}
 
-    def _masked(self, kind: str, found: re.Match[str]) -> str:
-        if "it" in found.re.groupindex and found["it"] is None:
-            return found[0]  # what looks alike and is no secret
-        group = "it" if "it" in found.re.groupindex else 0
-        start, end = found.start(group) - found.start(), found.end(group) - found.start()
-        lines = "\n" * found[group].count("\n")  # what stands below keeps its line
-        return found[0][:start] + self._placeholder(kind, found[group]) + lines + found[0][end:]
+    def _masked(self, kind: str, match: re.Match[str]) -> str:
+        if "it" in match.re.groupindex and match["it"] is None:
+            return match[0]  # what looks alike and is no secret
+        group = "it" if "it" in match.re.groupindex else 0
+        start, end = match.start(group) - match.start(), match.end(group) - match.start()
+        lines = "\n" * match[group].count("\n")  # what stands below keeps its line
+        return match[0][:start] + self._placeholder(kind, match[group]) + lines + match[0][end:]
 
     def _placeholder(self, kind: str, secret: str) -> str:
-        if (kind, secret) not in self._given:
+        if (kind, secret) not in self._placeholders:
             self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._given[kind, secret] = f"<{kind}-{self._counts[kind]}>"
-        return self._given[kind, secret]
+            self._placeholders[kind, secret] = f"<{kind}-{self._counts[kind]}>"
+        return self._placeholders[kind, secret]
 
 
 def masker(diagnosis: Diagnosis) -> Masker:
     """A masker that also knows the hosts that the log names."""
-    hosts = (event.host for event in everyone(diagnosis.events) if event.host)
+    hosts = (event.host for event in with_members(diagnosis.events) if event.host)
     return Masker(("host", host) for host in hosts if len(host) > 2 and host != "localhost")
 
 
-def everyone(events: tuple[Event, ...]) -> Iterator[Event]:
+def with_members(events: tuple[Event, ...]) -> Iterator[Event]:
     for event in events:
         yield event
         yield from event.members
 
 
-def diagnosis(of: Diagnosis) -> Diagnosis:
+def mask_diagnosis(original: Diagnosis) -> Diagnosis:
     """The same diagnosis with every text masked; words and figures stay. Of the documents, whose offsets are then wrong, no patch
     can be made any more: so it is made before, and masked too."""
-    if of.patch is not None:
-        return of
-    mask = masker(of)
-    masked: Diagnosis = changed(of, mask)
-    return replace(masked, documents=tuple(document(each, mask) for each in of.documents), patch=mask(advice_text.patch(of)))
+    if original.patch is not None:
+        return original
+    mask = masker(original)
+    masked: Diagnosis = map_texts(original, mask)
+    return replace(
+        masked, documents=tuple(mask_document(config, mask) for config in original.documents), patch=mask(advice_text.patch(original))
+    )
 
 
-def document(of: Document, mask: Masker) -> Document:
+def mask_document(original: Document, mask: Masker) -> Document:
     """A config with its texts masked; keys, lines and what they set stay."""
-    entries = tuple(replace(entry, key=mask(entry.key), written=mask(entry.written)) for entry in of.entries)
-    return replace(of, name=mask(of.name), text=mask(of.text), outer=mask(of.outer), entries=entries)
+    entries = tuple(replace(entry, key=mask(entry.key), written=mask(entry.written)) for entry in original.entries)
+    return replace(original, name=mask(original.name), text=mask(original.text), outer=mask(original.outer), entries=entries)

@@ -21,45 +21,50 @@ def say(key: str, lang: Lang, /, **values: object) -> str:
     return phrase(f"snapshot.{key}", **values).to(lang)
 
 
-def parts(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
+def titled_lists(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
     """Titles and the sentences under them; the first one tells what matters most, `short` without what headline and bar tell.
     Nothing where no snapshot was given."""
-    of = diagnosis.snapshot
-    if of is None:
+    taken = diagnosis.snapshot
+    if taken is None:
         return []
-    groups = [f"{group(name, lang)} {show(size)}" for name, size in of.groups[: MOST + 3]]
-    fragments = [say("fragment", lang, free=show(each.free), total=show(each.total), largest=show(each.largest)) for each in of.fragments]
-    latest = [site(each, lang) for each in of.history.latest] if of.history else []
+    groups = [f"{group(name, lang)} {show(size)}" for name, size in taken.groups[: MOST + 3]]
+    fragments = [
+        say("fragment", lang, free=show(segment.free), total=show(segment.total), largest=show(segment.largest))
+        for segment in taken.fragments
+    ]
+    latest = [site_line(segment, lang) for segment in taken.history.latest] if taken.history else []
     lists = [
-        (say("title", lang), first(of, lang, short)),
+        (say("title", lang), summary_lines(taken, lang, short)),
         (say("groups", lang), groups),
-        (say("sites", lang), [site(each, lang) for each in of.sites[:MOST]]),
-        (say("fragments", lang), folded(fragments, lang)[:MOST]),
-        (say("lately", lang), folded(latest, lang)),
+        (say("sites", lang), [site_line(segment, lang) for segment in taken.sites[:MOST]]),
+        (say("fragments", lang), count_equal(fragments, lang)[:MOST]),
+        (say("lately", lang), count_equal(latest, lang)),
     ]
     return [(title, lines) for title, lines in lists if lines]
 
 
-def folded(lines: list[str], lang: Lang) -> list[str]:
+def count_equal(lines: list[str], lang: Lang) -> list[str]:
     """Equal lines as one that counts them."""
     counts = Counter(lines)
     return [line if count == 1 else say("times", lang, what=line, count=count) for line, count in counts.items()]
 
 
-def first(of: Snapshot, lang: Lang, short: bool = False) -> list[str]:
+def summary_lines(taken: Snapshot, lang: Lang, short: bool = False) -> list[str]:
     """The card, the request, what stood in its way, what the exact size says, the history; `short` without the card and the history."""
-    sizes = {"reserved": show(of.reserved), "allocated": show(of.allocated), "free": show(of.free), "largest": show(of.largest)}
-    lines = [] if short else [say("device", lang, index=of.device, **sizes)]
-    lines += request(of.failure, lang, short) if of.failure is not None else [say("no_request", lang)]
-    if of.verdict:
-        key = "still_open" if of.verdict == "open" else of.verdict
-        lines.append(say(key, lang, tensor=of.tensor) if of.tensor is not None else say(key, lang))
-    if of.pending:
-        lines.append(say("pending", lang, size=show(of.pending)))
-    told = of.history
-    if told is not None and told.count > 1 and not short:
-        key = "history" if of.failure is not None else "history_end"
-        lines.append(say(key, lang, count=f"{told.count:,}", low=show(told.lowest), high=show(told.highest), last=show(told.last)))
+    sizes = {"reserved": show(taken.reserved), "allocated": show(taken.allocated), "free": show(taken.free), "largest": show(taken.largest)}
+    lines = [] if short else [say("device", lang, index=taken.device, **sizes)]
+    lines += request(taken.failure, lang, short) if taken.failure is not None else [say("no_request", lang)]
+    if taken.verdict:
+        key = "still_open" if taken.verdict == "open" else taken.verdict
+        lines.append(say(key, lang, tensor=taken.tensor) if taken.tensor is not None else say(key, lang))
+    if taken.pending:
+        lines.append(say("pending", lang, size=show(taken.pending)))
+    history = taken.history
+    if history is not None and history.count > 1 and not short:
+        key = "history" if taken.failure is not None else "history_end"
+        lines.append(
+            say(key, lang, count=f"{history.count:,}", low=show(history.lowest), high=show(history.highest), last=show(history.last))
+        )
     return lines
 
 
@@ -70,7 +75,7 @@ def request(failed: Failure, lang: Lang, short: bool = False) -> list[str]:
     if failed.device_free is not None:
         head = say("request", lang, size=size, free=show(failed.device_free))
     if failed.where is not None:
-        where = say("asked_at", lang, where=named(failed.where))
+        where = say("asked_at", lang, where=frame_text(failed.where))
         head = where if short else semicolon(lang).join((head, where))
     lines = [head]
     need, free, largest = failed.size.high, failed.pool_free, failed.pool_largest
@@ -95,20 +100,20 @@ def group(name: str, lang: Lang) -> str:
     return say(f"group_{name}", lang)
 
 
-def named(place: Frame) -> str:
+def frame_text(place: Frame) -> str:
     """A frame on one line, by the end of its path."""
     return f"{'/'.join(place.file.split('/')[-3:])}:{place.line} {place.function}"
 
 
-def site(of: Site, lang: Lang) -> str:
-    where = named(of.where) if of.where is not None else say("no_frames", lang)
-    known = say("kind", lang, group=group(of.group, lang)) if of.group not in (UNSORTED, NO_FRAMES) else ""
-    return say("site", lang, size=show(of.bytes), where=where, kind=known)
+def site_line(place: Site, lang: Lang) -> str:
+    where = frame_text(place.where) if place.where is not None else say("no_frames", lang)
+    kind = say("kind", lang, group=group(place.group, lang)) if place.group not in (UNSORTED, NO_FRAMES) else ""
+    return say("site", lang, size=show(place.bytes), where=where, kind=kind)
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
     """What it shows in a terminal: the first list (`short` what a full screen has room for), and with --verbose the others."""
-    for title, lines in parts(diagnosis, lang, short)[: 1 if brief else None]:
+    for title, lines in titled_lists(diagnosis, lang, short)[: 1 if brief else None]:
         page.heading(title)
         for line in lines:
             page.say(line, "  ", "    ")

@@ -26,7 +26,7 @@ HARMFUL = re.compile(
 )
 
 
-def changed(value: Item, change: Callable[[str], str]) -> Item:
+def map_texts(value: Item, change: Callable[[str], str]) -> Item:
     """The same value with every text in it changed; offsets, figures and the shapes of models stay."""
     return cast(Item, _changed(value, change))
 
@@ -40,7 +40,7 @@ def _changed(value: object, change: Callable[[str], str]) -> object:
         parts = [_changed(part, change) for part in value]
         return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
     if is_record(value) and not isinstance(value, type):
-        return replace(value, **{each.name: _changed(getattr(value, each.name), change) for each in fields(value)})
+        return replace(value, **{attribute.name: _changed(getattr(value, attribute.name), change) for attribute in fields(value)})
     return value
 
 

@@ -31,7 +31,7 @@ def _plain(key: str, lang: Lang) -> str:
 
 
 def name_of(kind: str, name: str, lang: Lang) -> str:
-    """What people call a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
+    """The display name of a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
     try:
         return word(f"{kind}_{name}", lang)
     except KeyError:
@@ -79,7 +79,7 @@ def width(size: Size, lang: Lang) -> str:
 
 
 def gib(count: int) -> str:
-    """Bytes in GiB, unless that would print as nothing."""
+    """Bytes in GiB; in a smaller unit where that would print as 0.00."""
     return f"{count / 2**30:.2f} GiB" if abs(count) >= 2**30 // 100 or not count else show(count)
 
 
@@ -87,11 +87,11 @@ def place(witness: Witness) -> str:
     """error.log:84, train.yaml:9, or nothing for what stands in no file."""
     if not witness.line and not witness.key:
         return ""
-    return f"{short(witness.source)}:{witness.line}" if witness.line else short(witness.source)
+    return f"{short_name(witness.source)}:{witness.line}" if witness.line else short_name(witness.source)
 
 
-def short(name: str) -> str:
-    """An input's name as given, or as much of its end as does not fill the line: of a folder's logs the last part alone is the same."""
+def short_name(name: str) -> str:
+    """An input's name, or as many of its last path components as fit LONGEST_NAME."""
     if len(name) <= LONGEST_NAME:
         return name
     *folders, last = PurePath(name).parts or (name,)
@@ -100,10 +100,10 @@ def short(name: str) -> str:
     return last
 
 
-def places(evidence: tuple[Witness, ...], most: int = 3) -> str:
+def places(evidence: tuple[Witness, ...], limit: int = 3) -> str:
     """Where it is seen, each place once."""
-    seen = list(dict.fromkeys(filter(None, map(place, evidence))))
-    return ", ".join(seen[:most]) + (", …" if len(seen) > most else "")
+    distinct = list(dict.fromkeys(filter(None, map(place, evidence))))
+    return ", ".join(distinct[:limit]) + (", …" if len(distinct) > limit else "")
 
 
 def value_text(value: Value, lang: Lang) -> str:
@@ -137,7 +137,7 @@ def semicolon(lang: Lang) -> str:
     return "；" if lang == "zh" else "; "
 
 
-def stop(lang: Lang) -> str:
+def sentence_break(lang: Lang) -> str:
     """The end of a sentence, before another."""
     return "。" if lang == "zh" else ". "
 
@@ -179,9 +179,9 @@ def setting(key: str, value: str, target: str = "") -> str:
 
 def _argument(key: str, value: str) -> str:
     """An argument of a script: `key=value`, `block={"key": value}`, `from_pretrained(key=value)`."""
-    call, dot, rest = key.partition(".")
+    call, dot, argument = key.partition(".")
     if dot and (call == "from_pretrained" or call[:1].isupper()):
-        return f"{call}({_argument(rest, value)})"
+        return f"{call}({_argument(argument, value)})"
     first, *inner = key.split(".")
     for name in reversed(inner):
         value = f'{{"{name}": {value}}}'
@@ -194,29 +194,29 @@ def question(why: str, how: str, lang: Lang) -> str:
     return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
 
 
-def lacking(rules: Sequence[Unsettled], lang: Lang) -> str:
+def undecided_causes(rules: Sequence[Unsettled], lang: Lang) -> str:
     """Causes that could not be judged, by their titles, and the fact that they lack."""
-    titles = semicolon(lang).join(each.title.to(lang) for each in rules)
+    titles = semicolon(lang).join(rule.title.to(lang) for rule in rules)
     return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
 
 
-def notice(said: Notice, lang: Lang) -> str:
+def notice(note: Notice, lang: Lang) -> str:
     """A notice with its place in front, once."""
-    text = said.message.to(lang)
-    if said.witness is None or not (where := place(said.witness)):
+    text = note.message.to(lang)
+    if note.witness is None or not (where := place(note.witness)):
         return text
-    if said.witness.line and said.witness.column and said.code.startswith("config."):
-        where += f":{said.witness.column}"  # of a config's fault an editor is told line and column
-    for name in dict.fromkeys((said.witness.source, short(said.witness.source))):
+    if note.witness.line and note.witness.column and note.code.startswith("config."):
+        where += f":{note.witness.column}"  # of a config's fault an editor is told line and column
+    for name in dict.fromkeys((note.witness.source, short_name(note.witness.source))):
         text = text.removeprefix(f"{name}{colon(lang)}")
-    text = text.removesuffix(phrase("adapters.at", what=same(""), line=said.witness.line, column=said.witness.column).to(lang))
+    text = text.removesuffix(phrase("adapters.at", what=same(""), line=note.witness.line, column=note.witness.column).to(lang))
     return f"{where}{colon(lang)}{text}" if where not in text else text
 
 
-def told_notice(said: Notice, lang: Lang) -> str:
+def notice_with_level(note: Notice, lang: Lang) -> str:
     """A notice with its level in front."""
-    return f"{level(said, lang)}{colon(lang)}{notice(said, lang)}"
+    return f"{level(note, lang)}{colon(lang)}{notice(note, lang)}"
 
 
-def level(notice: Notice, lang: Lang) -> str:
-    return word(f"level_{notice.level}", lang)
+def level(note: Notice, lang: Lang) -> str:
+    return word(f"level_{note.level}", lang)

@@ -29,36 +29,36 @@ PAINT = {
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Heading, bar and legend; nothing where no card is known."""
-    shown = card.of(diagnosis, lang)
-    if shown is None:
+    memory = card.build_card(diagnosis, lang)
+    if memory is None:
         return
-    page.heading(card.heading(shown, lang))
-    page.row("  " + line(shown, page.width - 4, page.colour))
-    for each in legend(shown, page.width - 2, lang):
-        page.row("  " + each)
+    page.heading(card.heading(memory, lang))
+    page.row("  " + line(memory, page.width - 4, page.colour))
+    for row in legend(memory, page.width - 2, lang):
+        page.row("  " + row)
 
 
-def line(shown: card.Card, width: int, colour: bool = False) -> str:
+def line(memory: card.Card, width: int, colour: bool = False) -> str:
     """The bar between brackets, of `width` columns in all; what stands behind the closing one does not fit."""
     room = max(width - 2, 8)
-    edge, at, out = shown.edge_cell(room), 0, "["
-    for part, count in shown.cells(room):
+    edge, at, out = memory.edge_cell(room), 0, "["
+    for part, count in memory.cells(room):
         for piece in (count,) if edge is None or not at < edge < at + count else (edge - at, at + count - edge):
             if at == edge:
                 out += "]"
-            out += painted(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
+            out += paint(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
             at += piece
     return out + ("]" if edge is None or edge >= room else "")
 
 
-def painted(text: str, style: str) -> str:
+def paint(text: str, style: str) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if style else text
 
 
-def legend(shown: card.Card, width: int, lang: Lang) -> list[str]:
+def legend(memory: card.Card, width: int, lang: Lang) -> list[str]:
     """What each sign means and its GiB, as many to a line as there is room for."""
     lines, used = [""], 0
-    for part in shown.parts:
+    for part in memory.parts:
         text = f"{card.SIGNS[part.kind]} {part.name(lang)} {card.figure(part)}"
         if used and used + 2 + cells(text) > width:
             lines.append("")

@@ -20,10 +20,10 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
         failures(page, diagnosis, lang)
     if view.budget and diagnosis.ledgers:
         page.heading(word("budget", lang))
-        in_full(page, diagnosis, lang)
+        ledgers_in_full(page, diagnosis, lang)
     if view.rules:
         page.heading(word("rules", lang))
-        every_rule(page, diagnosis, lang)
+        all_rules(page, diagnosis, lang)
 
 
 def evidence(page: Page, cause: Ruling) -> None:
@@ -37,36 +37,36 @@ def evidence(page: Page, cause: Ruling) -> None:
 def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every failure of the log, with what follows from what."""
     for number in range(len(diagnosis.events)):
-        page.say(f"{number + 1}. {failure_text.failure(diagnosis, number, lang)}", "  ", "     ")
+        page.say(f"{number + 1}. {failure_text.failure_line(diagnosis, number, lang)}", "  ", "     ")
 
 
-def in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def ledgers_in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every term of every moment of every role, each with its formula in symbols and in numbers."""
     for ledger in diagnosis.ledgers:
         room = word("of_usable", lang, usable=words.amount(ledger.usable, lang)) if ledger.usable else ""
-        page.say(memory_rows.on_gpus(ledger, lang) + room, "  ", style="bold")
+        page.say(memory_rows.role_title(ledger, lang) + room, "  ", style="bold")
         if ledger.beside:
             others = Moment("beside", ledger.beside)
             terms(page, f"{word('beside', lang)}{colon(lang)}{words.amount(others.total, lang)}", others, lang)
-        for now in ledger.moments:
-            marks = [word("moment_failing", lang)] if now.name == ledger.failing else []
-            marks += [word("moment_peak", lang)] if now is ledger.peak else []
+        for moment in ledger.moments:
+            marks = [word("moment_failing", lang)] if moment.name == ledger.failing else []
+            marks += [word("moment_peak", lang)] if moment is ledger.peak else []
             note = words.bracketed(comma(lang).join(marks), lang) if marks else ""
-            terms(page, f"{words.moment(now.name, lang)}{colon(lang)}{words.amount(now.total, lang)}{note}", now, lang)
-        for title, host in on_host(ledger, lang):
+            terms(page, f"{words.moment(moment.name, lang)}{colon(lang)}{words.amount(moment.total, lang)}{note}", moment, lang)
+        for title, host in host_moments(ledger, lang):
             terms(page, f"{title}{colon(lang)}{words.amount(host.total, lang)}", host, lang)
 
 
-def on_host(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
+def host_moments(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
     """Host memory: what stays there, and the moments that take more."""
     title = word("host_memory", lang)
     stays = [(title, Moment("host", ledger.host.terms))] if ledger.host.terms else []
     return stays + [(f"{title}{comma(lang)}{words.moment(moment.name, lang)}", moment) for moment in ledger.host.moments]
 
 
-def terms(page: Page, title: str, now: Moment, lang: Lang) -> None:
+def terms(page: Page, title: str, moment: Moment, lang: Lang) -> None:
     page.say(title, "  ", "    ", "bold")
-    for term in now.terms:
+    for term in moment.terms:
         page.say(term.name.to(lang) + words.width(term.size, lang), f"    {words.figure(term.size):>10}  ", " " * 16)
         page.say(formula(term), " " * 16, " " * 18, "dim")
 
@@ -77,7 +77,7 @@ def formula(term: Term) -> str:
     return f"{equal}  [{term.source}]" if term.source else equal
 
 
-def every_rule(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def all_rules(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Each rule with the line of it that decided."""
     for ruling in diagnosis.judgement.all:
         missing = words.bracketed(word("rule_needs", lang, fact=ruling.missing), lang) if ruling.missing else ""

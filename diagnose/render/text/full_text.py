@@ -9,7 +9,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, pointer, variables, words
+from diagnose.render.parts import advice_text, cited_lines, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.layout import Page, cells, pad
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import bar, details
@@ -17,28 +17,28 @@ from diagnose.render.text import bar, details
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Every part of the answer, in the order in which one wants to know."""
-    do_this(page, diagnosis, lang)
+    plan_steps(page, diagnosis, lang)
     bar.append(page, diagnosis, lang)
     memory(page, diagnosis, lang)
     snapshot(page, diagnosis, lang, brief=False)
     outlook_view.append(page, diagnosis, lang, edits=True)
     causes(page, diagnosis, lang)
     other_remedies(page, diagnosis, lang)
-    not_here(page, advice_text.refusals(diagnosis.outcome.rejected, lang), lang)
+    rejected(page, advice_text.rejection_lines(diagnosis.outcome.rejected, lang), lang)
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)
     notices(page, diagnosis, lang, verbose=True)
 
 
-def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The plan: its steps, the exact edits, what may be raised once it runs."""
     plan = diagnosis.outcome.plan
     if plan is None or not plan.steps:
         return
-    page.heading(advice_text.heading_of(plan, diagnosis, memory_rows.leading(diagnosis), lang))
-    known = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
+    page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang))
+    by_id = {remedy.id: remedy for remedy in diagnosis.outcome.remedies}
     for number, step in enumerate(plan.steps, 1):
-        remedy = known.get(step)
+        remedy = by_id.get(step)
         title = remedy.title.to(lang) if remedy else words.name_of("remedy", step, lang)
         cost = f"{colon(lang)}{advice_text.price(remedy, lang)}" if remedy else ""
         page.say(f"{number}. {title}{cost}", "  ", "     ")
@@ -47,10 +47,10 @@ def do_this(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
             edits(page, diagnosis, remedy.edits, remedy.env, lang, "     ")
         if remedy is not None and remedy.command is not None:
             page.say(remedy.command.to(lang), "     ")
-    rest, env = advice_text.beside(plan, known)
-    edits(page, diagnosis, rest, env, lang, "     ")
-    page.say(advice_text.remark(plan, lang), "  ", style="note")
-    page.say(advice_text.climb(plan, diagnosis, lang), "  ", "    ")
+    changes, env = advice_text.changes_without_step(plan, by_id)
+    edits(page, diagnosis, changes, env, lang, "     ")
+    page.say(advice_text.plan_note(plan, lang), "  ", style="note")
+    page.say(advice_text.ladder_line(plan, diagnosis, lang), "  ", "    ")
     if plan.edits and diagnosis.documents:
         page.say(word("patch_hint", lang), "  ", style="dim")
 
@@ -59,7 +59,7 @@ def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterab
     """The exact changes, in the user's own keys."""
     for change in changes:
         page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
-    for line in variables.lines([*env], diagnosis):
+    for line in advice_text.shell_lines([*env], diagnosis):
         page.say(line, indent, indent + "  ", "edit")
 
 
@@ -71,40 +71,40 @@ def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
     if failure_text.on_host(diagnosis):
-        kept = memory_rows.kept_on_host(diagnosis)
-        if kept.terms:
+        host = memory_rows.host_moment(diagnosis)
+        if host.terms:
             page.heading(word("memory_host", lang))
-            table(page, memory_rows.rows(kept, lang, len(kept.terms)))
-            page.say(word("memory_host_sum", lang, size=words.amount(kept.total, lang)), "  ", style="bold")
-    ledger, said = memory_rows.leading(diagnosis), memory_rows.printed(diagnosis, lang)
-    now = memory_rows.told_of(ledger)
-    if ledger is None or now is None or not now.terms:
-        if said or diagnosis.verdict.status == "oom":
+            table(page, memory_rows.rows(host, lang, len(host.terms)))
+            page.say(word("memory_host_sum", lang, size=words.amount(host.total, lang)), "  ", style="bold")
+    ledger, printed = memory_rows.main_ledger(diagnosis), memory_rows.printed_lines(diagnosis, lang)
+    moment = memory_rows.main_moment(ledger)
+    if ledger is None or moment is None or not moment.terms:
+        if printed or diagnosis.verdict.status == "oom":
             page.heading(word("memory", lang))
-            for line in said or [word("no_ledger", lang)]:
+            for line in printed or [word("no_ledger", lang)]:
                 page.say(line, "  ")
         return
     role = word("memory_role", lang, role=words.name_of("role", ledger.role, lang)) if len(diagnosis.ledgers) > 1 else ""
     title = "memory_at" if ledger.failing else "memory_needed"
-    page.heading(word(title, lang, moment=words.moment(now.name, lang)) + role)
-    table(page, memory_rows.rows(now, lang, len(now.terms)))
-    page.say(memory_rows.balance(ledger, now, lang), "  ", style="bold")
-    page.say(memory_rows.doubt(diagnosis, lang), "  ", style="note")
-    for line in said:
+    page.heading(word(title, lang, moment=words.moment(moment.name, lang)) + role)
+    table(page, memory_rows.rows(moment, lang, len(moment.terms)))
+    page.say(memory_rows.balance(ledger, moment, lang), "  ", style="bold")
+    page.say(memory_rows.deviation_text(diagnosis, lang), "  ", style="note")
+    for line in printed:
         page.say(line, "  ")
     if ledger.failing:  # before a run the headline says it
-        page.say(memory_rows.peak(ledger, now, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
-    page.say(memory_rows.gaps(ledger, lang), "  ", style="note")
-    for line in memory_rows.others(diagnosis, ledger, lang):
+        page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note" if memory_rows.overflows(ledger) else "")
+    page.say(memory_rows.missing_facts(ledger, lang), "  ", style="note")
+    for line in memory_rows.other_roles(diagnosis, ledger, lang):
         page.say(line, "  ", "    ")
 
 
 def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
     """What a memory snapshot shows, where one was given."""
     if diagnosis.snapshot is not None:
-        from diagnose.render.parts import snapshot_view as snapshot
+        from diagnose.render.parts import snapshot_view  # few diagnoses have a snapshot
 
-        snapshot.append(page, diagnosis, lang, brief=brief, short=short)
+        snapshot_view.append(page, diagnosis, lang, brief=brief, short=short)
 
 
 def table(page: Page, rows: list[memory_rows.Row]) -> None:
@@ -119,20 +119,20 @@ def table(page: Page, rows: list[memory_rows.Row]) -> None:
 
 
 def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    found = diagnosis.judgement.causes
-    if not found and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
+    verdicts = diagnosis.judgement.causes
+    if not verdicts and (diagnosis.verdict.status not in ("oom", "suspected") or diagnosis.asked == "check"):
         return
     page.heading(word("why", lang))
-    if not found:
+    if not verdicts:
         page.say(failure_text.no_cause(diagnosis, lang), "  ")
-    for number, cause in enumerate(found, 1):
-        one_cause(page, number, cause, lang)
+    for number, cause in enumerate(verdicts, 1):
+        cause_entry(page, number, cause, lang)
 
 
-def one_cause(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
+def cause_entry(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
     """Title, how sure, how much, where it is seen; then the explanation and the lines that it rests on."""
     notes = [failure_text.certainty(cause, lang)]
-    if accounted := failure_text.accounted(cause, lang):
+    if accounted := failure_text.accounted_size(cause, lang):
         notes.append(accounted)
     if where := words.places(cause.evidence):
         notes.append(where)
@@ -152,27 +152,27 @@ def other_remedies(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     if not planned and diagnosis.ledgers:
         page.say(word("no_plan", lang), "  ")
     for remedy in others:
-        one_remedy(page, diagnosis, remedy, lang)
+        remedy_entry(page, diagnosis, remedy, lang)
 
 
-def one_remedy(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> None:
+def remedy_entry(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -> None:
     worth = f"{advice_text.effect(remedy, lang)}{words.semicolon(lang)}{advice_text.price(remedy, lang)}"
     page.say(f"- {remedy.title.to(lang)}{colon(lang)}{worth}", "  ", "    ")
     edits(page, diagnosis, remedy.edits, remedy.env, lang, "    ")
     if remedy.command is not None:
         page.say(remedy.command.to(lang), "    ")
-    if not advice_text.unproven(remedy, diagnosis):  # the line above has said all there is
+    if not advice_text.is_unproven(remedy, diagnosis):  # the line above has said all there is
         page.say(advice_text.reason(remedy, diagnosis, lang), "    ")
     for reference in dict.fromkeys((*remedy.references, remedy.url)):
         page.say(reference, "    ", style="name")
 
 
-def not_here(page: Page, refusals: Sequence[str], lang: Lang) -> None:
+def rejected(page: Page, rejections: Sequence[str], lang: Lang) -> None:
     """Advice that people give and that would not help here, each with its reason."""
-    if refusals:
+    if rejections:
         page.heading(word("not_here", lang))
-    for each in refusals:
-        page.say(f"- {each}", "  ", "    ")
+    for rejection in rejections:
+        page.say(f"- {rejection}", "  ", "    ")
 
 
 def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
@@ -186,28 +186,28 @@ def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Causes that lack one fact, by the fact, with the way to learn it."""
-    found = diagnosis.outcome.unsettled
-    if found:
+    undecided = diagnosis.outcome.unsettled
+    if undecided:
         page.heading(word("could_not_tell", lang))
-    for fact in dict.fromkeys(each.fact for each in found):
-        mine = [each for each in found if each.fact == fact]
-        page.say(f"- {words.lacking(mine, lang)}", "  ", "    ")
-        page.say(mine[0].how.to(lang), "    ", style="edit")
+    for fact in dict.fromkeys(rule.fact for rule in undecided):
+        lacking = [rule for rule in undecided if rule.fact == fact]
+        page.say(f"- {words.undecided_causes(lacking, lang)}", "  ", "    ")
+        page.say(lacking[0].how.to(lang), "    ", style="edit")
 
 
 def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
     """What the reader should know beside; with `verbose` mere information too."""
-    shown = diagnosis.notices if verbose else failure_text.weighty(diagnosis)
-    if not shown:
+    visible = diagnosis.notices if verbose else failure_text.important_notices(diagnosis)
+    if not visible:
         return
     page.heading(word("notices", lang))
-    for each in shown:
-        notice(page, each, diagnosis, lang)
+    for note in visible:
+        notice(page, note, diagnosis, lang)
 
 
-def notice(page: Page, said: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
+def notice(page: Page, note: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
     """A notice, with the line that it is about."""
-    style = {"error": "error", "warning": "note"}.get(said.level, "")
-    page.say(words.told_notice(said, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
-    for line in pointer.lines(said, diagnosis, page.width - len(indent)) if excerpt else ():
+    style = {"error": "error", "warning": "note"}.get(note.level, "")
+    page.say(words.notice_with_level(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
+    for line in cited_lines.caret_lines(note, diagnosis, page.width - len(indent)) if excerpt else ():
         page.row(indent + line)

@@ -1,34 +1,253 @@
-"""The answer for a terminal: on one screen what someone wants to read at two in the morning; the rest with --verbose."""
+"""One screen of a terminal: why, the card, what to do, what not to do, what else to know.
+
+Verdict, bar, plan and what every remedy saves and costs always stand. What explains them is left out piece by piece, the least
+useful first, until the answer fits; --verbose has it all.
+"""
 
 from __future__ import annotations
 
 from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Notice
 from diagnose.phrases import Lang
-from diagnose.render.parts import failure_text, outlook_view
-from diagnose.render.parts.layout import Page
-from diagnose.render.parts.strings import changed, harmless
+from diagnose.plan.rules.remedy import Remedy
+from diagnose.record import record
+from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts.layout import Page, cells, wrap
+from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
-from diagnose.render.parts.words import bracketed
-from diagnose.render.text import details, full_text, screen
+from diagnose.render.parts.words import bracketed, colon, word
+from diagnose.render.text import bar, details, full_text
+
+#: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
+EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
+
+#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
+LINES, COLUMNS = 25, 80
+
+#: Pieces left out of a full screen, the least useful first.
+OMISSIONS = (
+    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
+    *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places"),
+)  # fmt: skip
+
+
+@record
+class Screen:
+    """The page under construction, and the pieces left out of it."""
+
+    page: Page
+    diagnosis: Diagnosis
+    lang: Lang
+    view: View
+    omitted: frozenset[str] = frozenset()
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as text of at most `view.width` columns."""
-    diagnosis = changed(diagnosis, harmless)
+    diagnosis = map_texts(diagnosis, harmless)
     page = Page(view.width, view.colour)
     headline(page, diagnosis, lang)
     if view.verbose:
         full_text.append(page, diagnosis, lang)
     else:
-        screen.append(page, diagnosis, lang, view)
+        append(page, diagnosis, lang, view)
     details.append(page, diagnosis, lang, view)
     return page.text()
 
 
 def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    where = failure_text.seen_at(diagnosis)
+    where = failure_text.failure_place(diagnosis)
     banner = failure_text.banner(diagnosis, lang) + (bracketed(where, lang) if where else "")
-    page.say(banner, style="good" if failure_text.good(diagnosis) else "bad")
+    page.say(banner, style="good" if failure_text.is_good_news(diagnosis) else "bad")
     page.say(diagnosis.verdict.headline.to(lang), style="bold")
-    for number, line in enumerate(outlook_view.room(diagnosis, lang)):
+    for number, line in enumerate(outlook_view.room_lines(diagnosis, lang)):
         page.say(line, "  " if number and len(diagnosis.ledgers) > 1 else "")
+
+
+def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
+    """Write everything if it fits or --top asks for more; else leave pieces out until it fits. The table of `check` is never cut."""
+    lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
+    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
+    for count in range(limit + 1):
+        page.lines = [*lines_above]
+        write(Screen(page, diagnosis, lang, view, frozenset(OMISSIONS[:count])))
+        if len(page.lines) <= room:
+            break
+
+
+def write(screen: Screen) -> None:
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    why(screen)
+    above = len(page.lines)
+    bar.append(page, diagnosis, lang)
+    if "first gap" in screen.omitted and page.lines[above:]:
+        del page.lines[above]
+    caveats(screen)
+    full_text.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.omitted)
+    outlook_view.append(page, diagnosis, lang, edits=False)
+    remedies(screen)
+    rejected(screen)
+    above = len(page.lines)
+    question(screen)
+    notices(screen)
+    if page.lines[above:] and page.lines[above - 1]:
+        page.lines.insert(above, "")
+    hint(screen)
+    if "gaps" in screen.omitted:
+        page.lines = [line for line in page.lines if line]
+
+
+def why(screen: Screen) -> None:
+    """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
+    diagnosis, lang = screen.diagnosis, screen.lang
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
+    share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
+    failed = failure_text.failure_place(diagnosis)
+    cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
+    text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
+    if text:
+        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
+    elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+        screen.page.say(failure_text.no_cause(diagnosis, lang))
+
+
+def caveats(screen: Screen) -> None:
+    """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    ledger = memory_rows.main_ledger(diagnosis)
+    moment = memory_rows.main_moment(ledger)
+    if ledger is None or moment is None or failure_text.on_host(diagnosis):
+        return
+    doubt = memory_rows.deviation_text(diagnosis, lang)
+    page.say(doubt, "  ", style="note")
+    if ledger.failing and memory_rows.peaks_later(ledger, moment) and (memory_rows.overflows(ledger) or not doubt):
+        page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
+    page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
+
+
+def remedies(screen: Screen) -> None:
+    """The plan's steps with their edits; then others, until so many are shown as were asked for."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    outcome, plan = diagnosis.outcome, diagnosis.outcome.plan
+    by_id = {remedy.id: remedy for remedy in outcome.remedies}
+    steps = plan.steps if plan is not None else ()
+    others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
+    if plan is not None and steps:
+        page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang))
+    elif others:
+        page.heading(word("remedies_only", lang))
+    for number, step in enumerate(steps, 1):
+        remedy = by_id.get(step)
+        if remedy is None:
+            page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
+            continue
+        page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang, alone=False)}", "  ", "     ")
+        changes(screen, remedy)
+        reasons(screen, remedy, "reasons of steps")
+    if plan is not None:
+        full_text.edits(page, diagnosis, advice_text.changes_without_step(plan, by_id)[0], (), lang, "     ")
+        page.say(advice_text.plan_note(plan, lang), "  ", style="note")
+        page.say(advice_text.ladder_line(plan, diagnosis, lang) if steps and "climb" not in screen.omitted else "", "  ", "    ")
+    for number, remedy in enumerate(others):
+        lead = word("instead", lang) if steps else f"{number + 1}. "
+        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang)}", f"  {lead}", "     ")
+        if "edits of others" not in screen.omitted:
+            changes(screen, remedy)
+        reasons(screen, remedy, "reasons of others")
+
+
+def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
+    """The first edits of a remedy, how many more there are, and its command."""
+    page, lang = screen.page, screen.lang
+    visible = remedy.edits[: 1 if "second edits" in screen.omitted else EDITS]
+    full_text.edits(page, screen.diagnosis, visible[:-1], (), lang, indent)
+    for change in visible[-1:]:
+        hidden = len(remedy.edits) - len(visible)
+        ending = words.bracketed(word("more_edits", lang, count=hidden), lang) if hidden else ""
+        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{ending}", indent, indent + "  ", "edit")
+    full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
+    page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
+
+
+def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
+    """What is to be done, where there is no edit, no command and no figure to say."""
+    if name in screen.omitted:
+        return
+    screen.page.say(advice_text.instruction(remedy, screen.diagnosis, screen.lang), indent)
+
+
+def rejected(screen: Screen) -> None:
+    """What people would advise and what would not help here, each with its reason."""
+    limit = REJECTED - sum(name in screen.omitted for name in ("third rejected", "second rejected", "rejected"))
+    rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang)
+    full_text.rejected(screen.page, rejections[:limit], screen.lang)
+
+
+def question(screen: Screen) -> None:
+    """The most useful question, unless the plan surely works."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    questions, plan = diagnosis.outcome.questions, diagnosis.outcome.plan
+    if (
+        not questions
+        or (plan is not None and plan.fits in advice_text.FITTING)
+        or (diagnosis.asked == "check" and diagnosis.exit_status == 0)
+    ):
+        return
+    first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
+    if "question" in screen.omitted:
+        return
+    if "why ask" in screen.omitted:
+        short = f"{title}{words.meaning(first.fact, lang)}{colon(lang)}"
+        if cells(short + first.set) <= page.width:
+            page.say(short + first.set)
+        else:
+            page.say(short.rstrip(), "", "  ")
+            page.say(first.set, "  ", "    ", style="edit")
+        return
+    how = "" if "how" in screen.omitted else first.how.to(lang)
+    page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
+    page.say(first.set, "  ", "    ", style="edit")
+
+
+def notices(screen: Screen) -> None:
+    """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
+    page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
+    important = notices_to_show(diagnosis, lang)
+    limit = 1 if "second note" in screen.omitted else NOTES
+    for notice in important[:limit]:
+        if notice.level == "error" or "rest of notes" not in screen.omitted:
+            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
+        else:
+            page.say(wrap(words.notice_with_level(notice, lang), page.width - 2)[0] + " …", style="note")
+    if len(important) > limit:
+        page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
+
+
+def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
+    """The notices that a screen is to show, the weightiest first."""
+    plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
+    corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
+    selected = [
+        note
+        for note in failure_text.important_notices(diagnosis)
+        if note.level == "error" or not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
+    ]
+    return sorted(selected, key=lambda notice: notice.level != "error")
+
+
+def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
+    """Whether a notice is about one of these keys of a file: where the plan corrects it, the plan has said so."""
+    return notice.witness is not None and (notice.witness.source, notice.witness.key) in keys
+
+
+def hint(screen: Screen) -> None:
+    """How to see more, and what to do with the plan."""
+    page, diagnosis = screen.page, screen.diagnosis
+    if not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
+        return
+    if "last gap" not in screen.omitted:
+        page.gap()
+    patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
+    page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")

@@ -123,7 +123,7 @@ class Dispatcher:
 
     def plain_answer(self, sentence: str, reader: QuestionReader) -> Outgoing:
         """A single sentence as an answer."""
-        text = dialect(self.platform.name).shown(sentence)
+        text = dialect(self.platform.name).escape(sentence)
         return Outgoing(text, text, tuple(reader.notes), lang=reader.lang)
 
     def ask_worker(self, question: Question) -> tuple[str, Outgoing] | str:
@@ -182,7 +182,7 @@ class QuestionReader:
 
     def add_note(self, key: str, file: File) -> None:
         sentence = phrase(f"bot.{key}", name=label(file.name, "?"), most=self.dispatcher.options.max_mib, files=MAX_FILES).to(self.lang)
-        text = dialect(self.dispatcher.platform.name).shown(sentence)
+        text = dialect(self.dispatcher.platform.name).escape(sentence)
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 

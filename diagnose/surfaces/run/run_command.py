@@ -116,15 +116,15 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
     path = log.path or ""
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts import words
-    from diagnose.render.text import stream
+    from diagnose.render.parts.view import stream_view
 
     if rank_number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
-        headline, _, _ = diagnosis.verdict.headline.to(lang).partition(words.stop(lang))
+        headline, _, _ = diagnosis.verdict.headline.to(lang).partition(words.sentence_break(lang))
         print_sentence("run_rank_too", lang, rank=rank_number, headline=headline.rstrip(".。"), path=path)
         return
 
     stderr = sys.stderr
-    view = stream.view(stderr, display.top, display.verbose, display.budget, display.every_rule)
+    view = stream_view(stderr, display.top, display.verbose, display.budget, display.every_rule)
     text = RENDERERS[display.format](display.masked(diagnosis), lang, view)
     write_all(2, f"\n{text.rstrip()}\n".encode(stderr.encoding or "utf-8", "replace"))
     for notice in diagnosis.notices:

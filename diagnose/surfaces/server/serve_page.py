@@ -152,5 +152,5 @@ def answer_response(answer: Answer, lang: Lang) -> Response:
     """The answer as a page with its styles inline, so that it can be saved as one file."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
     response = html_response("pasted", lang, answer=answer.page, sheet=sheet)
-    response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.digest(sheet)}")
+    response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.csp_digest(sheet)}")
     return response

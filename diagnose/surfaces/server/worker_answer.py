@@ -64,7 +64,7 @@ def diagnose_question(question: Question, changes: Mapping[str, str] | None = No
     else:
         logs = [Source.text(_without_surrogates(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
         diagnosis = explain(logs, configs=configs, **options)
-    return redaction.diagnosis(diagnosis) if question.redact else diagnosis
+    return redaction.mask_diagnosis(diagnosis) if question.redact else diagnosis
 
 
 def _without_surrogates(text: str | bytes) -> str | bytes:
@@ -103,7 +103,7 @@ def answer_chat(question: Question) -> Answer:
     platform = cast("Platform", question.form.removeprefix(CHAT_FORM))
     message = chat(diagnosis, platform, question.lang, redact=False)  # diagnose_question has masked it
     headline = diagnosis.verdict.headline.to(question.lang)[:MAX_TITLE]
-    data = {"relevance": relevance(diagnosis), "title": dialect(platform).shown(headline), "patch": message.patch}
+    data = {"relevance": relevance(diagnosis), "title": dialect(platform).escape(headline), "patch": message.patch}
     return Answer(data=json.dumps(data, ensure_ascii=False), page=message.text)
 
 

@@ -67,7 +67,7 @@ class Shown:
             return diagnosis
         from diagnose.render.parts import redaction as redact
 
-        return redact.diagnosis(diagnosis)
+        return redact.mask_diagnosis(diagnosis)
 
 
 def parted(values: Mapping[str, Any]) -> tuple[Asked, Shown]:

@@ -42,9 +42,9 @@ def help_text(name: str) -> str:
 
 def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
     """The view of standard output."""
-    from diagnose.render.text import stream
+    from diagnose.render.parts.view import stream_view
 
-    return stream.view(sys.stdout, top, verbose, budget, rules)
+    return stream_view(sys.stdout, top, verbose, budget, rules)
 
 
 def say(text: str) -> None:

@@ -13,7 +13,8 @@ from typing import TextIO
 
 from diagnose.cluster.report import fail_conditions, report_files
 from diagnose.cluster.report.fail_conditions import Condition
-from diagnose.cluster.report.failure_groups import BY, summary
+from diagnose.cluster.report.failure_groups import BY
+from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.run.folder_watch import Watch
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
@@ -54,7 +55,7 @@ def triage(paths: Sequence[str], request: Asked, display: Shown, options: Triage
     """Diagnose every job below the paths and print the failures in groups; the documented exit status."""
     if display.format == "sarif":
         answer_command.of_many(display)
-    conditions = [fail_conditions.condition(text) for text in options.fail_on]
+    conditions = [fail_conditions.parse_condition(text) for text in options.fail_on]
     plan, job_settings = build_plan(paths, options), job_options(request, display, options)
     if options.watch:
         return watch_jobs(plan, job_settings, display, options)
@@ -112,7 +113,7 @@ def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
         raise trouble("bad_group_by", hint="known_groups", text=repr(options.group_by), known=", ".join(BY))
     if options.export and "://" in options.export and options.engine != "ray":
         raise trouble("export_address", where=options.export, hint="check_target")
-    since = fail_conditions.since(options.since, time()) if options.since else None
+    since = fail_conditions.parse_since(options.since, time()) if options.since else None
     engine: Engine = "ray" if options.engine == "ray" else "local"
     folder = options.export if options.export and not is_json_lines(options.export) else ""
     return RunPlan(tuple(paths), options.job_pattern, since, engine, options.ray_address, options.jobs, export=folder)
@@ -170,7 +171,7 @@ def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
 
 def print_report(store: Store, options: TriageOptions, display: Shown, since: float | None) -> None:
     """Print the report, write the page of `out`, and announce new groups to the webhook of `notify`."""
-    groups = summary(store, options.group_by, since)
+    groups = summarize(store, options.group_by, since)
     if options.out:
         try:
             report_files.write_html(store, groups, Path(options.out), display.lang, display.redact is not False)
@@ -188,17 +189,19 @@ def print_report(store: Store, options: TriageOptions, display: Shown, since: fl
 
 def announce_groups(store: Store, url: str, display: Shown) -> None:
     """Send the groups that have not been announced yet to a webhook."""
-    from diagnose.cluster.report import report_chat, webhooks  # HTTP clients and chat renderers: only for --notify
+    from diagnose.cluster.report import webhooks  # HTTP clients and chat renderers: only for --notify
 
     unannounced = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
     if not unannounced:
         return
-    groups = summary(store, only=sorted(unannounced))
+    groups = summarize(store, only=sorted(unannounced))
     visible_groups = groups if display.redact is False else report_files.masked(store, groups)
     platform = webhooks.platform_of(url) or "slack"
     news = [
         webhooks.News(
-            group.key, report_chat.of_group(group, platform, display.lang).text, {"jobs": group.jobs, "cause": group.title.to(display.lang)}
+            group.key,
+            webhooks.group_message(group, platform, display.lang).text,
+            {"jobs": group.jobs, "cause": group.title.to(display.lang)},
         )
         for group in visible_groups.groups
         if group.key in unannounced
@@ -213,7 +216,7 @@ def announce_groups(store: Store, url: str, display: Shown) -> None:
 
 def exit_status(run: Run, conditions: Sequence[Condition], lang: Lang) -> int:
     """5 if a condition of --fail-on holds (each is named on standard error), else 1 if a job could not be read, else 0."""
-    values = fail_conditions.figures(run.store, run.store.run)
+    values = fail_conditions.run_figures(run.store, run.store.run)
     matches = [condition for condition in conditions if condition.holds(values)]
     for condition in matches:
         console.warn(phrase("cli.triage_holds", condition=condition.text, value=f"{values[condition.figure]:g}").to(lang))
