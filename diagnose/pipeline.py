@@ -10,7 +10,7 @@ from diagnose import plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
-from diagnose.budget.attribution import snapshot_request
+from diagnose.budget.attribution import snapshot_failure
 from diagnose.decide import judging
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
@@ -137,7 +137,7 @@ def diagnose(
 
     ledgers, attributions = accounting.account(book, event, root)
     if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not doubts:
-        verdict, tensor = snapshot_request.compared(book, ledgers, event, root, attributions)
+        verdict, tensor = snapshot_failure.compare_attribution(book, ledgers, event, root, attributions)
         known = replace(known, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
     memory = event is None or event.status != "lookalike"  # nothing about memory cures what is none of it
@@ -165,12 +165,10 @@ def _of_snapshot(
     given: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
 ) -> Diagnosis:
     """The diagnosis of the failure that a memory snapshot recorded. Raises UserError where it cannot be read."""
-    from diagnose.budget.attribution import snapshot_failure
-
     taken, unread = _taken(given)
     if taken is None:
         raise unread[0]
-    return diagnose(snapshot_failure.reading(taken), configs, options, rules, trial, snapshot=taken)
+    return diagnose(snapshot_failure.snapshot_reading(taken), configs, options, rules, trial, snapshot=taken)
 
 
 def _taken(given: Path | Source | None) -> tuple[Snapshot | None, list[UserError]]:
@@ -189,6 +187,6 @@ def _learned(book: FactBook, taken: Snapshot, event: Event | None) -> list[Notic
     """Let the book learn what the snapshot says; of another failure than the log's it says nothing about this one's request."""
     from diagnose.snapshot import snapshot_reader
 
-    other = snapshot_request.another(taken, book, event)
+    other = snapshot_failure.different_failure_notices(taken, book, event)
     book.learn(snapshot_reader.facts(taken, request=not other))
     return other

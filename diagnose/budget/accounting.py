@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.attribution.snapshot_request import another, compared
 from diagnose.budget.derived.derived_facts import facts
-from diagnose.budget.model.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook
 from diagnose.parse.model.event import Event
@@ -32,6 +31,3 @@ def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tup
         solved = facts(book, role_ledgers, named)
     book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
     return role_ledgers, named
-
-
-__all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "another", "attribute", "compared", "facts", "ledgers"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
-from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, node_memory, run_memory, settings_dumps
+from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, run_memory, settings_dumps
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
 from diagnose.phrases import Text, phrase
@@ -83,7 +83,7 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
     yield from echoed_commands.facts(reading.commands)
     yield from environment.facts(pages)
     yield from log_facts.facts(pages, end)
-    yield from node_memory.pasted(pages)
+    yield from run_memory.node_memory_from_free(pages)
     yield from run_memory.facts(pages, looks, root, root_message)
     if root is not None:
         yield from failure_facts.trainer(root)

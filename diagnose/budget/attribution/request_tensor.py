@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from diagnose import catalogue
-from diagnose.budget.attribution import engine_letters
-from diagnose.budget.attribution.coincidence import alike
-from diagnose.budget.attribution.snapshot_request import narrowed, told
-from diagnose.budget.attribution.tensor_candidate import Candidate, Query, exact, query
+from diagnose.budget.attribution.tensor_candidate import Candidate, Query, count_readings, exact, narrow_query, query, snapshot_size
 from diagnose.budget.attribution.tensor_table import Tensor, possible, tensors
 from diagnose.budget.attribution.unknown_solver import padded, patches, solved
 from diagnose.budget.model.allocator import allocators, block, nameless
@@ -34,15 +31,15 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if event.requested is None or not event.family.startswith("torch"):
         return ()
     requested = event.requested
-    kinds = [kind for kind in allocators(book, event) if told(book, requested, kind) or not nameless(requested, kind)]
+    kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not nameless(requested, kind)]
     job = _job(book, ledgers, event) if kinds else None
     if job is None:
         return ()
     answers: list[list[Attribution]] = []
-    values = engine_letters.letters(job) if job.role.name == "engine" else {**_asked(job, event).values, **_more(job)}
+    values = engine_letters(job) if job.role.name == "engine" else {**_asked(job, event).values, **_more(job)}
     chosen = [tensor for tensor in tensors() if possible(tensor, job, event)]
     for kind in kinds:
-        request = narrowed(query(event, requested, kind, _widths(job, event)), book)
+        request = narrow_query(query(event, requested, kind, _widths(job, event)), book)
         answers.append([_attribution(candidate, request, index, count) for candidate, count in _found(job, chosen, values, request)])
     best = max(answers, key=_weight)
     return tuple(best)
@@ -62,7 +59,7 @@ def _found(job: Setup, chosen: list[Tensor], values: dict[str, Number], request:
         return []
     fitting = [tensor for tensor in chosen if request.fits(tensor)]
     matches += _twins(matches, fitting, request)
-    count = alike(matches, values, request)
+    count = count_readings(matches, values, request)
     matches += _vocabularies(matches, job, request)
     in_phase = [candidate for candidate in matches if request.fits(candidate.tensor)] or matches
     return [(candidate, max(0, count - (not candidate.tensor.at_least))) for candidate in in_phase[:MOST]]
@@ -246,3 +243,16 @@ def _named(candidate: Candidate) -> Text:
         around = same(f"{length:,}" if rows == 1 else f"{rows} x {length:,}")
         return phrase("ledger.tensor_window", tensor=name, tokens=around)
     return phrase("ledger.tensor_rows", tensor=name, rows=same(str(rows)), tokens=same(f"{length:,}"))
+
+
+#: Letters and the settings or printed figures that say them: sequences at once, tokens of one pass, tokens that the cache holds.
+ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", "n_kv": "rollout.cache_tokens"}
+
+
+def engine_letters(job: Setup) -> dict[str, Number]:
+    """The model's dimensions, over how many cards the engine divides it, and how much it takes at once. What nobody says is left out."""
+    book = job.book
+    engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
+    engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}
+    cache = book.size("rollout.cache_memory")
+    return engine if cache is None else {**engine, "C_kv": cache.bytes}

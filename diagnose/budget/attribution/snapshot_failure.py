@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diagnose.budget.model.allocator import block
-from diagnose.facts import Fact, Input, Witness
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.attribution.tensor_candidate import SNAPSHOT_REQUEST
+from diagnose.budget.model.allocator import allocators, block, prints_as
+from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases
 from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.model.reading import Reading
-from diagnose.units import Size, size_of, torch_prints
+from diagnose.phrases import phrase, same
+from diagnose.units import Size, show, size_of, torch_prints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from diagnose.budget.model.ledger import Attribution, Ledger
+    from diagnose.facts import FactBook
+    from diagnose.parse.model.event import Event
+    from diagnose.phrases import Text
     from diagnose.snapshot.measure import Snapshot
+    from diagnose.units import Size
 
 
-def reading(snapshot: Snapshot) -> Reading:
+def snapshot_reading(snapshot: Snapshot) -> Reading:
     """What a log with torch's message would say: the request as torch prints it, the card as it was at that entry of the history.
     Without an event where the snapshot holds no failed request."""
     source = Input(snapshot.name, "snapshot", snapshot.bytes, 0, "binary")
-    root = event(snapshot)
-    return Reading((source,), () if root is None else (root,), () if root is None else tuple(facts(root)))
+    root = snapshot_event(snapshot)
+    return Reading((source,), () if root is None else (root,), () if root is None else tuple(snapshot_facts(root)))
 
 
-def event(snapshot: Snapshot) -> Event | None:
+def snapshot_event(snapshot: Snapshot) -> Event | None:
     failed = snapshot.failure
     if failed is None:
         return None
@@ -46,6 +54,33 @@ def event(snapshot: Snapshot) -> Event | None:
     )
 
 
-def facts(root: Event) -> Iterator[Fact]:
+def snapshot_facts(root: Event) -> Iterator[Fact]:
     yield from failure_facts.figures(root)
     yield from failure_facts.circumstances(root)
+
+
+def different_failure_notices(snapshot: Snapshot, book: FactBook, event: Event | None) -> list[Notice]:
+    """A notice where the snapshot shows another failed request than the log: one that no allocator of this run prints alike."""
+    if snapshot.failure is None or event is None or event.requested is None or not event.family.startswith("torch"):
+        return []
+    size, printed = snapshot.failure.size.high, event.requested
+    if any(prints_as(size, printed, kind) for kind in allocators(book, event)):
+        return []
+    message = phrase("snapshot.other_failure", snapshot=same(show(size)), log=same(str(printed)))
+    return [Notice("warning", "other_snapshot", message, Witness(snapshot.name, text=f"GPU {snapshot.device}"))]
+
+
+def compare_attribution(
+    book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int, named: tuple[Attribution, ...]
+) -> tuple[str, Text | None]:
+    """What the exact size makes of the attribution that the log alone would give, and the tensor that this is about:
+    `confirmed`, `refuted`, `named` where the log alone named none, `open` where nothing known has that size, else nothing."""
+    without_snapshot = attribute(book.changed({SNAPSHOT_REQUEST: None}), ledgers, event, index)
+    first = without_snapshot[0] if without_snapshot else None
+    if first is not None and not any(attribution.key == first.key for attribution in named):
+        return "refuted", first.tensor
+    if not named:
+        return ("open" if book.shape("model.shape") is not None else ""), None  # without a model no tensor is known at all
+    return ("named" if first is None else "confirmed"), next(
+        (attribution.tensor for attribution in named if first and attribution.key == first.key), named[0].tensor
+    )

@@ -6,12 +6,11 @@ from diagnose.budget.derived.implied_by_request import implied
 from diagnose.budget.derived.implied_lengths import lengths
 from diagnose.budget.derived.log_comparison import against
 from diagnose.budget.derived.message_facts import of_message
-from diagnose.budget.derived.missed_savings import missed
-from diagnose.budget.derived.setting_doubts import of_ledger, of_settings
+from diagnose.budget.derived.setting_doubts import missed_savings, of_ledger, of_settings
 from diagnose.budget.model.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.model.trainable_params import tuning
 from diagnose.budget.moments import failure_moment
-from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.budget.terms.training_states import shardable
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.record import replace
@@ -46,7 +45,7 @@ def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attri
         *_of_attribution(attributions, book),
         *lengths(book, attributions),
         *implied(book, attributions),
-        *missed(book),
+        *missed_savings(book),
         *_of_tuning(book),
         *of_settings(book),
     ]
@@ -199,5 +198,5 @@ def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
 
 def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
     """What the fullest node keeps in host memory."""
-    terms = fullest(ledgers)
+    terms = fullest_node(ledgers)
     return [derived_fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []

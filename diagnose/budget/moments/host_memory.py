@@ -6,14 +6,19 @@ how large they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnose.budget.model.formulas import Number, Span, term
-from diagnose.budget.model.ledger import Host, Moment, Term
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.budget.moments import other_passes
 from diagnose.budget.terms import host_offload, training_states
 from diagnose.budget.terms.training_states import ZERO, letter
+from diagnose.facts import FactBook
+from diagnose.record import replace
 
 
 def host(job: Setup) -> Host:
@@ -149,3 +154,35 @@ def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> M
     if "Pt" in symbols and not job.knows("Pt"):
         return None
     return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source="full state dict on the first rank", low=low)))
+
+
+#: In which order their processes are started.
+PLACEMENT_ORDER = ("actor", "reference", "critic", "reward", "engine")
+
+
+def place_on_nodes(
+    book: FactBook, cast: Sequence[Role], role_ledgers: tuple[Ledger, ...], sharing: Sequence[Sequence[str]]
+) -> tuple[Ledger, ...]:
+    """The ledgers with the node of each role. Roles in processes of their own fill one node after the other, each with its cards, as
+    Ray packs them; those that share cards (`sharing`) or processes lie together."""
+    if book.count("parallel.nodes") == 1 or len(cast) < 2 or not all(role.apart for role in cast):
+        return role_ledgers
+    cards = {role.name: ledger.gpus for role, ledger in zip(cast, role_ledgers, strict=True)}
+    starts: dict[str, int] = {}
+    used = 0  # cards, those that were left over on a node among them
+    for name in sorted(cards, key=PLACEMENT_ORDER.index):
+        beside = [starts[partner] for names in sharing if name in names for partner in names if partner in starts]
+        if not beside:
+            free_cards = -used % CARDS_OF_A_NODE
+            used += free_cards if cards[name] > free_cards else 0
+        starts[name] = beside[0] if beside else used // CARDS_OF_A_NODE
+        used += 0 if beside else cards[name]
+    return tuple(replace(ledger, host=replace(ledger.host, node=starts[ledger.role])) for ledger in role_ledgers)
+
+
+def fullest_node(ledgers: Sequence[Ledger]) -> tuple[Term, ...]:
+    """What stays in the host memory of the node that keeps most, from the first step to the last."""
+    terms_of_node: dict[int, tuple[Term, ...]] = {}
+    for ledger in ledgers:
+        terms_of_node[ledger.host.node] = (*terms_of_node.get(ledger.host.node, ()), *ledger.host.terms)
+    return max(terms_of_node.values(), key=lambda terms: total([term.size for term in terms]).bytes, default=())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from diagnose.budget.model import non_torch
+from diagnose.budget.model.formulas import term
 from diagnose.budget.model.job_roles import Role, roles
-from diagnose.budget.model.ledger import Host, Ledger, Moment, total
+from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.moments import colocated_roles, failure_moment, node_placement
+from diagnose.budget.moments import failure_moment, host_memory, in_process_roles
 from diagnose.budget.moments import step_moments as moments
 from diagnose.budget.moments.host_memory import host
 from diagnose.budget.moments.precision_range import spanned
 from diagnose.budget.moments.read_set_memo import Memory
-from diagnose.budget.terms import extra_models
+from diagnose.budget.terms import extra_models, training_states
 from diagnose.facts import FactBook
+from diagnose.phrases import phrase
 from diagnose.record import record, replace
 from diagnose.units import Size
 
@@ -23,7 +25,7 @@ def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     drafts = _DRAWN.of(book, cast)
     role_ledgers = tuple(_ledger(book, cast, index, draft) for index, draft in enumerate(drafts))
     return _beside(
-        book, cast, node_placement.laid_out(book, cast, role_ledgers, [names for fact, names in SHARING.items() if book.switch(fact)])
+        book, cast, host_memory.place_on_nodes(book, cast, role_ledgers, [names for fact, names in SHARING.items() if book.switch(fact)])
     )
 
 
@@ -49,7 +51,7 @@ def _beside(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, 
             term
             for role, ledger_of_role in zip(cast, role_ledgers, strict=True)
             if role.name in sharers
-            for term in colocated_roles.kept(book, role, ledger_of_role)
+            for term in idle_role_terms(book, role, ledger_of_role)
         ]
         if ledger.role == printed or ledger.usable is None or not others:
             combined.append(ledger)
@@ -163,3 +165,43 @@ def _complete(job: Setup) -> bool:
         *(["N"] if job.sharding.scheme not in ("single", "ddp") else []),
     ]
     return job.knows(*needs)
+
+
+CONTEXT = "CUDA context and kernels (rules/ledger.yaml, outside)"
+POOL = "torch keeps freed blocks until empty_cache: at most the role's largest moment"
+
+
+def idle_role_terms(book: FactBook, role: Role, ledger: Ledger) -> list[Term]:
+    """The terms of another role, whose ledger this is, while it waits."""
+    job = setup(book, role)
+    if role.name == "engine":
+        return [_context_term(book, role), *_engine_share(book, ledger)]
+    resident = in_process_roles.staying(job, in_process_roles.own(job, moments=True)) if role.trained else training_states.weights(job)
+    waits = [waiting_term for waiting_term in in_process_roles.of_role(role, resident) if waiting_term.size.high]
+    waiting = total([waiting_term.size for waiting_term in waits])
+    peak = max((moment.total.high for moment in ledger.moments), default=0)
+    pool = term("role_pool", "overhead", "0", {}, high=str(max(0, peak - waiting.high)), source=POOL)
+    return [_context_term(book, role), *waits, _name_by_role(role, pool)]
+
+
+def _context_term(book: FactBook, role: Role) -> Term:
+    size = non_torch.context(book) + non_torch.modules()
+    context_term = term("role_context", "overhead", str(size.bytes), {}, low=str(size.low), high=str(size.high), source=CONTEXT)
+    return _name_by_role(role, context_term)
+
+
+def _engine_share(book: FactBook, ledger: Ledger) -> list[Term]:
+    """An engine's share of the card while it generates; asleep, what it leaves."""
+    share, whole = book.ratio("rollout.gpu_memory_utilization"), ledger.capacity
+    if share is None or whole is None:
+        return []
+    if not book.switch("rollout.sleep"):
+        return [term("engine", "rollout_engine", "u*C", {"u": share, "C": whole.bytes}, source="vLLM gpu_memory_utilization")]
+    residue_size = extra_models.residue()
+    bounds = {"low": str(residue_size.low), "high": str(residue_size.high)}
+    return [term("engine_residue", "rollout_engine", str(residue_size.bytes), {}, source="measured after sleep level 1", **bounds)]
+
+
+def _name_by_role(role: Role, role_term: Term) -> Term:
+    name = phrase("ledger.of_role", role=phrase(f"ledger.role_{'actor' if role.policy else role.name}"), name=role_term.name)
+    return replace(role_term, key=f"{role.name}_{role_term.key}", name=name)

@@ -7,7 +7,7 @@ from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.trainable_params import layers_without
-from diagnose.budget.terms import adapter_inputs, dequantized_weights, dora, encoder_decoder, prompt_adapters, uneven_layers
+from diagnose.budget.terms import adapter_inputs, dora, encoder_decoder, uneven_layers, weight_terms
 from diagnose.budget.terms.attention_scores import additive_masks, unfused
 from diagnose.budget.terms.chunked_loss import fused, whole
 from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
@@ -43,9 +43,9 @@ def stem(job: Setup) -> list[Term]:
 
 def _scaled_logits(job: Setup) -> list[Term]:
     """What the head gives before the scale that learns beside it."""
-    if not prompt_adapters.scales(job) or job.role.headless or not job.knows("V"):
+    if not adapter_inputs.has_learned_scales(job) or job.role.headless or not job.knows("V"):
         return []
-    return [job.term("logits_unscaled", "logits", f"{4 if double(job) else 2}*T*V", source=prompt_adapters.SOURCE)]
+    return [job.term("logits_unscaled", "logits", f"{4 if double(job) else 2}*T*V", source=adapter_inputs.PROMPT_SOURCE)]
 
 
 def offloaded(job: Setup) -> bool:
@@ -72,7 +72,7 @@ def _final(job: Setup) -> int:
     bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
     if job.trainable.lora:
         again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole(job) is None
-        product = prompt_adapters.scales(job) and kind != "layernorm"  # a norm that learns keeps it
+        product = adapter_inputs.has_learned_scales(job) and kind != "layernorm"  # a norm that learns keeps it
         return (double(job) + 1) * 2 * (again + product) + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
     if kind == "layernorm":
         return 8 if double(job) else 6 if wide(job) or bare else 4
@@ -163,7 +163,7 @@ def _stored(job: Setup) -> list[Term]:
     layer_terms = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
     layer_terms += [*encoder_decoder.crossing(job, "L"), *encoder_decoder.relative(job, "L")]
     beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
-    return [*beside, *layer_terms, *uneven_layers.embedded(job), *unfused(job), *dequantized_weights.in_all_layers(job)]
+    return [*beside, *layer_terms, *uneven_layers.embedded(job), *unfused(job), *weight_terms.dequantized_in_all_layers(job)]
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
@@ -232,7 +232,7 @@ def _recomputed(job: Setup) -> list[Term]:
         *unfused(job, f"{saves} + {decoder.transient} - ({decoder.before_mlp})"),
     ]
     terms += [*encoder_decoder.crossing(job, ""), *encoder_decoder.relative(job, "")]
-    terms += [*dequantized_weights.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({decoder.transient})*T")]
+    terms += [*weight_terms.dequantized_in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({decoder.transient})*T")]
     if decoder.sparse:
         terms += adapted_experts(job, "1")
     if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms import dora, prompt_adapters
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import dora
 from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts, shares
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies
 from diagnose.catalogue import Model
@@ -14,7 +17,7 @@ from diagnose.units import Version
 def dense(job: Setup, how: Mode) -> list[str]:
     """Of a layer with one MLP."""
     parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
-    return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapters.kept(job, how)] if part]
+    return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapter_values(job, how)] if part]
 
 
 def sparse(job: Setup, how: Mode) -> list[str]:
@@ -105,3 +108,26 @@ def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool,
     if model and (model.fused_gate_up or not model.gated):
         reads = min(1, reads)
     return attention, reads
+
+
+PROMPT_SOURCE = "LitGPT litgpt/adapter.py, litgpt/adapter_v2.py"
+
+
+def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
+    """Kept per token of a layer: the attention to the prompt, which its gate scales; and what every linear gives before its scale."""
+    entry = _prompt_entry(job)
+    if entry is None:
+        return []
+    linears = f"{how.each}*(q + 2*k + 2*h + {2 if job.model is None or job.model.gated else 1}*f)"
+    return [f"{how.each}*q", *([linears] if entry["scales"] else [])]
+
+
+def has_learned_scales(job: Setup) -> bool:
+    """Whether linears have a scale and a bias that learn, and norms learn, too."""
+    entry = _prompt_entry(job)
+    return entry is not None and bool(entry["scales"])
+
+
+def _prompt_entry(job: Setup) -> dict[str, Any] | None:
+    entry: dict[str, Any] | None = table()["prompts"].get(job.trainable.kind)
+    return entry

@@ -6,7 +6,7 @@ The widths were read off the tensors that models of transformers save (benchmark
 from __future__ import annotations
 
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms import adapter_inputs, dora, prompt_adapters
+from diagnose.budget.terms import adapter_inputs, dora
 from diagnose.budget.terms.attention_scores import additive_masks, broadcasts, score, scores_of
 from diagnose.budget.terms.expert_activations import experts, working
 from diagnose.budget.terms.layer_mode import Mode, autocasts, keeps_product, mode, padded, upcast
@@ -66,7 +66,7 @@ def _norms(job: Setup, how: Mode) -> str:
     count, norms_after = (model.norms, model.norms_after) if model else (2, 0)
     if model and model.norm_kind == "layernorm":
         return _layernorms(model, how, sum(_reads(job)))
-    if how.lora and not prompt_adapters.scales(
+    if how.lora and not adapter_inputs.has_learned_scales(
         job
     ):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
         return f"{count * frozen_norm(model, how)}*h"

@@ -140,3 +140,25 @@ def _times(copies: int, width: Number) -> str:
 def whole_module(job: Setup) -> Number:
     """Bytes per parameter of a module that is trained whole beside adapters."""
     return 4 if prepared(job) or job.traits.casts_trained else job.precision.weight
+
+
+def _keeps_dequantized(job: Setup) -> bool:
+    """Whether a linear makes its weight anew with plain operators, so that autograd keeps it until the linear's backward."""
+    entry = table()["quantizations"].get(job.book.word("model.quantization") or "", {})
+    return job.trainable.lora and quantised(job.book) and bool(entry.get("remade"))
+
+
+def dequantized_in_layer(job: Setup) -> list[Term]:
+    """Those of the layer that is computed again: all are kept, the largest on its way from 32 bits (4 bytes, then 1 beside them, of which
+    2 stay). Kernels that keep none (Triton) are the lower end."""
+    if not _keeps_dequantized(job) or not job.knows("P_layer", "h", "f") or (job.model and job.model.experts):
+        return []
+    symbols = "2*P_layer + 3*h*f"
+    return [job.term("remade", "weights", symbols, low=f"0*({symbols})", source=table()["remakes"])]
+
+
+def dequantized_in_all_layers(job: Setup) -> list[Term]:
+    """Without checkpointing those of every layer."""
+    if not _keeps_dequantized(job) or not job.knows("P_layer", "L") or (job.model and job.model.experts):
+        return []
+    return [job.term("remade", "weights", "2*P_layer*L", low="0*P_layer*L", source=table()["remakes"])]

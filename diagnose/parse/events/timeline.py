@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.facts import Notice
-from diagnose.parse.events import attempts, consequences, folding, interleaved_tracebacks, nearby_marks, order
+from diagnose.parse.events import consequences, folding, interleaved_tracebacks, nearby_marks, order
 from diagnose.parse.events import log_events as events
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
@@ -71,7 +71,7 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     marks = nearby_marks.find_marks(every)
     failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
     folded = folding.fold_events([events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
-    launch = attempts.launch_of(failures)
+    launch = _diagnosed_launch(failures)
     since = min((scan.attempt.number for scan in failures if scan.attempt.launch == launch), default=1)
     state = Timeline(tuple(failures), tuple(folded), since, launches, tuple(messages))
     follow = consequences.consequences_of(
@@ -191,3 +191,11 @@ def notices(state: Timeline, root: Event | None) -> Iterator[Notice]:
         yield Notice("info", "started_again", phrase("parse.started_again"), root.evidence[0])
     if not root.fatal and root.status == "oom":
         yield Notice("info", "survived", phrase("parse.survived"), root.evidence[0])
+
+
+def _diagnosed_launch(failures: Sequence[PlacedMessage]) -> int:
+    """The last launch that ended in a failure of its own."""
+    return max(
+        (failure.attempt.launch for failure in failures if failure.fatal),
+        default=max((failure.attempt.launch for failure in failures), default=1),
+    )

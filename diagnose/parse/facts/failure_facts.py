@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose import families
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.events import progress
-from diagnose.parse.facts import node_memory
+from diagnose.parse.facts import run_memory
 from diagnose.parse.frames import activity as doing
 from diagnose.parse.frames import partial_traceback, phases
 from diagnose.parse.messages import host_oom
@@ -96,7 +96,7 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
     yield from _progress(placed)
     yield from _after_evaluation(placed)
     yield from _engine(root, placed)
-    yield from node_memory.before(placed)
+    yield from run_memory.node_memory_before_failure(placed)
 
 
 def figures(root: Event) -> Iterator[Fact]:

@@ -11,7 +11,7 @@ from diagnose import rule_files
 from diagnose.facts import Fact, Origin, Value, declared
 from diagnose.parse.events import order
 from diagnose.parse.events.log_events import role
-from diagnose.parse.facts import printed_arguments, world_info
+from diagnose.parse.facts import echoed_commands, settings_dumps
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
 from diagnose.parse.text.lines import REACH
@@ -64,7 +64,7 @@ def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
             by_name.setdefault(fact.name, fact)
             yield fact
     yield from world(by_name)
-    yield from world_info.facts(pages)
+    yield from echoed_commands.world_info_facts(pages)
     yield from _memory_lines(pages)
     yield from order.root_rank(pages)
     yield from _day(pages, end)
@@ -160,7 +160,7 @@ def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
     if "rest" in row and text.strip():
         pairs.append((row["rest"], text.strip()[:400]))
     if "keys" in row:
-        pairs += printed_arguments.known(text, row["keys"])
+        pairs += settings_dumps.parse_arguments(text, row["keys"])
     if "take" in row:
         texts = values(text)
         texts = texts[-len(row["take"]) :] if row.get("before") else texts

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Value, Witness
+from diagnose.parse.facts.memory_trend import FEWEST, Trend, trend
 from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.parse.facts.memory_trend import Trend
     from diagnose.parse.text.lines import Page
 
-#: Fewer prints than this show no course.
-FEWEST = 5
 MOST = 600  # points of one series
 LOOKS = 100  # points where only looks lie between the excerpts
 SPARSE = 64 << 10  # bytes between two excerpts that are a gap
@@ -103,8 +101,6 @@ def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[
 
 def _course(points: Sequence[Point]) -> Iterator[Fact]:
     """How memory went over the prints, with the figures of that."""
-    from diagnose.parse.facts.memory_trend import trend  # few logs come this far
-
     sizes = [point.size for point in points]
     shape = trend(sizes)
     steps = _steps(points) if shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from diagnose.parse.facts.memory_series import FEWEST
 from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: Fewer prints than this show no course.
+FEWEST = 5
 #: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
 _GROWTH = 1.03
 #: Differences below this share of the level are none.

@@ -7,15 +7,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
+from diagnose.facts import declared
 from diagnose.parse.events.log_events import role
 from diagnose.parse.model.reading import Dump
 from diagnose.parse.text.lines import same_stream
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from diagnose.facts import Witness
+    from diagnose.facts import Value, Witness
     from diagnose.parse.text.lines import Page
 
 REACH = 256 << 10  # bytes of a log's head in which programs print their settings
@@ -157,3 +158,35 @@ def _yaml(lines: Iterator[_Row], items: bool) -> list[_Row]:
         shifted = len(row.text.encode()) - len(text.encode())
         rows.append(_Row(text, row.at + shifted))
     return rows
+
+
+_DTYPES = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+_QUOTED_VALUE = r"'([^'\n]{1,400})'|\"([^\"\n]{1,400})\""
+
+
+def parse_arguments(text: str, keys: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
+    """Fact and value of each key that is set; "None" and "auto" set nothing. `keys`: the program's name of a setting to the fact's."""
+    for key, name in keys.items():
+        match = re.search(rf"(?<![\w.-])['\"]?{re.escape(key)}['\"]?\s?[=:]\s?(?:{_QUOTED_VALUE}|([\w./+-]{{1,200}}))", text)
+        value = None if match is None else _parse_argument(name, next(group for group in match.groups() if group))
+        if value is not None:
+            yield name, value
+
+
+def _parse_argument(name: str, text: str) -> Value:
+    entry = declared(name)
+    if entry is None or text in ("None", "auto", "null"):
+        return None
+    match entry.kind:
+        case "count":
+            return int(text) if re.fullmatch(r"[1-9]\d{0,14}", text) else None
+        case "ratio":
+            return float(text) if re.fullmatch(r"\d?\.\d{1,18}|1(?:\.0)?", text) else None
+        case "switch":
+            return {"True": True, "False": False, "true": True, "false": False}.get(text)
+        case "word":
+            word = _DTYPES.get(text.removeprefix("torch."), text)
+            return word if word in entry.words else None
+        case "text":
+            return text
+    return None

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from diagnose.parse.frames.tracebacks import Traceback, of_lines
 from diagnose.parse.model.event import Frame
-from diagnose.parse.text import context_lines
 from diagnose.parse.text.lazy_re import later
-from diagnose.parse.text.lines import same_stream
+from diagnose.parse.text.lines import lines_above, lines_below, same_stream
 
 if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page, Prefix
@@ -37,7 +36,7 @@ def listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
     frames: list[Frame] = []
     places: list[int] = []
     begun = False
-    for at, text in context_lines.below(page, index, APART + LISTED):
+    for at, text in lines_below(page, index, APART + LISTED):
         if not same_stream(page.line(at).prefix, prefix):
             continue
         frame = _LISTED.match(text) if begun else None
@@ -55,7 +54,7 @@ def cut_off(page: Page, index: int) -> Traceback:
     """The frames of a traceback that begins just below a message and is cut off before it says what it ends in: where a text stops
     within it, another process had begun to tell the same."""
     lines: list[tuple[int, str]] = []
-    for at, text in context_lines.below(page, index, APART + LISTED):
+    for at, text in lines_below(page, index, APART + LISTED):
         if lines and (_FENCE.match(text) or not text.strip()):
             break
         if not lines and at - index > APART:
@@ -69,7 +68,7 @@ def cut_off(page: Page, index: int) -> Traceback:
 
 def source(page: Page, index: int, prefix: Prefix) -> str:
     """The line just above a message, which may be the source line that failed; empty where it is another process's."""
-    for at, text in context_lines.above(page, index, APART):
+    for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked(page, at)
         if text.strip():
@@ -79,5 +78,5 @@ def source(page: Page, index: int, prefix: Prefix) -> str:
 
 def _marked(page: Page, edge: int) -> str:
     """The line that rich marks in the box that ends at this edge; empty where that part was not pasted."""
-    lines = (_MARKED.match(text) for _, text in context_lines.above(page, edge, BOXED))
+    lines = (_MARKED.match(text) for _, text in lines_above(page, edge, BOXED))
     return next((match[1].strip() for match in lines if match), "")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.event import OtherProcess
-from diagnose.parse.text import context_lines, grammar_statements
+from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lines import lines_above
 from diagnose.record import NamedTuple
 from diagnose.units import IMPOSSIBLE, Size
 
@@ -84,7 +85,7 @@ def _report(page: Page, index: int) -> tuple[list[tuple[int, str]], list[_Row]]:
     """The telling lines of the report that ends at a line, from the nearest up, and its table."""
     lines: list[tuple[int, str]] = []
     rows: list[_Row] = []
-    for at, text in context_lines.above(page, index, REACH):
+    for at, text in lines_above(page, index, REACH):
         row = _ROW.search(text[:200])
         if row is not None:
             rows.append(_Row(int(row[1]), int(row[2]), int(row[3]), row[4] or ""))

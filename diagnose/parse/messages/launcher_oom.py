@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from diagnose.parse.messages import scheduler_oom
 from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
-from diagnose.parse.text import context_lines, grammar_statements
+from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lines import lines_above
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +83,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     line = page.line(index).text
     used: list[int] = []
     if "exitcode" in line and "failed (" not in line:
-        for at, text in context_lines.above(page, index, 5):
+        for at, text in lines_above(page, index, 5):
             field = _FIELD.match(text)
             if field is not None and field[1] == "host":
                 message.host = field[2]
@@ -92,7 +93,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
             if _HEAD.match(text):
                 break
     elif "SIGNAL: " in line or "EXIT STRING" in line:
-        for _, text in context_lines.above(page, index, 8):
+        for _, text in lines_above(page, index, 8):
             shown = _HYDRA.search(text)
             if shown is not None:
                 message.rank = int(shown[1]) if shown[1] else None

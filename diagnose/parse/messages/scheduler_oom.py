@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from diagnose import families
-from diagnose.parse.messages import kubernetes_quantity
 from diagnose.parse.messages.host_oom import LONGEST
 from diagnose.parse.messages.message_spec import sayings
 from diagnose.parse.model.message import Message
-from diagnose.parse.text import context_lines, grammar_statements
+from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import later
-from diagnose.units import Size
+from diagnose.parse.text.lines import lines_above, lines_below
+from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,11 +97,11 @@ def _learn(message: Message, said: Statement) -> None:
         case "k8s_event" if numbers:
             message.family, message.pid = sayings("scheduler_oom")["k8s_process"].family, numbers[-1]
         case "evicted_use":
-            message.figures["process_in_use"] = kubernetes_quantity.of(words.split()[2].rstrip(","))
+            message.figures["process_in_use"] = parse_quantity(words.split()[2].rstrip(","))
         case "volume":
             name, limit = re.findall(r'volume "?([\w.-]+)"? exceeds the limit "?(\d[\w.]*\w|\d)', words)[0]
             if _MEMORY_VOLUME.search(name):
-                message.facts["log.shm_limit"] = kubernetes_quantity.of(limit)
+                message.facts["log.shm_limit"] = parse_quantity(limit)
             else:
                 message.family, message.status, _, message.reason, *_ = sayings("scheduler_oom")["disk"]
         case "cancelled" | "lsf_other":
@@ -156,7 +157,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
     if message.family == pod and "OOMKilled" in line:
         return _of_pod(message, page, index)
     if message.family == docker and "OOMKilled" in line:
-        found = [(at, match) for at, text in context_lines.below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
+        found = [(at, match) for at, text in lines_below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
         if len(found) == 1 and int(found[0][1][1]):
             message.figures["capacity"] = Size.printed(found[0][1][1], "bytes")
             return [found[0][0]]
@@ -166,7 +167,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
 def _from(message: Message, page: Page, index: int, says: re.Pattern[str], reach: int) -> list[int]:
     """Use and limit of `seff` and `bjobs`, whose MB and GB are binary. (The state may stand below them.)"""
     used = []
-    for at, text in (*context_lines.below(page, index, reach), *context_lines.above(page, index, 6)):
+    for at, text in (*lines_below(page, index, reach), *lines_above(page, index, 6)):
         match = says.search(grammar_statements.collapsed(text[:300]))
         if match is None:
             continue
@@ -182,15 +183,15 @@ def _from(message: Message, page: Page, index: int, says: re.Pattern[str], reach
 
 def _of_pod(message: Message, page: Page, index: int) -> list[int]:
     """The memory limit of the container that was killed. `kubectl describe` prints it below its state, the API's object where it likes."""
-    described = _limits(context_lines.below(page, index, _BLOCK), in_order=True)
+    described = _limits(lines_below(page, index, _BLOCK), in_order=True)
     if not described:  # YAML and JSON: the specification, which stands above the state
-        described = _limits(context_lines.above(page, index, 8 * _BLOCK), in_order=False)
+        described = _limits(lines_above(page, index, 8 * _BLOCK), in_order=False)
     if not described:
         one_line = re.findall(r'"limits": ?\{[^{}]{0,300}?"memory": ?"(\w{1,20})"', page.line(index).text)
         described = [(index, text) for text in one_line]
     if len({text for _, text in described}) != 1 or page.cut_off.endswith(described[0][1]):
         return []  # another container's, or 640 of 640Gi
-    message.figures["capacity"] = kubernetes_quantity.of(described[0][1])
+    message.figures["capacity"] = parse_quantity(described[0][1])
     return [described[0][0]]
 
 
@@ -209,3 +210,21 @@ def _limits(lines: Iterable[tuple[int, str]], in_order: bool) -> list[tuple[int,
         if held is not None:
             found.append((at, held[1]))
     return found
+
+
+_QUANTITY_SCALE = {
+    **{f"{letter}i": Decimal(1 << 10 * power) for power, letter in enumerate("KMGTPE", start=1)},
+    **{letter: Decimal(1000**power) for power, letter in enumerate("kMGTPE", start=1)},
+    "m": Decimal(1) / 1000,
+    "": Decimal(1),
+}
+
+
+def parse_quantity(text: str) -> Size | None:
+    """The bytes of a quantity such as 64Gi; None for what is none or what no memory can have. A quantity is exact."""
+    match = re.fullmatch(r"(\d{1,20}(?:\.\d{1,9})?)([A-Za-z]{0,2})", text)
+    scale = _QUANTITY_SCALE.get(match[2]) if match else None
+    if match is None or scale is None or Decimal(match[1]) * scale > IMPOSSIBLE:
+        return None
+    count = round(Decimal(match[1]) * scale)
+    return Size(count, count, count, text)

@@ -294,3 +294,15 @@ def _one_state(raw: bytes) -> bytes:
 
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+def lines_above(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
+    """The lines above one, from the nearest up: index and text."""
+    for at in range(index - 1, max(-1, index - 1 - reach), -1):
+        yield at, page.line(at).text
+
+
+def lines_below(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
+    """The lines below one, in order: index and text."""
+    for at in range(index + 1, min(len(page), index + 1 + reach)):
+        yield at, page.line(at).text
