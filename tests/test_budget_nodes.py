@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from books import book
 
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.model.ledger import Ledger, total
 from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -44,7 +44,7 @@ def test_roles_with_nodes_of_their_own_do_not_add_up() -> None:
     held = kept(found)
     assert held["actor"] > 0
     assert total([term.size for term in fullest_node(found)]).bytes == max(held.values())
-    assert {fact.name: fact.value for fact in facts(book(JOB), found, ())}["ledger.host"].bytes == max(held.values())  # type: ignore[union-attr]
+    assert {fact.name: fact.value for fact in derive_facts(book(JOB), found, ())}["ledger.host"].bytes == max(held.values())  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

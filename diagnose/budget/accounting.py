@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook
@@ -24,10 +24,10 @@ def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tup
     """
     role_ledgers = ledgers(book)
     named = attribute(book, role_ledgers, event, index) if event is not None and index is not None else ()
-    solved = facts(book, role_ledgers, named)
+    solved = derive_facts(book, role_ledgers, named)
     if any(fact.name in REDRAWN for fact in solved):
         book.learn(fact for fact in solved if _of_the_run(fact))
         role_ledgers = ledgers(book)
-        solved = facts(book, role_ledgers, named)
+        solved = derive_facts(book, role_ledgers, named)
     book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
     return role_ledgers, named

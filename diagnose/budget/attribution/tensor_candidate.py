@@ -55,7 +55,7 @@ class Query:
         return None if width is None or job_width is None else width != job_width
 
 
-def query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
+def build_query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
     low, high = window(requested, kind)
     return Query(event, requested, kind, low, high, widths)
 
@@ -95,7 +95,7 @@ class Candidate:
         return int(self.values["T"])  # type: ignore[arg-type]
 
 
-def value(symbols: str, values: dict[str, Number]) -> int | None:
+def evaluate_bytes(symbols: str, values: dict[str, Number]) -> int | None:
     """The bytes of a formula; None where a letter is unknown or known only as a range."""
     parsed = formula(symbols)
     for name in parsed.names:
@@ -105,10 +105,10 @@ def value(symbols: str, values: dict[str, Number]) -> int | None:
     return None if isinstance(number, Span) else ceil(number)
 
 
-def exact(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+def match_exactly(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
     for symbols in tensor.bytes:
-        size = value(symbols, values)
+        size = evaluate_bytes(symbols, values)
         if size is None or size <= 0:
             continue
         if tensor.at_least:

@@ -37,7 +37,7 @@ BESIDE_ROWS = (*STATES, "extra_models", "comm_buffers")
 RENAMED = Version("2.5")
 
 
-def of_settings(book: FactBook) -> list[Fact]:
+def setting_facts(book: FactBook) -> list[Fact]:
     """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
     given, whether adapters were merged, and what the release says of torch's age."""
     doubts: list[Fact] = []
@@ -65,25 +65,25 @@ def of_settings(book: FactBook) -> list[Fact]:
     return doubts
 
 
-def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+def ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
     scores, had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
-    doubts = _of_rows(ledger)
+    doubts = _micro_batch_facts(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
     if waiting is not None and (waiting.bytes or ledger.complete):
         doubts.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
-    doubts += _of_saved_modules(book, ledger)
+    doubts += _saved_module_facts(book, ledger)
     if book.switch("model.attention_maybe_eager") and ledger.complete:
         eager = accounts(book.changed({"model.attention": "eager"}))
         scores = [moment.of("attention_scores") for moment in eager[0].moments] if eager else []
         if scores:
             largest: Size = max(scores, key=lambda size: size.bytes)
             doubts.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
-    return [*doubts, *_of_unseen_stage(book)]
+    return [*doubts, *_unseen_stage_facts(book)]
 
 
-def _of_unseen_stage(book: FactBook) -> list[Fact]:
+def _unseen_stage_facts(book: FactBook) -> list[Fact]:
     """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
     if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
         return []
@@ -94,7 +94,7 @@ def _of_unseen_stage(book: FactBook) -> list[Fact]:
     return [_fact("ledger.states_if_sharded", moment.of(*STATES), "weights + gradients + optimizer_states with zero.stage 3")]
 
 
-def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
+def _saved_module_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """What the largest moment would be smaller by if adapters alone learned."""
     if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
         return []
@@ -106,7 +106,7 @@ def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
     return [_fact("ledger.saved_modules", saved, "the largest moment less the same with adapters alone")]
 
 
-def _of_rows(ledger: Ledger) -> list[Fact]:
+def _micro_batch_facts(ledger: Ledger) -> list[Fact]:
     """What a micro batch of unknown size takes, by subtraction: what torch has allocated beside all that does not depend on it."""
     moment = ledger.moment(ledger.failing)
     if (
@@ -130,15 +130,15 @@ SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.",
 
 def missed_savings(book: FactBook) -> list[Fact]:
     """The first key without effect that was meant to set a knob that saves memory: one that is not read, then one that is in vain."""
-    keys = {_place(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
+    keys = {_position(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
     if not keys:
         return []
     real, reader, in_force, other_value = (
-        {_place(key_fact): key_fact.value for key_fact in book.all(f"config.{name}")}
+        {_position(key_fact): key_fact.value for key_fact in book.all(f"config.{name}")}
         for name in ("wanted_key", "reader", "wanted_value", "wanted_other")
     )
-    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _place(knob) in in_force):
-        place = _place(knob)
+    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _position(knob) in in_force):
+        place = _position(knob)
         key = keys.get(place)  # a key without a knob has no partner
         if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
             key_fact = f"{key.value} was meant as {knob.value}"
@@ -154,7 +154,7 @@ def missed_savings(book: FactBook) -> list[Fact]:
     return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
 
 
-def _place(fact: Fact) -> tuple[str, int, int]:
+def _position(fact: Fact) -> tuple[str, int, int]:
     """Facts of one key stand in one place."""
     return fact.witness.source, fact.witness.line, fact.witness.column
 

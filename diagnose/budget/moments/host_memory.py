@@ -21,19 +21,19 @@ from diagnose.facts import FactBook
 from diagnose.record import replace
 
 
-def host(job: Setup) -> Host:
+def estimate_host(job: Setup) -> Host:
     """What all ranks of one node together keep and take."""
     if not job.knows("P"):
         return Host()
-    values = _of_node(job)
-    stays = tuple(_kept(job, values))
+    values = _node_letters(job)
+    stays = tuple(_training_terms(job, values))
     peaks = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
     return Host(
         stays, tuple(moment for moment in peaks if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
     )
 
 
-def _of_node(job: Setup) -> dict[str, Number]:
+def _node_letters(job: Setup) -> dict[str, Number]:
     """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
     many nodes there are, one has no more than eight cards."""
     nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
@@ -46,7 +46,7 @@ def _of_node(job: Setup) -> dict[str, Number]:
     }
 
 
-def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
+def _training_terms(job: Setup, values: dict[str, Number]) -> list[Term]:
     """From the first step to the last."""
     per = "/nodes" if values["nodes"] != 1 else ""
     terms: list[Term] = []
@@ -67,7 +67,7 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
         symbols = "2*h*L*T*n_r"
         source = "pinned hidden states"
         terms.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{host_offload.ROUNDED}*{symbols}"))
-    return [*terms, *_asleep(job, values), *_object_store(job, values)]
+    return [*terms, *_sleeping_weights(job, values), *_object_store(job, values)]
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
@@ -81,7 +81,7 @@ def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Ter
     return terms
 
 
-def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
+def _sleeping_weights(job: Setup, values: dict[str, Number]) -> list[Term]:
     """Weights of engines that sleep: level 1 keeps a copy in host memory, level 2 throws them away."""
     book = job.book
     shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
@@ -127,10 +127,10 @@ def _read_width(job: Setup) -> str:
 def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
     """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
     they add up until the evaluation ends, and nobody says how long it is."""
-    evaluation = other_passes.evaluating(job)
+    evaluation = other_passes.job_for_evaluation(job)
     if evaluation is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
         return None
-    letters = {**evaluation.values, "n_r": values["n_r"], **other_passes.evaluators(evaluation)}
+    letters = {**evaluation.values, "n_r": values["n_r"], **other_passes.evaluating_ranks(evaluation)}
     predictions, whole = other_passes.predictions(evaluation), f"{other_passes.kept_predictions(evaluation)}*n_r"
     if not predictions:
         return None
