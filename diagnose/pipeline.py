@@ -66,7 +66,7 @@ def read(
     found = job_reader.job(logs)
     if found.unread and not found.scanned:
         raise found.unread[0]
-    reading = log_reader.read(found.scanned, healthy)
+    reading = log_reader.read_logs(found.scanned, healthy)
     if healthy or reading.events:
         found.pasted()
     reading = found.enriched(reading)

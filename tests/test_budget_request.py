@@ -30,7 +30,7 @@ from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Value, declared
-from diagnose.parse.log_reader import read
+from diagnose.parse.log_reader import read_logs
 from diagnose.parse.model.event import Event
 from diagnose.release_spans import releases
 from diagnose.scan.log_scan import scan
@@ -197,7 +197,7 @@ def test_a_moved_segment_names_nothing_either() -> None:
 )
 def test_messages_that_print_the_tensor_itself(text: str) -> None:
     """cudaMallocAsync, and torch's refusal ahead of the card."""
-    facts = {fact.name: fact.value for fact in read([scan(Source("log", text.encode()))]).facts}
+    facts = {fact.name: fact.value for fact in read_logs([scan(Source("log", text.encode()))]).facts}
     assert facts["log.request_exact"] is True
 
 

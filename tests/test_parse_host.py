@@ -385,7 +385,7 @@ def test_slurm_names_the_tasks() -> None:
     assert (event.rank, event.ranks, event.count, event.host) == (5, (5, 9, 10), 3, None)
     assert [member.rank for member in event.members] == [9, 10]
     assert only(reading("srun: error: gpu-a07: task 2: Out Of Memory\n")).host == "gpu-a07"
-    assert scheduler_oom.tasks("tasks 0-999999") == ()
+    assert scheduler_oom.parse_tasks("tasks 0-999999") == ()
 
 
 def test_a_figure_that_may_be_bytes_or_kilobytes_is_unknown() -> None:

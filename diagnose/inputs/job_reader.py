@@ -10,7 +10,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
 from diagnose.inputs.given import as_log
 from diagnose.packed import unpack_limits, unpacking
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
 from diagnose.scan import log_scan
@@ -40,8 +40,8 @@ _SIGNS = frozenset(
 )
 #: The same at the very start, or a command.
 _BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
-_RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
-_SAYS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
+_RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
+_SAYS = lazy_compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: What the notes of an input mean to its reader.
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 
-def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
+def read_logs(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
     """All that the logs of one job say; of a job that did not fail only where it is asked for (`healthy`).
 
     Never raises for what a log contains.
     """
-    pages = [[Page(scan.input.name, excerpt, _writer(scan)) for excerpt in scan.excerpts] for scan in scanned]
+    pages = [[Page(scan.input.name, excerpt, _process_of_path(scan)) for excerpt in scan.excerpts] for scan in scanned]
     state = build_timeline(scanned, pages)
     if not healthy and not state.events:
         return Reading(tuple(scan.input for scan in scanned), notices=tuple(_notices(scanned, state.messages)))
@@ -34,18 +34,18 @@ def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
     reading = Reading(
         tuple(scan.input for scan in scanned),
         state.events,
-        commands=tuple(echoed_commands.read(every)),
-        dumps=settings_dumps.read(every),
+        commands=tuple(echoed_commands.read_commands(every)),
+        dumps=settings_dumps.read_dumps(every),
         since=state.since,
     )
     root = None if reading.root is None else reading.events[reading.root]
     reading = replace(reading, notices=(*_notices(scanned, state.messages), *notices(state, root)))
-    looks = [Page(scan.input.name, sample, _writer(scan)) for scan in scanned for sample in scan.samples]
+    looks = [Page(scan.input.name, sample, _process_of_path(scan)) for scan in scanned for sample in scan.samples]
     failed = (root, state.failure(root)) if root else None
-    return _with_step(replace(reading, facts=tuple(_each_once(_facts(reading, failed, every, looks)))))
+    return _with_step(replace(reading, facts=tuple(_without_duplicates(_facts(reading, failed, every, looks)))))
 
 
-def _writer(scan: Scanned) -> Prefix:
+def _process_of_path(scan: Scanned) -> Prefix:
     """Which process wrote an input, as its path says."""
     return Prefix(scan.label.rank, scan.label.local_rank, scan.label.pid, host=scan.label.host)
 
@@ -59,7 +59,7 @@ def _with_step(reading: Reading) -> Reading:
     return replace(reading, events=tuple(changed))
 
 
-def _each_once(facts: Iterable[Fact]) -> Iterator[Fact]:
+def _without_duplicates(facts: Iterable[Fact]) -> Iterator[Fact]:
     """The facts without those that say the same of the same once more: a card's name stands in a report and in a table."""
     first: dict[str, Value] = {}  # most names are told once, and no value is written out
     seen_values: dict[str, set[str]] = {}

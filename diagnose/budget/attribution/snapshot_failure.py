@@ -10,7 +10,7 @@ from diagnose.budget.model.allocator import allocators, block, prints_as
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase, same
@@ -42,9 +42,9 @@ def snapshot_event(snapshot: Snapshot) -> Event | None:
     allocated = snapshot.allocated + (failed.freed_since or 0)
     frames = tuple(Frame(place.file, place.line, place.function) for place in reversed(failed.frames))
     return Event(
-        family=sayings("device_oom")["cuda"].family,
+        family=statement_specs("device_oom")["cuda"].family,
         gpu=snapshot.device,
-        phase=phases.of_frames(frames) or "unknown",
+        phase=phases.phase_of_frames(frames) or "unknown",
         requested=size_of(torch_prints(block(failed.size.high))),
         free=None if failed.device_free is None else Size.exactly(failed.device_free),
         allocated=Size.exactly(allocated),

@@ -13,10 +13,10 @@ from diagnose.units import Size, Version, not_negative
 def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
     family = book.word("log.family")
-    known = families.of(family)
-    if known.memory:
-        message_facts.append(derived_fact("log.on_card", known.memory == "card", f"family {family}"))
-    if known.limited:
+    family_traits = families.of(family)
+    if family_traits.memory:
+        message_facts.append(derived_fact("log.on_card", family_traits.memory == "card", f"family {family}"))
+    if family_traits.limited:
         message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
         message_facts.append(derived_fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")

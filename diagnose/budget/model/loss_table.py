@@ -90,10 +90,10 @@ class LossQuery(NamedTuple):
 @lru_cache(maxsize=256)
 def find_loss(job: LossQuery) -> Loss:
     """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
-    known = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
+    run = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = hold(when, known.__getitem__)
+        holds = hold(when, run.__getitem__)
         if holds is None or holds:
             may.append(loss)
         if holds:

@@ -37,7 +37,7 @@ def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
     kernel_name = fused_kernel(job)
     if kernel_name == "chunked":
         waiting = _head_chunk_by_chunk(job) if backward else []
-        return max(_chunk_terms(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
+        return max(_chunk_terms(job), waiting, key=lambda terms: total([loss_term.size for loss_term in terms]).bytes)
     if kernel_name == "liger":
         return _liger(job, backward) if job.stage in ("sft", "pt") else _liger_pair(job)
     if kernel_name == "compiled":

@@ -25,7 +25,7 @@ def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMe
     """The messages, those that tell of a failure again in other words merged into the first that told it."""
     unique: list[PlacedMessage] = []
     for placed in all_seen:
-        first = next((earlier for earlier in reversed(unique[-BACK:]) if _retells(earlier, placed)), None)
+        first = next((earlier for earlier in reversed(unique[-BACK:]) if _is_duplicate(earlier, placed)), None)
         if first is None:
             unique.append(placed)
             continue
@@ -36,7 +36,7 @@ def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMe
     return unique
 
 
-def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
+def _is_duplicate(first: PlacedMessage, second: PlacedMessage) -> bool:
     near = first.page is second.page and second.index - first.index < NEAR and first.attempt == second.attempt
     if not near or "lookalike" in (first.message.status, second.message.status):
         return False
@@ -46,7 +46,7 @@ def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
     if second.message.retells:
         return bool(family.allocator) or family.retold
     if family.shared and families.of(second.message.family).shared:  # two frameworks, one allocator
-        return _agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
+        return _sizes_agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
     own_tracebacks = first.trace.frames and second.trace.frames and first.trace.places != second.trace.places
     if first.message.family != second.message.family or family.kill or family.collective or own_tracebacks:
         return False
@@ -55,10 +55,10 @@ def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
     ours, theirs = first.message.figures, second.message.figures
     if ours.keys() == theirs.keys() or not (ours.keys() <= theirs.keys() or theirs.keys() <= ours.keys()):
         return False
-    return all(_agree(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
+    return all(_sizes_agree(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
 
 
-def _agree(first: Size | None, second: Size | None) -> bool:
+def _sizes_agree(first: Size | None, second: Size | None) -> bool:
     """Whether two prints can be of one size; what is not printed contradicts nothing."""
     return first is None or second is None or (first.low <= second.high and second.low <= first.high)
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from diagnose.parse.frames import tracebacks
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import Prefix
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
 
 LONGEST = 20_000  # lines of overlapping tracebacks that are looked at
-_HEAD = later(r"Traceback \(most recent call last\)")
-_INDENTED = later(r"\s+\S")
-_FRAME = later(r'\s+File "')
+_HEAD = lazy_compile(r"Traceback \(most recent call last\)")
+_INDENTED = lazy_compile(r"\s+\S")
+_FRAME = lazy_compile(r'\s+File "')
 
 
 def untangle_tracebacks(messages: Sequence[PlacedMessage]) -> None:
@@ -54,7 +54,7 @@ def _untangle_page(page: Page, ends: Sequence[PlacedMessage]) -> None:
             open_heads -= 1
             inside.append(by_line[index])
             if not open_heads and lanes > 1:
-                _deal(page, first, index, lanes, inside, heads)
+                _assign_copies(page, first, index, lanes, inside, heads)
 
 
 def _heads(page: Page) -> set[int]:
@@ -68,14 +68,14 @@ def _heads(page: Page) -> set[int]:
     return indexes
 
 
-def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
+def _assign_copies(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
     """Give the failures between two lines the one traceback that the lines there are copies of, if they are."""
     skipped = heads | {placed.index for placed in ends}
     lines = [(index, page.line(index)) for index in range(first + 1, last) if index not in skipped]
     own = [(index, line.text) for index, line in lines if line.prefix == Prefix() and _INDENTED.match(line.text)]
     frames = [(index, text) for index, text in own if _FRAME.match(text)]
     copies = max(lanes, len(ends))
-    dealt = _dealt(frames, copies, min) or _dealt(frames, copies, max)
+    dealt = _split_copies(frames, copies, min) or _split_copies(frames, copies, max)
     if dealt is None:
         return
     below = _statements(own)
@@ -84,12 +84,12 @@ def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMe
         for text, places in dealt:
             at = max((place for place in places if place < placed.index), default=places[0])
             mine += [(at, text), (at, below[text])] if below[text] else [(at, text)]
-        trace = tracebacks.of_lines(mine)
+        trace = tracebacks.frames_in_lines(mine)
         if trace.frames:
             _replace(placed, trace)
 
 
-def _dealt(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
+def _split_copies(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
     """The lines of one copy, each with its places; None where they are not that many copies of the same lines.
 
     Where a line could be the next of several copies, the shortest or the longest of them takes it, as `prefer` says.

@@ -51,7 +51,7 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     for number, scan in enumerate(scanned):
         launches[scan.input.name] = input_attempts = Attempts(scan.hits, scan.label.attempt)
         hits = [hit for hit in scan.hits if hit.grammar in events.READERS]
-        input_messages = list(events.read_messages(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
+        input_messages = list(events.read_messages(pages[number], nearby_marks.merge_hits(hits, pages[number], events.READERS), number))
         stopped = min((message.offset for message in input_messages if message.message.reason in STOPS), default=1 << 62)
         input_messages = [
             message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
@@ -98,12 +98,12 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
             continue
         if failure.message.helper:
             failure.message.status, failure.message.reason = "lookalike", "after_end"
-        saving = phases.of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
+        saving = phases.phase_of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
         own = families.of(failure.message.family).own  # Ray ends the job's own workers, and says which
         failure.survived = failure.survived or failure.message.helper or not (saving or own)
     failures.sort(key=lambda failure: failure.attempt.number)
     named = next((fact.value for fact in order.root_rank(pages)), None)
-    return order.by_time(failures, named if isinstance(named, int) else None, pages, one_log)
+    return order.sort_by_time(failures, named if isinstance(named, int) else None, pages, one_log)
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
@@ -119,7 +119,7 @@ def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> Non
     for placed in reversed(messages):
         source, end = placed.page.source, placed.attempt.end
         following = behind[source]
-        if following and folding.kind(following[-1]) != folding.kind(placed):
+        if following and folding.repeat_key(following[-1]) != folding.repeat_key(placed):
             next_of_input[source] = following[-1]
         until = min(next_of_input[source].offset, end) if source in next_of_input else end
         placed.survived = (
@@ -137,7 +137,7 @@ def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> Non
 def _fails_again(later: PlacedMessage, placed: PlacedMessage) -> bool:
     """Whether a message is another failure of the same process."""
     same_process = (later.prefix, later.message.gpu) == (placed.prefix, placed.message.gpu)
-    return same_process and not later.gave_up and folding.kind(later) != folding.kind(placed)
+    return same_process and not later.gave_up and folding.repeat_key(later) != folding.repeat_key(placed)
 
 
 # -- what else is of the launch that failed

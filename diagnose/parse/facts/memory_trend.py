@@ -30,7 +30,7 @@ class Trend:
     jump: int | None = None
 
 
-def trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
+def classify_trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
     """The course of sizes, printed in this order; `steps` are the training steps that they belong to."""
     if len(sizes) < FEWEST:
         return Trend("unknown")
@@ -39,12 +39,12 @@ def trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
     warm = _without_warm_up(values)
     if _is_flat(values, slop) or _is_flat(warm, slop):
         return Trend("flat")
-    if _comes_back(values):
+    if _is_periodic(values):
         return Trend("per_epoch_reset")
     if _has_spikes(warm):
         return Trend("spikes")
-    jump, apart = _split(values)
-    if _grows(values) and _line(values) <= apart:
+    jump, apart = _best_split(values)
+    if _grows(values) and _line_residual(values) <= apart:
         return Trend("linear_growth", _slope(values, steps, slop) if steps else None)
     if _is_step(values, jump, apart):
         return Trend("step_change", jump=jump)
@@ -76,7 +76,7 @@ def _grows(values: Sequence[float]) -> bool:
     return middle >= early * _GROWTH and late >= middle * _GROWTH
 
 
-def _comes_back(values: Sequence[float]) -> bool:
+def _is_periodic(values: Sequence[float]) -> bool:
     """Two or more times a slow rise and a sudden fall, in even distances."""
     spread = max(values) - min(values)
     if spread < 2 * _LEVEL * _median(values):
@@ -114,7 +114,7 @@ def _squares(values: Sequence[float]) -> float:
     return sum((value - mean) ** 2 for value in values)
 
 
-def _split(values: Sequence[float]) -> tuple[int, float]:
+def _best_split(values: Sequence[float]) -> tuple[int, float]:
     """Where two levels part the values best, and what is left of the squares then."""
     total, count = sum(values), len(values)
     whole = sum(value * value for value in values)
@@ -127,7 +127,7 @@ def _split(values: Sequence[float]) -> tuple[int, float]:
     return at, max(best, 0.0)
 
 
-def _line(values: Sequence[float]) -> float:
+def _line_residual(values: Sequence[float]) -> float:
     """What is left of the squares beside a straight line."""
     slope, start = _fit(list(range(len(values))), values)
     return sum((value - start - slope * index) ** 2 for index, value in enumerate(values))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.facts import memory_series
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def _contain(pages: Iterable[Page], *words: bytes) -> bool:
     return any(page.excerpt.spots.any(words) for page in pages)
 
 
-_USED = later(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%")
-_FREE_TABLE = later(rb"\btotal +used +free +shared[^\n]{0,60}\n[^\n]{0,40}?\bMem: +(\d{1,12}(?:\.\d{1,2})?)(?:([KMGT])i?)? ")
+_USED = lazy_compile(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%")
+_FREE_TABLE = lazy_compile(rb"\btotal +used +free +shared[^\n]{0,60}\n[^\n]{0,40}?\bMem: +(\d{1,12}(?:\.\d{1,2})?)(?:([KMGT])i?)? ")
 #: What a node of a training job has: by it a bare number tells its unit, KiB unless `free` was given -m or -g.
 _LEAST, _MOST = 16 << 30, 16 << 40
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import declared
-from diagnose.parse.events.log_events import role
+from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.model.reading import Dump
 from diagnose.parse.text.lines import same_stream
 from diagnose.record import NamedTuple
@@ -37,9 +37,9 @@ class _Row(NamedTuple):
     at: int
 
 
-def read(pages: Iterable[Page]) -> tuple[Dump, ...]:
+def read_dumps(pages: Iterable[Page]) -> tuple[Dump, ...]:
     """The dumps in the heads of the logs, in the order of the table; those of a critic or a reward model are not the trainer's."""
-    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _spoken(page) for dump in _of(row, page))
+    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _rows_present(page) for dump in _dumps_of_page(row, page))
 
 
 @cache
@@ -47,31 +47,31 @@ def _words() -> frozenset[bytes]:
     return frozenset(row["says"].encode() for row in rule_files.table("dumps"))
 
 
-def _spoken(page: Page) -> list[dict[str, Any]]:
+def _rows_present(page: Page) -> list[dict[str, Any]]:
     """The rows whose words stand in a page."""
     words = page.excerpt.spots.among(_words())
     return [row for row in rule_files.table("dumps") if row["says"].encode() in words] if words else []
 
 
-def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:
+def _dumps_of_page(row: dict[str, Any], page: Page) -> Iterator[Dump]:
     literal, raw = row["says"].encode(), page.excerpt.raw
     at = raw.find(literal, 0, REACH)
     for _ in range(MOST):
         if at < 0:
             return
-        dump = _cut(row, page, at)
+        dump = _cut_dump(row, page, at)
         if dump is not None:
             yield dump
         at = raw.find(literal, at + len(literal), REACH)
 
 
-def _cut(row: dict[str, Any], page: Page, at: int) -> Dump | None:
+def _cut_dump(row: dict[str, Any], page: Page, at: int) -> Dump | None:
     raw = page.excerpt.raw
     index = page.index(page.excerpt.offset + at)
     line_start = raw[max(page.bounds(index)[0], at - 1000) : at]
     if row.get("beside", "").encode() not in line_start or re.search(rb"(?:raise|def|class|import)\s|[=.]\s?$", line_start[-80:]):
         return None
-    if role(page.line(index).prefix.actor) not in (None, "actor"):
+    if role_of_name(page.line(index).prefix.actor) not in (None, "actor"):
         return None
     begin = at + row["says"].find(row["from"]) if "from" in row else _word_start(raw, at)
     lines = _lines(page, begin)
