@@ -18,9 +18,9 @@ def _of_the_run(fact: Fact) -> bool:
 
 
 def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tuple[Ledger, ...], tuple[Attribution, ...]]:
-    """The ledgers and the attributions of the failed request; the book learns what follows from them.
+    """Compute the ledgers and attribute the failed request to tensors; the book learns the facts derived from both.
 
-    Where the request tells how long the batch really was, or that no kernel spared the logits, the ledgers are drawn up again with that.
+    The ledgers are computed a second time where the attribution reveals the real batch length, or that no fused loss kernel ran.
     """
     role_ledgers = ledgers(book)
     named = attribute(book, role_ledgers, event, index) if event is not None and index is not None else ()

@@ -60,7 +60,7 @@ def _with_step(reading: Reading) -> Reading:
 
 
 def _without_duplicates(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """The facts without those that say the same of the same once more: a card's name stands in a report and in a table."""
+    """Drop facts that repeat name and value of an earlier one: a card's name stands in a report and in a table."""
     first: dict[str, Value] = {}  # most names are told once, and no value is written out
     seen_values: dict[str, set[str]] = {}
     for fact in facts:

@@ -56,14 +56,14 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
 
 
 def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
-    """What speaks for an allocator: a tensor that the traceback shows and the settings give, then one that it shows, then any."""
+    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then any attribution."""
     best = attributions[0] if attributions else None
     agrees = best is not None and best.agrees
     return (agrees and best is not None and not best.solved and not best.against, agrees, best is not None)
 
 
 def _best_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[tuple[Candidate, int]]:
-    """The candidates worth telling, best first, each with the number of other readings of the request."""
+    """The candidates to report, best first, each with the number of other tensors or sizes that print the same."""
     matches = _find_candidates(job, chosen, values, request)
     if not matches:
         return []
@@ -76,7 +76,7 @@ def _best_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number]
 
 
 def _find_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[Candidate]:
-    """Products of what is set; where frame and phase speak for none of them, lengths solved from the request beside them."""
+    """Products of known dimensions; where frame and phase support none of them, also lengths solved from the request."""
     matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, values, request)]
     if not matches and not request.event.frames and (scoring_job := job_for_scoring(job)) is not None:  # nothing says which forward it was
         matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, {**values, **scoring_job.values}, request)]
@@ -95,7 +95,7 @@ def _find_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number]
 
 
 def _failed_job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
-    """The role that the event names, else the one whose ledger comes first."""
+    """The setup of the role that the event names, else of the first ledger's role."""
     cast = roles(book)
     named = event.role or (ledgers[0].role if ledgers else "")
     if named == "engine":
@@ -128,8 +128,8 @@ def _element_widths(job: Setup, event: Event) -> dict[str, int]:
 
 
 def _credible_lengths(lengths: list[Candidate], candidates: list[Candidate], request: Query) -> list[Candidate]:
-    """The solved lengths worth saying: those that the traceback shows with their kin, else any, where no product of what is
-    known prints alike. A length can be found for every tensor, so that alone it says nothing."""
+    """The solved lengths worth reporting: those that the traceback supports and others of their group, else any if no known product
+    matches. Some length fits every tensor, so a solved length alone is no evidence."""
     agreeing = {candidate.tensor.group for candidate in lengths if request.agrees(candidate.tensor)}
     present = {candidate.tensor.key for candidate in candidates if not candidate.against}
     return [
@@ -140,14 +140,14 @@ def _credible_lengths(lengths: list[Candidate], candidates: list[Candidate], req
 
 
 def _job_of_phase(job: Setup, event: Event) -> Setup:
-    """In evaluation the rows are those of evaluation, where rollouts are scored those of scoring."""
+    """The job with the batch of the failed phase: evaluation rows in evaluation, scoring rows while rollouts are scored."""
     if event.phase == "eval":
         return job_for_evaluation(job) or job
     return job_for_scoring(job) or job if failed_while_scoring(job.book) else job
 
 
 def _sort_key(candidate: Candidate, request: Query) -> tuple[bool, bool, bool, bool, bool]:
-    """What frame and phase speak for first, then what has the width that the settings give; where no frame speaks, a whole product
+    """Candidates that frame and phase support first, then those of the configured element width; without frames a whole product
     before one that leaves a token out."""
     shifted = not request.event.frames and "(s - 1)" in candidate.symbols
     return (not request.agrees(candidate.tensor), candidate.against is True, candidate.solved, not request.fits(candidate.tensor), shifted)
@@ -179,8 +179,8 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
 
 
 def _other_vocabularies(candidates: list[Candidate], job: Setup, request: Query) -> list[Candidate]:
-    """The best one's kin with another vocabulary of the same family of models, where that prints alike: a tokenizer may have
-    fewer entries than the head has rows."""
+    """The best candidate with the vocabularies of other models of its family that print the same: a tokenizer may have fewer
+    entries than the head has rows."""
     best = candidates[0]
     if job.model is None or "V" not in formula(best.symbols).names:
         return []
@@ -197,7 +197,7 @@ def _other_vocabularies(candidates: list[Candidate], job: Setup, request: Query)
 
 
 def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Query) -> list[Candidate]:
-    """Tensors of the best one's kind that print alike at half or twice its length: another width per element."""
+    """Tensors of the best candidate's group that print the same at half or twice its length, with another element width."""
     best = candidates[0]
     length = best.values.get("s")
     if best.tokens is None or not isinstance(length, int):
@@ -262,7 +262,7 @@ ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", 
 
 
 def engine_letters(job: Setup) -> dict[str, Number]:
-    """The model's dimensions, over how many cards the engine divides it, and how much it takes at once. What nobody says is left out."""
+    """The letters of an engine's tensors (rules/tensors.yaml, `engine`): model dimensions, tensor parallel degree, tokens at once."""
     book = job.book
     engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
     engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}

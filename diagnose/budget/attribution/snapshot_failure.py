@@ -1,4 +1,4 @@
-"""The failure as a memory snapshot alone records it, where there is no log."""
+"""The failed request as a memory snapshot records it: a reading without a log, and a check of the attribution made from the log."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def snapshot_facts(root: Event) -> Iterator[Fact]:
 
 
 def different_failure_notices(snapshot: Snapshot, book: FactBook, event: Event | None) -> list[Notice]:
-    """A notice where the snapshot shows another failed request than the log: one that no allocator of this run prints alike."""
+    """A warning where the snapshot records another failed request than the log, as no allocator of this run would print it so."""
     if snapshot.failure is None or event is None or event.requested is None or not event.family.startswith("torch"):
         return []
     size, printed = snapshot.failure.size.high, event.requested
@@ -73,8 +73,10 @@ def different_failure_notices(snapshot: Snapshot, book: FactBook, event: Event |
 def compare_attribution(
     book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int, named: tuple[Attribution, ...]
 ) -> tuple[str, Text | None]:
-    """What the exact size makes of the attribution that the log alone would give, and the tensor that this is about:
-    `confirmed`, `refuted`, `named` where the log alone named none, `open` where nothing known has that size, else nothing."""
+    """What the snapshot's exact size does to the attribution made from the log alone, and the tensor concerned.
+
+    `confirmed` or `refuted`; `named` where the log alone named no tensor; `open` where no known tensor has that size; else "".
+    """
     without_snapshot = attribute(book.changed({SNAPSHOT_REQUEST: None}), ledgers, event, index)
     first = without_snapshot[0] if without_snapshot else None
     if first is not None and not any(attribution.key == first.key for attribution in named):

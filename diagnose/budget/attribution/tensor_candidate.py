@@ -61,13 +61,13 @@ def build_query(event: Event, requested: Size, kind: Allocator, widths: dict[str
 
 
 def snapshot_size(book: FactBook, requested: Size, kind: Allocator) -> Size | None:
-    """The bytes that the failed tensor may have as a snapshot says; None where it says none, or another allocator would print it."""
+    """The byte range of the failed tensor according to a snapshot; None without one, or if it would not print as this request."""
     size = book.size(SNAPSHOT_REQUEST)
     return size if size is not None and size.high > 0 and prints_as(size.high, requested, kind) else None
 
 
 def narrow_query(query: Query, book: FactBook) -> Query:
-    """The query with the ends that a snapshot leaves it."""
+    """The query limited to the byte range that a snapshot gives."""
     size = snapshot_size(book, query.requested, query.kind)
     return query if size is None else replace(query, low=size.low, high=size.high)
 
@@ -125,8 +125,8 @@ MULTIPLES = tuple(sorted({width * copies for width in (1, 2, 4, 8) for copies in
 
 
 def count_readings(candidates: list[Candidate], values: dict[str, Number], query: Query) -> int:
-    """How many readings of the request there are: tensors that were found, and further sizes that print alike among all products of
-    the table with small multiples, whatever the conditions of the run."""
+    """How many explanations the printed size has: the candidates, plus other products of the table's dimensions with small
+    multiples that print the same (a false-positive count)."""
     named = [candidate for candidate in candidates if not candidate.tensor.at_least]
     sizes: set[int] = set()
     for shape in _table_products():

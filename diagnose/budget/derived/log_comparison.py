@@ -25,7 +25,7 @@ NEAR, ROUGHLY = 0.1, 0.2
 
 
 def comparison_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """How the printed figures meet the ledger, and what setting they speak against."""
+    """Facts on whether printed figures agree with the ledger, and which setting would explain it if not."""
     words = {verdict: word for verdict in VERDICTS if (word := _verdict(book, ledger, verdict))}
     verdicts = [_fact(verdict, word, f"estimate against {_printed_figure(book, verdict)[0]}") for verdict, word in words.items()]
     if "below" not in words.values() or not ledger.complete:

@@ -48,7 +48,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
 
 
 def _torch_memory(book: FactBook) -> Size | None:
-    """What torch holds of the card. The memory of private pools is part of what it prints as allocated."""
+    """Bytes that torch holds on the card. Private pools are part of what it prints as allocated."""
     allocated, idle = failure_moment.observed_allocation(book), book.size("log.reserved_unallocated")
     if allocated is not None and idle is not None:
         return allocated + idle

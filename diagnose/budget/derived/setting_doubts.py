@@ -1,4 +1,4 @@
-"""What the job would hold if a setting were not as read, and which settings did not hold: what rules ask and no reading says."""
+"""Facts about settings that may not have taken effect: what the job would need without them, and keys that were meant to save memory."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def roles(book: FactBook) -> tuple[Role, ...]:
 
 
 def book_of_role(book: FactBook, role: Role) -> FactBook:
-    """The book as a role reads it: what is said of the critic alone stands in place of what is said of the policy."""
+    """The book as seen by a role: the critic's own settings replace the policy's."""
     if role.name != "critic":
         return book
     changes = {knob: book.value(own) for own, knob in OWN.items() if book.value(own) is not None}

@@ -54,7 +54,7 @@ def has_stepped(book: FactBook, job: Setup) -> bool | None:
 
 
 def failed_while_scoring(book: FactBook) -> bool:
-    """Whether it failed in a forward that only scores finished rollouts."""
+    """Whether the failed forward only computed log-probabilities of finished rollouts."""
     return book.word("log.doing") == "score_rollouts" and MOMENT.get(book.word("log.phase") or "") in ("forward_end", "loss_call")
 
 
@@ -68,7 +68,7 @@ def observed_allocation(book: FactBook) -> Size | None:
 
 
 def memory_to_explain(book: FactBook) -> Size | None:
-    """What a cause has to account for: allocated at the failure, else the whole card; None where neither is known."""
+    """Bytes that a cause has to explain: allocated at the failure, else the card's capacity; None if neither is known."""
     return observed_allocation(book) or book.size("hardware.capacity") or book.size("log.capacity")
 
 

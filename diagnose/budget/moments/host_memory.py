@@ -163,8 +163,8 @@ PLACEMENT_ORDER = ("actor", "reference", "critic", "reward", "engine")
 def place_on_nodes(
     book: FactBook, cast: Sequence[Role], role_ledgers: tuple[Ledger, ...], sharing: Sequence[Sequence[str]]
 ) -> tuple[Ledger, ...]:
-    """The ledgers with the node of each role. Roles in processes of their own fill one node after the other, each with its cards, as
-    Ray packs them; those that share cards (`sharing`) or processes lie together."""
+    """The ledgers with the node that each role is placed on. Roles in separate processes fill one node after the other, as Ray packs
+    them; roles that share cards (`sharing`) or processes are placed together."""
     if book.count("parallel.nodes") == 1 or len(cast) < 2 or not all(role.apart for role in cast):
         return role_ledgers
     cards = {role.name: ledger.gpus for role, ledger in zip(cast, role_ledgers, strict=True)}
@@ -181,7 +181,7 @@ def place_on_nodes(
 
 
 def fullest_node(ledgers: Sequence[Ledger]) -> tuple[Term, ...]:
-    """What stays in the host memory of the node that keeps most, from the first step to the last."""
+    """The terms resident in host memory on the node that needs most, from the first step to the last."""
     terms_of_node: dict[int, tuple[Term, ...]] = {}
     for ledger in ledgers:
         terms_of_node[ledger.host.node] = (*terms_of_node.get(ledger.host.node, ()), *ledger.host.terms)

@@ -1,8 +1,7 @@
-"""Ends that no single formula knows: what the moments would be for every precision that a job may have.
+"""Widen the moments of a job to the range over all precisions that are still possible.
 
 How weights are loaded decides more than their own bytes: fp32 weights under autocast keep copies, wider norms and a wider residual
-stream. Where it is open, the moments are drawn up for each possibility, and their terms span them all.
-"""
+stream. Where the precision is open, the moments are computed for each possibility and their terms span all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from diagnose.units import Size
 
 
 def span_precisions(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
-    """The moments of a job, as wide as the precisions it may have make them; the figures are those of the job itself."""
+    """The moments of a job, each with the range over all possible precisions; the middle values stay those of the job itself."""
     likely = draw(job)
     others = [draw(reading) for reading in _possible_precisions(job)]
     return [

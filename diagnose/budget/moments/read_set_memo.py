@@ -1,6 +1,5 @@
-"""What is drawn up once for all books that say the same where it looks: a plan prices the same moments over and over, and so do jobs
-of one kind. What a function reads of a book decides what it returns, so its readings, in their order, are the key of its result.
-"""
+"""Memoises functions of a FactBook by the facts they read, so that books that differ elsewhere share a result. A plan prices the same
+moments thousands of times, and similar jobs repeat them."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ MOST = 1024  # results that are kept; some 20 KB each
 
 
 class ReadSetMemo(Generic[T]):
-    """Results of a function of a book and a cast of roles that has no other effect. They are forgotten all at once when they are too
-    many."""
+    """Memo of a pure function of a fact book and its roles. Cleared as a whole when it grows too large."""
 
     def __init__(self, draw: Callable[[FactBook, Any], T]) -> None:
         self._draw = draw
@@ -54,7 +52,7 @@ _Question = tuple[str, str]
 
 
 class _Node:
-    """What is asked next, and where each answer leads; without a question the result."""
+    """Decision tree node: the next fact to read and a child per answer, or the result."""
 
     __slots__ = ("next", "question", "result")
 
@@ -81,7 +79,7 @@ def _comparable(fact: Fact | None) -> Hashable:
 
 
 class _RecordingBook(FactBook):
-    """A book that notes what it is asked. The witness of a fact is not noted, so none is handed out."""
+    """A fact book that records each read. Facts are handed out without witnesses, because those are not recorded."""
 
     def __init__(self, book: FactBook, readings: list[tuple[_Question, Hashable]]) -> None:
         self._book, self._readings = book, readings
@@ -123,7 +121,7 @@ class _RecordingBook(FactBook):
 
 
 class _ChangedBook(FactBook):
-    """Such a book with other values of some names: those are no readings."""
+    """A recording book with some values overridden; reads of those are not recorded."""
 
     def __init__(self, book: FactBook, values: Mapping[str, Value]) -> None:
         self._book, self._values = book, values

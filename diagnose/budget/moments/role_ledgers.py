@@ -38,8 +38,8 @@ SHARING = {
 
 
 def _share_cards(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
-    """The ledgers of roles in processes of their own that share cards: each has what the others leave. Where a message says what was
-    free, the others are in it already."""
+    """Reduce the usable memory of roles in separate processes by what others keep on the same cards. Not for the role whose message
+    says what was free: that figure already counts the others."""
     together = [names for fact, names in SHARING.items() if book.switch(fact)]
     if not together or len(role_ledgers) < 2 or not all(role.apart for role in cast):
         return role_ledgers
@@ -67,7 +67,7 @@ def _subtract(usable: Size, others: Size) -> Size:
 
 @record
 class RoleDraft:
-    """What of a role's ledger no figure of a message changes. `kinds`: of groups that a rank exchanges with."""
+    """The part of a role's ledger that no figure of a message changes. `kinds`: of communicator groups that a rank belongs to."""
 
     moments: tuple[Moment, ...]
     cards: int
@@ -172,7 +172,7 @@ POOL = "torch keeps freed blocks until empty_cache: at most the role's largest m
 
 
 def idle_role_terms(book: FactBook, role: Role, ledger: Ledger) -> list[Term]:
-    """The terms of another role, whose ledger this is, while it waits."""
+    """The terms that another role keeps on a shared card while it waits for its turn."""
     job = setup(book, role)
     if role.name == "engine":
         return [_context_term(book, role), *_engine_share(book, ledger)]

@@ -74,7 +74,7 @@ def compiled_layers(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[T
 
 
 def _with_engine_share(job: Setup, step: list[Moment]) -> list[Moment]:
-    """Where an engine in another process sleeps while this one trains, every moment but generation has its share as well."""
+    """Add the sleeping engine's share of the card to the usable memory of all moments but generation."""
     freed = extra_models.freed_by_sleep(job)
     usable = None if freed is None else failure_moment.usable_memory(job.book)
     if freed is None or usable is None:
@@ -173,7 +173,7 @@ def failing_moment(job: Setup, role_moments: list[Moment]) -> tuple[str | None, 
 
 
 def terms_at_failure(job: Setup, stands: Moment) -> list[Term]:
-    """The terms of a moment without the optimizer state that no step has made yet, and only as far as the pass had come."""
+    """The terms of a moment as of the failure: without optimizer states that no step has created, up to where the pass had come."""
     allocated = failure_moment.observed_allocation(job.book)
     exist = failure_moment.has_stepped(job.book, job)
     if exist is None:

@@ -28,7 +28,7 @@ MEMBERS = 256  # equal failures that one event holds with their figures; more ar
 
 
 def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
-    """Every failure once: printed again by Ray, by `raise ... from` or by a logger it is the same."""
+    """Drop messages printed again for one failure: by Ray, by `raise ... from`, by a logger."""
     unique: list[PlacedMessage] = []
     alike: dict[Hashable, list[PlacedMessage]] = defaultdict(list)
     for placed in duplicate_reports.join_duplicates(all_seen, _merge):
@@ -51,7 +51,7 @@ def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
 
 
 def _find_original(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
-    """The failure that this is another print of: of several deaths the one of the same process number, else the latest."""
+    """The failure that this message repeats: among kills the one of the same process id, else the latest."""
     alike = (earlier for earlier in reversed(group) if _is_repeat(earlier, second))
     if not families.of(second.message.family).kill:
         return next(alike, None)
@@ -59,7 +59,7 @@ def _find_original(group: Sequence[PlacedMessage], second: PlacedMessage) -> Pla
 
 
 def repeat_key(placed: PlacedMessage) -> Hashable:
-    """What two prints of one failure have in common."""
+    """Grouping key: messages that may be prints of one failure have the same."""
     message, attempt = placed.message, placed.attempt.number
     if families.of(message.family).kill:  # kernel, scheduler and launcher each have a word for one death
         return "killed", attempt
@@ -92,13 +92,13 @@ def _is_repeat(first: PlacedMessage, second: PlacedMessage) -> bool:
 
 
 def _is_same_kill(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two words for a kill are of one process. Launchers of two nodes each have a local rank 0."""
+    """Whether two reports of a kill mean one process. Launchers of two nodes each have a local rank 0."""
     launchers = None not in (first.message.local_rank, second.message.local_rank) and first.prefix != second.prefix
     return not launchers and same_death(first.message, second.message)
 
 
 def _is_of_other_process(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two processes of one kind printed the same figures: each of them failed."""
+    """Whether two messages with equal figures are failures of different processes."""
     pids = None not in (first.pid, second.pid) and first.pid != second.pid
     hosts = "" not in (first.prefix.host, second.prefix.host) and first.prefix.host != second.prefix.host
     return (pids or hosts) and _class_of_actor(first) == _class_of_actor(second)
@@ -254,7 +254,7 @@ def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
 
 
 def _is_echo(name: str) -> bool:
-    """Whether a dying job prints this besides its failure: a kill of what was left, a broken collective, a library without memory."""
+    """Whether an event is a side effect of a dying job: a kill of what was left, a broken collective, a library without memory."""
     family = families.of(name)
     return family.kill or family.echo
 

@@ -1,8 +1,7 @@
-"""Tracebacks of processes that wrote into one log without a label, line by line into each other: what each of them printed.
+"""Separate the tracebacks of unlabelled processes that wrote into one log line by line.
 
-Such processes run one program and fail in one place: their tracebacks are the same lines. Where tracebacks overlap, the lines between
-the first head and the last message are a shuffle of several copies of one, and that one is found again by dealing them out.
-"""
+Such processes run one program and fail in one place, so their tracebacks are equal. Where tracebacks overlap, the lines between the first
+head and the last message are several copies of one traceback in a shuffle, which is recovered by dealing the lines out to the copies."""
 
 from __future__ import annotations
 
@@ -90,10 +89,9 @@ def _assign_copies(page: Page, first: int, last: int, lanes: int, ends: Sequence
 
 
 def _split_copies(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
-    """The lines of one copy, each with its places; None where they are not that many copies of the same lines.
+    """The lines of one copy, each with its positions in every copy; None if the lines are not that many copies of one traceback.
 
-    Where a line could be the next of several copies, the shortest or the longest of them takes it, as `prefer` says.
-    """
+    Where a line could continue several copies, `prefer` says whether the shortest or the longest of them takes it."""
     whole: list[tuple[str, list[int]]] = []
     done = [0] * copies
     for index, text in lines:

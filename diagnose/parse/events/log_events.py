@@ -187,7 +187,7 @@ def _lines_above(page: Page, index: int, prefix: Prefix) -> list[str]:
 
 
 def _is_message(line_start: str, exception: str, message: Message) -> bool:
-    """Whether the words are a message and not talk about one."""
+    """Whether the words are a printed message, not prose or source code that quotes one."""
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
     opening = line_start.strip()

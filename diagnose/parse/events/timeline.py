@@ -107,7 +107,7 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
-    """Ray prints what may have happened whenever a worker is gone: that counts where nothing else was found."""
+    """Drop Ray's generic list of reasons for a lost worker unless nothing else was found."""
     certain = [placed for placed in messages if not families.of(placed.message.family).kill or placed.message.weight]
     return certain or messages
 

@@ -1,4 +1,4 @@
-"""A row of sizes to one word: flat, step_change, linear_growth, per_epoch_reset, spikes, unknown; with the figures of that course."""
+"""Classify a series of sizes: flat, step_change, linear_growth, per_epoch_reset, spikes or unknown, with slope or jump."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _grows(values: Sequence[float]) -> bool:
 
 
 def _is_periodic(values: Sequence[float]) -> bool:
-    """Two or more times a slow rise and a sudden fall, in even distances."""
+    """Whether the series rises slowly and falls suddenly two or more times at even distances."""
     spread = max(values) - min(values)
     if spread < 2 * _LEVEL * _median(values):
         return False

@@ -1,4 +1,4 @@
-"""What a log shows of memory besides the failure: its course over the run, tables of cards, tables of the allocator, model trees."""
+"""Memory facts of the run besides the failure: its course, tables of cards and allocator, module trees, the node's memory."""
 
 from __future__ import annotations
 

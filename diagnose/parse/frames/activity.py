@@ -1,4 +1,4 @@
-"""What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
+"""What the job was doing, finer than a phase, and its training method: read from frames that occur in one activity only
 (rules/phases.yaml, `doing`, `moves_model`, `megatron`, `trainer` and `stage`)."""
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _strip_links(text: str) -> str:
 
 
 def _is_continuation(page: Page, index: int, prefix: Prefix) -> bool:
-    """Whether a line is the rest of the one above, which a console cut at its width: traceback lines are indented, rests are not."""
+    """Whether a line continues the one above, which a console cut at its width: traceback lines are indented, continuations are not."""
     line = page.line(index)
     if not line.text.strip() or line.prefix not in (NOBODY, prefix):
         return False
@@ -167,7 +167,7 @@ def _frame(words: tuple[str, ...]) -> Frame | None:
 
 
 def _join_cut_lines(texts: list[str]) -> list[str]:
-    """The lines with those that a console or a narrow box cut in one piece; what was joined to one above is left empty."""
+    """Join lines that a console or a narrow box cut; a line that was appended to the one above becomes empty."""
     whole = list(texts)
     last = -1  # the line that a rest is a part of
     for at, text in enumerate(texts):

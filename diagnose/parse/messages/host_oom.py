@@ -146,10 +146,8 @@ def _weigh(message: Message, leading: Statement, text: str) -> None:
 
 
 def same_death(first: Message, second: Message) -> bool:
-    """Kernel, scheduler and launcher each have a word for one death; the same of them naming another process speaks of another death.
-
-    (A kernel numbers processes otherwise than a container does: numbers of different witnesses are not compared.)
-    """
+    """Whether two reports are of one kill. Kernel, scheduler and launcher each report it once; two reports of one kind that name
+    different processes are two kills. Process ids of different reporters are not compared: a container numbers its own."""
     return all(second.killed.get(witness, who) == who for witness, who in first.killed.items())
 
 
@@ -169,7 +167,7 @@ def settle(deaths: Sequence[Message]) -> None:
 
 
 def join_traces(first: Message, second: Message) -> None:
-    """What the second trace of one death adds to the first."""
+    """Add figures and evidence of a second report of one kill to the first."""
     first.killed = {**second.killed, **first.killed}
     limits = families.of(first.family).limited, families.of(second.family).limited
     for name, size in second.figures.items():

@@ -1,4 +1,4 @@
-"""Launchers and shells on processes that ended by a signal (grammars/launcher_oom.lark): witnesses of a death, not of its reason."""
+"""Reports of launchers and shells on processes ended by a signal (grammars/launcher_oom.lark): they prove a kill, not its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement of a message means: its row in rules/statements.yaml, and the sizes that stand in the statement."""
+"""Table row for a statement of a message (rules/statements.yaml): family, status and the names of its sizes in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What people and programs do to a text on its way: colours, entities, markup, JSON strings, lost line ends. Undone on a copy."""
+r"""Undo on a copy what tools do to text: colours, entities, markup, JSON strings, lost line ends."""
 
 from __future__ import annotations
 
