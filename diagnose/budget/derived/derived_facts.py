@@ -1,4 +1,4 @@
-"""Facts that follow from the ledger and the attribution, and all others that no single reading says."""
+"""Facts derived from the ledger and the attribution, which no single source states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MADE_AT = {
 
 
 def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """Everything that rules ask and no single reading says, each with its formula as witness."""
+    """All derived facts, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
     derived = [
         *facts_of_message(book),

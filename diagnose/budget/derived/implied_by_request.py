@@ -1,4 +1,4 @@
-"""What the request says of the run itself: how wide its elements were, how long its rows, and whether the settings say so."""
+"""Facts about the run that the failed request reveals: element width, row length, and whether the settings agree."""
 
 from __future__ import annotations
 

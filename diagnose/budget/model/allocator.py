@@ -149,7 +149,7 @@ def prints_as(tensor: int, requested: Size, kind: Allocator = CUDA) -> bool:
 
 
 def is_ambiguous_block(requested: Size, kind: Allocator = CUDA) -> bool:
-    """Whether the request is one of the two blocks that stand for any small tensor."""
+    """Whether the request is one of the two block sizes that stand for any small tensor (2 and 20 MiB)."""
     return not kind.exact and any(requested.low <= size <= requested.high for size in (2 * MIB, kind.large))
 
 

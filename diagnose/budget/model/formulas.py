@@ -44,7 +44,7 @@ def _span(number: Number) -> Span:
 
 
 def _apply_to_ranges(work: Callable[[float, float], float], left: Number, right: Number, falls: bool) -> Span:
-    """`work` on ranges; `falls`: the result falls where `right` grows."""
+    """Apply `work` to ranges; `falls`: the result decreases in `right`, so its bounds are swapped."""
     left_span, right_span = _span(left), _span(right)
     least, high = (right_span.high, right_span.low) if falls else (right_span.low, right_span.high)
     return Span(work(left_span.low, least), work(left_span.mid, right_span.mid), work(left_span.high, high))

@@ -89,7 +89,7 @@ class LossQuery(NamedTuple):
 
 @lru_cache(maxsize=256)
 def find_loss(job: LossQuery) -> Loss:
-    """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
+    """The loss of a job: the first entry whose conditions surely hold, widened by earlier entries that may hold."""
     run = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
     may: list[Loss] = []
     for when, loss in _entries():
@@ -103,7 +103,7 @@ def find_loss(job: LossQuery) -> Loss:
 
 
 def _conditions(job: LossQuery) -> dict[str, Truth]:
-    """The conditions that are neither names nor releases."""
+    """The values of conditions that are neither names nor releases."""
     plain = job.family in losses()["plain_loss"]
     span = losses()["own_loss"].get(job.family)
     upcast = False if plain else releases("<4.45").holds(job.transformers)

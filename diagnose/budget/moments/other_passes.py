@@ -61,7 +61,7 @@ def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
 
 
 def job_for_evaluation(job: Setup) -> Setup | None:
-    """The job with the rows of evaluation."""
+    """The job with the batch of evaluation."""
     rows, length = job.book.count("eval.batch_size"), job.values.get("s")
     if rows is None or not isinstance(length, int):
         return None
@@ -145,7 +145,7 @@ def job_for_scoring(job: Setup) -> Setup | None:
 
 
 def job_that_failed(job: Setup) -> Setup:
-    """The job with the rows of the forward that failed: those of scoring where only that was going on."""
+    """The job with the batch of the failed forward: that of scoring if only that was going on."""
     return (job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None) or job
 
 

@@ -92,7 +92,7 @@ def autocast_copies(job: Setup) -> list[Term]:
 
 
 def autocast_cache(job: Setup) -> list[Term]:
-    """With checkpointing autocast's cache holds the copies of weights that learn until the outermost region ends, through the loss."""
+    """Copies that autocast's cache holds under checkpointing until the outermost region ends: of weights that learn, through the loss."""
     if job.trainable.lora and recomputes(job):
         return adapters_cast(job)
     if not has_fp32_residual(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
@@ -151,7 +151,7 @@ def checkpoints(job: Setup) -> list[Term]:
 
 
 def stored_activations(job: Setup) -> list[Term]:
-    """What all layers keep until backward, those of an encoder beside the decoder among them."""
+    """What all layers keep until backward, including those of an encoder beside the decoder."""
     encoder = encoder_decoder.encoder_job(job)
     beside = [] if encoder is None else encoder_decoder.encoder_terms([*_stored_terms(encoder), *stem(encoder)])
     return [*_stored_terms(job), *beside]
@@ -203,7 +203,7 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
 
 
 def _layer_count(job: Setup, count: str, fewer: str = "") -> int:
-    """How many layers a count in letters or figures means."""
+    """The number of layers that a count, given as a letter or a number, stands for."""
 
     def number(text: str) -> int:
         value = job.values.get(text, text or 0)

@@ -91,5 +91,5 @@ def may_be_padded(job: Setup) -> bool:
 
 
 def is_padded(job: Setup) -> bool:
-    """Whether somebody says that rows differ: libraries make no mask where no token is padding."""
+    """Whether rows are known to differ in length: libraries make no mask where no token is padding."""
     return may_be_padded(job) and job.book.switch("data.lengths_vary") is True

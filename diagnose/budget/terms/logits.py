@@ -27,7 +27,7 @@ CAPPED = Block("soft_cap", 2, 2, 2)
 
 
 def loss_blocks(job: Setup, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks of a loss that this job has."""
+    """The blocks of logits shape that this job's loss holds."""
     present = [block for block in blocks if exists(job, block)]
     return [CAPPED, *present] if present and job.model is not None and job.model.softcap else present
 

@@ -36,7 +36,7 @@ def steps_in_backward(job: Setup) -> bool:
 
 
 def is_offloaded(job: Setup) -> bool:
-    """Whether the states live in host memory."""
+    """Whether the optimizer states live in host memory."""
     return job.sharding.offload_optimizer or job.book.word("train.optimizer_offload") in ("cpu", "nvme")
 
 

@@ -1,5 +1,5 @@
-"""What training adds to the weights and keeps on the card: gradients and master copies. Weights, moments and what the step takes are in
-modules of their own, and reached from here."""
+"""What training adds to the weights on the card: gradients and master copies. Re-exports the weights, optimizer states and step transients
+of their own modules."""
 
 from __future__ import annotations
 

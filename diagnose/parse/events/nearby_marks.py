@@ -1,4 +1,4 @@
-"""What stands near failures and means something only beside one: marks of rules/messages.yaml, under `near`."""
+"""Texts that mean something only near a failure: the marks of rules/messages.yaml, under `near`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _launcher_command(pages: Iterable[Page]) -> list[Command]:
 
 
 def _rebuild_command(words: Sequence[str], *, alone: bool) -> str:
-    """The launcher's command, from that of its process: interpreter, script (or -m and a module), local rank, the script's own words."""
+    """Rebuild the launcher's command from that of its process: interpreter, script (or -m and a module), local rank, script arguments."""
     program = list(words[1:])
     if program[:1] == ["-u"]:
         del program[0]

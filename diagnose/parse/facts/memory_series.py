@@ -251,7 +251,7 @@ def _size(match: re.Match[bytes], row: dict[str, Any]) -> Size | None:
 
 @lru_cache(maxsize=1024)
 def _parse_printed(digits: str, unit: str) -> Size | None:
-    """Most prints repeat the one before."""
+    """Cached, because most prints repeat the one before."""
     return Size.printed(digits, unit)
 
 

@@ -1,5 +1,5 @@
-"""What is left of a traceback where no frames stand above the message: a list below it, the beginning of another process's, or one
-line of source."""
+"""Frames of an incomplete traceback, where none stand above the message: a list below it, the beginning of another process's traceback,
+or one line of source."""
 
 from __future__ import annotations
 

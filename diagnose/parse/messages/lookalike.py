@@ -1,4 +1,4 @@
-"""What reads like a shortage of memory and is none, each kind with its reason (grammars/lookalike.lark)."""
+"""Messages that read like a memory shortage and are none, each with its reason (grammars/lookalike.lark)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patterns of rules/phases.yaml against names and lines."""
+"""Patterns that cost nothing until used: compiled on first use, and lists of plain names looked up without compiling."""
 
 from __future__ import annotations
 

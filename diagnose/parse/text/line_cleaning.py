@@ -1,4 +1,4 @@
-"""One line without colours, progress bars and prefixes; what the next lines have in common with it is remembered."""
+"""Strip colours, progress bars and prefixes from a line; results are cached by the shape of the prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of several processes in one line: whose the figures are."""
+"""Separate messages that several processes wrote into one line, so that figures are assigned to the right one."""
 
 from __future__ import annotations
 
