@@ -72,7 +72,7 @@ kinds = st.sampled_from(
     [
         CUDA,
         EXACT,
-        OWN["torch_npu"],
+        OWN["npu"],
         Allocator(divisions=(16,) * POWERS),
         Allocator(divisions=parse_divisions(UNSLOTH)),
         Allocator(large=64 * MIB),
@@ -154,7 +154,7 @@ def test_power_of_two_divisions_round_up() -> None:
         ("torch_cuda", "386.00 MiB", CUDA),
         ("torch_hip", "386.00 MiB", CUDA),
         ("torch_xpu", "386.00 MiB", CUDA),
-        ("torch_npu", "386.00 MiB", OWN["torch_npu"]),
+        ("torch_npu", "386.00 MiB", OWN["npu"]),
         ("torch_mps", "600.15 MB", EXACT),
         ("torch_cuda", "385.00 MiB", EXACT),
         ("torch_cuda", "385.50 MiB", EXACT),
