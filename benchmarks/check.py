@@ -18,7 +18,7 @@ from pathlib import Path
 from diagnose import check
 from diagnose.budget.model import formulas
 from diagnose.budget.moments import role_ledgers
-from diagnose.budget.moments.role_ledgers import forget
+from diagnose.budget.moments.role_ledgers import clear_cache
 from diagnose.facts import FactBook
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.outlook.frontier import outlook
@@ -41,8 +41,8 @@ def best(work: Callable[[int], object], runs: int) -> float:
     """CPU milliseconds of the fastest of some runs; a run is told its number, and no term and no ledger is known from the one before."""
     found = []
     for number in range(runs):
-        formulas.forget()
-        forget()
+        formulas.clear_cache()
+        clear_cache()
         before = time.process_time()
         work(number)
         found.append(time.process_time() - before)

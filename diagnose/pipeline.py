@@ -10,7 +10,7 @@ from diagnose import plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
-from diagnose.budget.attribution import snapshot_request
+from diagnose.budget.attribution import snapshot_failure
 from diagnose.decide import judging
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
@@ -67,7 +67,7 @@ def read(
     inputs = job_reader.read_job(logs)
     if inputs.errors and not inputs.logs:
         raise inputs.errors[0]
-    reading = log_reader.read(inputs.logs, healthy)
+    reading = log_reader.read_logs(inputs.logs, healthy)
     if healthy or reading.events:
         inputs.add_pasted_configs()
     reading = inputs.enrich(reading)
@@ -141,7 +141,7 @@ def diagnose(
 
     ledgers, attributions = accounting.account(book, event, root)
     if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not contradictions:
-        verdict, tensor = snapshot_request.compared(book, ledgers, event, root, attributions)
+        verdict, tensor = snapshot_failure.compare_attribution(book, ledgers, event, root, attributions)
         diagnosis = replace(diagnosis, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
     concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
@@ -170,12 +170,11 @@ def _explain_snapshot(
     file: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
 ) -> Diagnosis:
     """Diagnose the failure that a memory snapshot recorded. Raises UserError if it cannot be read."""
-    from diagnose.budget.attribution import snapshot_failure  # few jobs have snapshots: not loaded at start
 
     snapshot, errors = _read_snapshot(file)
     if snapshot is None:
         raise errors[0]
-    return diagnose(snapshot_failure.reading(snapshot), configs, options, rules, trial, snapshot=snapshot)
+    return diagnose(snapshot_failure.snapshot_reading(snapshot), configs, options, rules, trial, snapshot=snapshot)
 
 
 def _read_snapshot(file: Path | Source | None) -> tuple[Snapshot | None, list[UserError]]:
@@ -194,6 +193,6 @@ def _learn_snapshot(book: FactBook, snapshot: Snapshot, event: Event | None) -> 
     """Add the snapshot's facts to the book; those of the request only if it recorded the log's failure. Returns notices of differences."""
     from diagnose.snapshot import snapshot_reader  # few jobs have snapshots: not loaded at start
 
-    differences = snapshot_request.another(snapshot, book, event)
+    differences = snapshot_failure.different_failure_notices(snapshot, book, event)
     book.learn(snapshot_reader.facts(snapshot, request=not differences))
     return differences

@@ -10,7 +10,7 @@ from diagnose.scan.source import Source
 
 
 def read(*lines: str) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text("\n".join(lines), "job.log"))])
+    return log_reader.read_logs([log_scan.scan(Source.text("\n".join(lines), "job.log"))])
 
 
 def book(*lines: str) -> FactBook:

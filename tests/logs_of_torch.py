@@ -17,7 +17,7 @@ LOG = (
 
 
 def read(*texts: str | bytes) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text(text, f"{number}.log")) for number, text in enumerate(texts)])
+    return log_reader.read_logs([log_scan.scan(Source.text(text, f"{number}.log")) for number, text in enumerate(texts)])
 
 
 def message(gpu: int = 0, requested: str = "4.64 GiB", free: str = "1.41 GiB", allocated: str = "23.51 GiB") -> str:

@@ -76,7 +76,7 @@ def figures(wording: Wording) -> st.SearchStrategy[dict[str, int]]:
 
 
 def reading(text: str | bytes) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text(text, "job.log"))])
+    return log_reader.read_logs([log_scan.scan(Source.text(text, "job.log"))])
 
 
 def check(wording: Wording, exact: dict[str, int]) -> None:

@@ -172,7 +172,7 @@ def job(name: str, setup_name: str, layers: int = 3, checkpointing: str = "") ->
 
 
 def terms(name: str, setup_name: str, layers: int) -> list[Term]:
-    return activations.stored(job(name, setup_name, layers))
+    return activations.stored_activations(job(name, setup_name, layers))
 
 
 def compared() -> Iterator[Compared]:
@@ -192,7 +192,7 @@ def working_sets() -> list[Compared]:
         if "backward" in row:
             made = job(row["model"], row["kind"], 2, checkpointing="enabled")
             kept = _bytes(activations.checkpoints(made), weights=False)
-            terms = activations.recomputed(made)
+            terms = activations.recomputed_layer(made)
             symbols = "; ".join(term.symbols for term in terms)
             counted = row["backward"] - kept
             found.append(Compared(row["model"], row["kind"], "flash", counted, _bytes(terms, weights=False), 0, 0, symbols))

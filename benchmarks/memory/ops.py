@@ -79,7 +79,7 @@ def _width(dims: dict[str, Any], facts: dict[str, Any]) -> int:
 def _written(found: dict[str, Any], row: Row, dims: dict[str, Any], facts: dict[str, Any], release: str) -> list[Term]:
     """The parts of operators.yaml, and the ledger's own terms where the entry leaves the loss to it."""
     terms = operators.parts(found, row, _tokens(dims), _width(dims, facts))
-    return terms + logits.kernel(_operator(row, dims, facts, release, found["ledger"]).job) if found.get("ledger") else terms
+    return terms + logits.fused_loss_terms(_operator(row, dims, facts, release, found["ledger"]).job) if found.get("ledger") else terms
 
 
 def _operator(row: Row, dims: dict[str, Any], facts: dict[str, Any], release: str, stage: str = "sft") -> Operator:
@@ -144,7 +144,7 @@ def linear_cross_entropy(one: Operator) -> list[Term]:
     """The head and the loss together."""
     held = [_term(one, "op_inputs", f"{one.each}*(T*h + V*h)")]
     if one.kernel != "none":  # its terms hold the new gradients
-        both = (logits.kernel(one.job), logits.kernel(one.job, backward=True))
+        both = (logits.fused_loss_terms(one.job), logits.fused_loss_terms(one.job, backward=True))
         return [*held, *_earlier(one, "T*h", "V*h"), *max(both, key=lambda terms: sum(each.size.bytes for each in terms))]
     kept = [] if one.repeats else [_term(one, "logits_kept", f"{one.logit}*T*V")]
     return [*held, *kept, *_earlier(one, "T*h", "V*h", "V*h"), *_blocks(one)]

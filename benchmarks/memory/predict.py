@@ -95,7 +95,7 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
     if row.get("compare") == "allocated":
         return inside
-    reserved = _reserved(row, book, inside + non_torch.kept(inside) + left_over(book, moment, ledger, varying=_varying(row)))
+    reserved = _reserved(row, book, inside + non_torch.allocator_slack(inside) + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
         return reserved
     return reserved + _beside(book, moment, ledger)

@@ -38,7 +38,7 @@ def _stuck(book: FactBook, moment: Moment) -> Size:
     if model is None or 2 * model.f >= model.V:
         return Size.exactly(0)
     job = setup(book, roles(book)[0])
-    return blocks.stuck(total([term.size for term in activations.recomputed(job) if term.key == "layer_recomputed"]))
+    return blocks.stuck(total([term.size for term in activations.recomputed_layer(job) if term.key == "layer_recomputed"]))
 
 
 def _laid(ledger: Ledger) -> list[int]:

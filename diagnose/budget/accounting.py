@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.attribution.snapshot_request import another, compared
-from diagnose.budget.derived.derived_facts import facts
-from diagnose.budget.model.ledger import Attribution, Host, Ledger, Moment, Term
+from diagnose.budget.derived.derived_facts import derive_facts
+from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook
 from diagnose.parse.model.event import Event
@@ -19,19 +18,16 @@ def _of_the_run(fact: Fact) -> bool:
 
 
 def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tuple[Ledger, ...], tuple[Attribution, ...]]:
-    """The ledgers and the attributions of the failed request; the book learns what follows from them.
+    """Compute the ledgers and attribute the failed request to tensors; the book learns the facts derived from both.
 
-    Where the request tells how long the batch really was, or that no kernel spared the logits, the ledgers are drawn up again with that.
+    The ledgers are computed a second time where the attribution reveals the real batch length, or that no fused loss kernel ran.
     """
     role_ledgers = ledgers(book)
     named = attribute(book, role_ledgers, event, index) if event is not None and index is not None else ()
-    solved = facts(book, role_ledgers, named)
+    solved = derive_facts(book, role_ledgers, named)
     if any(fact.name in REDRAWN for fact in solved):
         book.learn(fact for fact in solved if _of_the_run(fact))
         role_ledgers = ledgers(book)
-        solved = facts(book, role_ledgers, named)
+        solved = derive_facts(book, role_ledgers, named)
     book.learn(fact for fact in solved if not _of_the_run(fact) or fact.name not in book)
     return role_ledgers, named
-
-
-__all__ = ["Attribution", "Host", "Ledger", "Moment", "Term", "account", "another", "attribute", "compared", "facts", "ledgers"]

@@ -10,7 +10,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
 from diagnose.inputs.materials import as_log
 from diagnose.packed import unpack_limits, unpacking
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
 from diagnose.record import field, record, replace
 from diagnose.scan import job_folder, log_scan
@@ -40,8 +40,8 @@ _PROSE_SIGNS = frozenset(
 )
 #: The same at the very start of a text, or a command.
 _PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
-_RANK = later(rb"(?:^|\n)\[rank(\d{1,6})\]:")
-_NAMES_PROCESS = later(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
+_RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
+_NAMES_PROCESS = lazy_compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: Note of an input -> phrase of the notice about it.
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
-from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, node_memory, run_memory, settings_dumps
+from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, run_memory, settings_dumps
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
 from diagnose.phrases import Text, phrase
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 
-def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
+def read_logs(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
     """All that the logs of one job say; of a job that did not fail only where it is asked for (`healthy`).
 
     Never raises for what a log contains.
     """
-    pages = [[Page(scan.input.name, excerpt, _writer(scan)) for excerpt in scan.excerpts] for scan in scanned]
+    pages = [[Page(scan.input.name, excerpt, _process_of_path(scan)) for excerpt in scan.excerpts] for scan in scanned]
     state = build_timeline(scanned, pages)
     if not healthy and not state.events:
         return Reading(tuple(scan.input for scan in scanned), notices=tuple(_notices(scanned, state.messages)))
@@ -34,18 +34,18 @@ def read(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
     reading = Reading(
         tuple(scan.input for scan in scanned),
         state.events,
-        commands=tuple(echoed_commands.read(every)),
-        dumps=settings_dumps.read(every),
+        commands=tuple(echoed_commands.read_commands(every)),
+        dumps=settings_dumps.read_dumps(every),
         since=state.since,
     )
     root = None if reading.root is None else reading.events[reading.root]
     reading = replace(reading, notices=(*_notices(scanned, state.messages), *notices(state, root)))
-    looks = [Page(scan.input.name, sample, _writer(scan)) for scan in scanned for sample in scan.samples]
+    looks = [Page(scan.input.name, sample, _process_of_path(scan)) for scan in scanned for sample in scan.samples]
     failed = (root, state.failure(root)) if root else None
-    return _with_step(replace(reading, facts=tuple(_each_once(_facts(reading, failed, every, looks)))))
+    return _with_step(replace(reading, facts=tuple(_without_duplicates(_facts(reading, failed, every, looks)))))
 
 
-def _writer(scan: Scanned) -> Prefix:
+def _process_of_path(scan: Scanned) -> Prefix:
     """Which process wrote an input, as its path says."""
     return Prefix(scan.label.rank, scan.label.local_rank, scan.label.pid, host=scan.label.host)
 
@@ -59,8 +59,8 @@ def _with_step(reading: Reading) -> Reading:
     return replace(reading, events=tuple(changed))
 
 
-def _each_once(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """The facts without those that say the same of the same once more: a card's name stands in a report and in a table."""
+def _without_duplicates(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Drop facts that repeat name and value of an earlier one: a card's name stands in a report and in a table."""
     first: dict[str, Value] = {}  # most names are told once, and no value is written out
     seen_values: dict[str, set[str]] = {}
     for fact in facts:
@@ -83,7 +83,7 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
     yield from echoed_commands.facts(reading.commands)
     yield from environment.facts(pages)
     yield from log_facts.facts(pages, end)
-    yield from node_memory.pasted(pages)
+    yield from run_memory.node_memory_from_free(pages)
     yield from run_memory.facts(pages, looks, root, root_message)
     if root is not None:
         yield from failure_facts.trainer(root)

@@ -161,7 +161,7 @@ def test_a_classifier_stands_in_place_of_the_head() -> None:
 def test_each_stack_counts_its_own_tokens() -> None:
     """The encoder of a summariser reads 512 tokens, its decoder writes 64: logits are those of what is written."""
     facts = book(FLAN)
-    job, other = trained(facts), encoder_decoder.source(trained(facts))
+    job, other = trained(facts), encoder_decoder.encoder_job(trained(facts))
     assert other is not None and (job.values["T"], other.values["T"]) == (4 * 64, 4 * 512)
     assert of(facts, "loss_call", "logits_fp32") == 4 * 4 * 64 * 32128
     assert of(facts, "layer_backward", "cross_scores") == 24 * 9 * 4 * 32 * 64 * 512
@@ -177,7 +177,7 @@ def test_without_the_length_of_targets_nothing_is_said_of_the_sum() -> None:
 def test_frames_are_as_many_as_the_encoder_has_positions() -> None:
     """Whisper's encoder sees 1500 frames whatever the settings say, and its decoder writes 448 tokens at most."""
     facts = book(WHISPER)
-    job, other = trained(facts), encoder_decoder.source(trained(facts))
+    job, other = trained(facts), encoder_decoder.encoder_job(trained(facts))
     assert other is not None and (job.values["s"], other.values["s"]) == (448, 1500)
     assert ledger(facts).complete
 

@@ -24,7 +24,7 @@ FAILED = (
 
 
 def read(log: str, **scripts: str) -> Settings:
-    reading = log_reader.read([scan(Source.text(log, "error.log"))])
+    reading = log_reader.read_logs([scan(Source.text(log, "error.log"))])
     return config_reader.read([ConfigSource(f"{name}.sh", text.encode()) for name, text in scripts.items()], reading, FactBook())
 
 

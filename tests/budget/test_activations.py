@@ -83,7 +83,7 @@ def test_selective_checkpointing_keeps_products(name: str) -> None:
     """The outputs that are kept are not computed again, so they do not count twice."""
     every, second, most = SELECTIVE[name]
     made = job(name, "checkpointing", 2, checkpointing="selective")
-    kept, again = activations.checkpoints(made)[0].size, activations.recomputed(made)[0].size
+    kept, again = activations.checkpoints(made)[0].size, activations.recomputed_layer(made)[0].size
     tokens = measured()["tokens"]
     assert kept.bytes == pytest.approx(2 * second * tokens, rel=0.01)
     assert kept.high == pytest.approx(2 * every * tokens, rel=0.01)
@@ -151,8 +151,8 @@ def test_gptq_weights_that_are_made_anew_stay_until_backward() -> None:
     assert found["remade"].size.low == 0
     made = book(FACTS, **adapters, train__gradient_checkpointing="enabled")
     job_ = setup(made, roles(made)[0])
-    assert "remade" not in keys(activations.stored(job_))
-    again = {term.key: term for term in activations.recomputed(job_)}
+    assert "remade" not in keys(activations.stored_activations(job_))
+    again = {term.key: term for term in activations.recomputed_layer(job_)}
     assert again["remade"].size.bytes == pytest.approx(2 * layer + 3 * largest, rel=0.001)
     assert "remade" not in keys(terms("meta-llama/Llama-3.1-8B", **adapters | {"model__quantization": "nf4"}))
 
@@ -180,7 +180,7 @@ FACTS = {
 def terms(model: str, **knobs: Any) -> list[Term]:
     """What is stored by a small job with these knobs."""
     made = book(FACTS | {"model": model}, **knobs)
-    return activations.stored(setup(made, roles(made)[0]))
+    return activations.stored_activations(setup(made, roles(made)[0]))
 
 
 def keys(found: list[Term]) -> set[str]:
@@ -228,7 +228,7 @@ def test_checkpoints_are_the_inputs_of_the_layers(kind: str, bytes_per_width: in
 
 def test_a_norm_behind_the_block_needs_more_when_recomputed() -> None:
     """Backward of a sandwich layer starts with a norm while all else is still saved: 16 bytes per width in fp32 temporaries."""
-    found = activations.recomputed(job("Gemma-3-4B", "checkpointing"))
+    found = activations.recomputed_layer(job("Gemma-3-4B", "checkpointing"))
     assert "max(4*f + 2*h, 16*h)" in found[0].symbols
 
 
@@ -238,7 +238,7 @@ SETUPS = sorted({row.setup for row in ROWS})
 
 def total(name: str, chosen: str, **knobs: int) -> int:
     made = job(name, chosen).book.changed({fact.replace("__", "."): value for fact, value in knobs.items()})
-    return sum(term.size.bytes for term in activations.stored(setup(made, roles(made)[0])))
+    return sum(term.size.bytes for term in activations.stored_activations(setup(made, roles(made)[0])))
 
 
 @settings(max_examples=60, deadline=None)
@@ -256,7 +256,7 @@ def test_more_layers_never_take_less(name: str, chosen: str, layers: int, more: 
     """Every further layer keeps something."""
 
     def kept(count: int) -> int:
-        return sum(term.size.bytes for term in activations.stored(job(name, chosen, count)))
+        return sum(term.size.bytes for term in activations.stored_activations(job(name, chosen, count)))
 
     assert kept(layers + more) >= kept(layers)
 

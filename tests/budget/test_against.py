@@ -6,7 +6,7 @@ import pytest
 from books import GIB, fact
 
 from diagnose import catalogue
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value
 from diagnose.units import Size
@@ -30,7 +30,7 @@ def job(**settings: Value) -> FactBook:
 
 
 def said(book: FactBook) -> dict[str, Value]:
-    return {each.name: each.value for each in facts(book, ledgers(book), ())}
+    return {each.name: each.value for each in derive_facts(book, ledgers(book), ())}
 
 
 def gib(figure: float) -> Size:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from diagnose import rule_files
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_table import CONDITIONS, tensors
-from diagnose.budget.model.allocator import CUDA, OWN, block, nameless, prints_as, window
+from diagnose.budget.model.allocator import CUDA, OWN, block, is_ambiguous_block, prints_as, window
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.moments.role_ledgers import ledgers
@@ -59,7 +59,7 @@ def test_window_holds_what_prints_alike(tensor: int, family: str) -> None:
     assert low <= tensor <= high
     assert prints_as(high, requested, kind)
     assert prints_as(low, requested, kind)
-    assert not nameless(requested, kind)
+    assert not is_ambiguous_block(requested, kind)
 
 
 def test_section_19_worked_checks() -> None:

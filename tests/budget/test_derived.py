@@ -9,7 +9,7 @@ from books import AXOLOTL_2143, CONFIG_INCOMPLETE, GIB, LLAMAFACTORY_6800, OPENR
 from collected import for_each
 
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook, Value, declared
 from diagnose.parse.model.event import Event
@@ -21,7 +21,7 @@ MLP = "transformers/models/qwen2/modeling_qwen2.py:forward|down_proj = self.down
 
 def derived(known: FactBook, failure: Event | None = None) -> dict[str, Value]:
     found = ledgers(known)
-    made = facts(known, found, () if failure is None else attribute(known, found, failure, 0))
+    made = derive_facts(known, found, () if failure is None else attribute(known, found, failure, 0))
     assert all(each.origin == "derived" and each.witness.text for each in made)
     return {each.name: each.value for each in made}
 
@@ -199,7 +199,7 @@ def test_host_memory_of_offload() -> None:
     ],
 )
 def test_when_a_save_was_due(counted: dict[str, int], due: bool | None) -> None:
-    assert {made.name: made.value for made in facts(book({}, **counted), (), ())}.get("log.save_due") is due
+    assert {made.name: made.value for made in derive_facts(book({}, **counted), (), ())}.get("log.save_due") is due
 
 
 def test_modules_trained_whole_beside_adapters_are_priced() -> None:

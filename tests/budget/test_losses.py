@@ -9,7 +9,7 @@ from books import book
 from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger
-from diagnose.budget.model.loss_table import LISTS, Asked, block, loss_of, losses
+from diagnose.budget.model.loss_table import LISTS, LossQuery, find_loss, losses, parse_block
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook
 from diagnose.units import Version
@@ -256,10 +256,10 @@ def test_every_entry_is_well_formed() -> None:
     for entry in losses()["losses"]:
         assert entry["source"] and entry["name"]
         for name in LISTS:
-            for each in map(block, entry.get(name, ())):
+            for each in map(parse_block, entry.get(name, ())):
                 assert each.least <= each.bytes <= each.most, (entry["name"], each)
     with pytest.raises(ValueError, match="not a block"):
-        block("logits four")
+        parse_block("logits four")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,6 @@ def test_a_model_that_upcasts_no_logits(changes: dict[str, Any], call: int, back
 
 def test_presumed_entries_hold_only_where_they_may() -> None:
     """LLaMA-Factory without a release is taken for the older one, whose logits weigh more; with 0.9.4 it is not."""
-    asked = Asked("llamafactory", "dpo", "llama", transformers=Version("4.51"))
-    old, new = loss_of(asked), loss_of(asked._replace(own=Version("0.9.4")))
+    asked = LossQuery("llamafactory", "dpo", "llama", transformers=Version("4.51"))
+    old, new = find_loss(asked), find_loss(asked._replace(own=Version("0.9.4")))
     assert (old.name, new.name) == ("LLaMA-Factory before 0.9.4", "LLaMA-Factory from 0.9.4")

@@ -7,9 +7,9 @@ from typing import Any
 from books import book
 from collected import for_each
 
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.model.ledger import Ledger, total
-from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.budget.moments.role_ledgers import ledgers
 
 #: Actor and critic with their optimizers offloaded, reward and reference models beside them, each in processes of its own.
@@ -43,8 +43,8 @@ def test_roles_with_nodes_of_their_own_do_not_add_up() -> None:
     found = ledgers(book(JOB))
     held = kept(found)
     assert held["actor"] > 0
-    assert total([term.size for term in fullest(found)]).bytes == max(held.values())
-    assert {fact.name: fact.value for fact in facts(book(JOB), found, ())}["ledger.host"].bytes == max(held.values())  # type: ignore[union-attr]
+    assert total([term.size for term in fullest_node(found)]).bytes == max(held.values())
+    assert {fact.name: fact.value for fact in derive_facts(book(JOB), found, ())}["ledger.host"].bytes == max(held.values())  # type: ignore[union-attr]
 
 
 @for_each(
@@ -66,4 +66,4 @@ def test_processes_fill_one_node_after_the_other(changes: dict[str, Any], laid_o
 
 def test_roles_on_one_node_add_up() -> None:
     found = ledgers(book(JOB, **{"actor.gpus": 2, "ref.gpus": 2, "critic.gpus": 2, "reward.gpus": 2}))
-    assert total([term.size for term in fullest(found)]).bytes == sum(kept(found).values())
+    assert total([term.size for term in fullest_node(found)]).bytes == sum(kept(found).values())

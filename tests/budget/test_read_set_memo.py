@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose.budget.moments import read_set_memo
-from diagnose.budget.moments.read_set_memo import Memory
+from diagnose.budget.moments.read_set_memo import ReadSetMemo
 from diagnose.facts import Fact, FactBook, Origin, Witness
 
 NAMES = ("train.micro_batch_size", "zero.stage", "train.precision", "log.phase")
@@ -36,7 +36,7 @@ def drawn(book: FactBook, role: str) -> tuple[object, ...]:
 
 @given(st.lists(st.tuples(BOOKS, st.sampled_from(["train", "critic"])), max_size=12))
 def test_what_is_remembered_is_what_would_be_drawn(asked: list[tuple[list[Fact], str]]) -> None:
-    memory = Memory(drawn)
+    memory = ReadSetMemo(drawn)
     for facts, role in asked:
         book = FactBook(facts)
         assert list(map(repr, memory.of(book, role))) == list(map(repr, drawn(book, role)))
@@ -50,7 +50,7 @@ def test_what_nobody_asks_for_makes_no_difference() -> None:
         times.append(role)
         return book.value("zero.stage")
 
-    memory = Memory(stage)
+    memory = ReadSetMemo(stage)
     for micro in range(5):
         book = FactBook([Fact("zero.stage", 3, "config", Witness(f"{micro}")), Fact("train.micro_batch_size", micro, "log", Witness(""))])
         assert memory.of(book, "train") == 3
@@ -59,7 +59,7 @@ def test_what_nobody_asks_for_makes_no_difference() -> None:
 
 def test_too_many_results_are_forgotten(monkeypatch: Any) -> None:
     monkeypatch.setattr(read_set_memo, "MOST", 3)
-    memory = Memory(lambda book, role: book.value("zero.stage"))
+    memory = ReadSetMemo(lambda book, role: book.value("zero.stage"))
     for stage in (1, 2, 3, 4, 5, 1, 2):
         assert memory.of(FactBook([Fact("zero.stage", stage, "config", Witness(""))]), "train") == stage
     assert memory._count <= 3

@@ -13,13 +13,25 @@ from hypothesis import strategies as st
 from diagnose import rule_files
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
-from diagnose.budget.derived.implied_by_request import implied
-from diagnose.budget.model.allocator import CUDA, EXACT, OWN, POWERS, Allocator, allocators, block, divisions, nameless, prints_as, window
+from diagnose.budget.derived.implied_by_request import implied_facts
+from diagnose.budget.model.allocator import (
+    CUDA,
+    EXACT,
+    OWN,
+    POWERS,
+    Allocator,
+    allocators,
+    block,
+    is_ambiguous_block,
+    parse_divisions,
+    prints_as,
+    window,
+)
 from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Value, declared
-from diagnose.parse.log_reader import read
+from diagnose.parse.log_reader import read_logs
 from diagnose.parse.model.event import Event
 from diagnose.release_spans import releases
 from diagnose.scan.log_scan import scan
@@ -58,7 +70,7 @@ PLAIN: dict[str, Any] = {
 }
 
 kinds = st.sampled_from(
-    [CUDA, EXACT, OWN["npu"], Allocator(divisions=(16,) * POWERS), Allocator(divisions=divisions(UNSLOTH)), Allocator(large=64 * MIB)]
+    [CUDA, EXACT, OWN["npu"], Allocator(divisions=(16,) * POWERS), Allocator(divisions=parse_divisions(UNSLOTH)), Allocator(large=64 * MIB)]
 )
 
 
@@ -69,7 +81,7 @@ def found(facts: dict[str, Any], failure: Event) -> tuple[Attribution, ...]:
 
 def said(facts: dict[str, Any], failure: Event) -> dict[str, Value]:
     known = book(facts)
-    return {fact.name: fact.value for fact in implied(known, attribute(known, ledgers(known), failure, 0))}
+    return {fact.name: fact.value for fact in implied_facts(known, attribute(known, ledgers(known), failure, 0))}
 
 
 def printed(tensor: int, kind: Allocator = CUDA) -> str:
@@ -89,7 +101,7 @@ def test_a_larger_tensor_never_asks_for_a_smaller_block(tensor: int, more: int, 
 def test_the_window_is_all_that_prints_alike(tensor: int, off: int, kind: Allocator) -> None:
     """A tensor lies in the window exactly if it prints as the request, where that names anything."""
     requested = size(printed(tensor, kind))
-    assume(not nameless(requested, kind))
+    assume(not is_ambiguous_block(requested, kind))
     low, high = window(requested, kind)
     assert low <= tensor <= high
     other = max(1, tensor + off)
@@ -113,13 +125,13 @@ def test_the_window_is_all_that_prints_alike(tensor: int, off: int, kind: Alloca
 )
 def test_divisions_as_torch_reads_them(text: str, steps: tuple[int, ...]) -> None:
     """c10/core/AllocatorConfig.cpp: powers below the first named one are as that one, `>` is all above the last; nonsense is nothing."""
-    assert divisions(text) == steps
+    assert parse_divisions(text) == steps
 
 
 @given(st.text(max_size=40))
 def test_divisions_never_fail(text: str) -> None:
     """The setting comes from a file that anybody may have written."""
-    assert len(divisions(text)) in (0, POWERS)
+    assert len(parse_divisions(text)) in (0, POWERS)
 
 
 def test_power_of_two_divisions_round_up() -> None:
@@ -127,7 +139,7 @@ def test_power_of_two_divisions_round_up() -> None:
     four = Allocator(divisions=(4,) * POWERS)
     assert block(1200 * MIB, four) == 1280 * MIB
     assert block(1024 * MIB, four) == 1024 * MIB
-    assert block(129 * MIB + 1, Allocator(divisions=divisions(UNSLOTH))) == 130 * MIB
+    assert block(129 * MIB + 1, Allocator(divisions=parse_divisions(UNSLOTH))) == 130 * MIB
 
 
 @for_each(
@@ -165,9 +177,9 @@ def test_settings_of_the_allocator() -> None:
 def test_a_moved_segment_names_nothing_either() -> None:
     """large_segment_size_mb moves the block of small tensors: 64.00 MiB is then any of them, 20.00 MiB is a tensor."""
     moved = Allocator(large=64 * MIB)
-    assert nameless(size("64.00 MiB"), moved)
-    assert not nameless(size("20.00 MiB"), moved)
-    assert nameless(size("20.00 MiB"))
+    assert is_ambiguous_block(size("64.00 MiB"), moved)
+    assert not is_ambiguous_block(size("20.00 MiB"), moved)
+    assert is_ambiguous_block(size("20.00 MiB"))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +191,7 @@ def test_a_moved_segment_names_nothing_either() -> None:
 )
 def test_messages_that_print_the_tensor_itself(text: str) -> None:
     """cudaMallocAsync, and torch's refusal ahead of the card."""
-    facts = {fact.name: fact.value for fact in read([scan(Source("log", text.encode()))]).facts}
+    facts = {fact.name: fact.value for fact in read_logs([scan(Source("log", text.encode()))]).facts}
     assert facts["log.request_exact"] is True
 
 
@@ -231,24 +243,24 @@ def settled(facts: dict[str, Any]) -> Setup:
 def test_what_is_printed_is_read_back(index: int) -> None:
     """Round trip: each formula of each tensor that a run may have, printed as its device prints it, in the frame that makes it, is
     attributed to a tensor that this frame shows and that prints so; where another one goes first, that is counted as a coincidence."""
-    from diagnose.budget.attribution.request_tensor import _more
-    from diagnose.budget.attribution.tensor_candidate import value
-    from diagnose.budget.attribution.tensor_table import possible
+    from diagnose.budget.attribution.request_tensor import _extra_letters
+    from diagnose.budget.attribution.tensor_candidate import evaluate_bytes
+    from diagnose.budget.attribution.tensor_table import is_possible
 
     facts = RUNS[index]
     job = settled(facts)
-    values = {**job.values, **_more(job)}
+    values = {**job.values, **_extra_letters(job)}
     tried = 0
     for tensor in tensors():
         frame = frame_for(tensor)
         if frame is None or tensor.at_least or tensor.phases[0] == "eval":
             continue
         for symbols in tensor.bytes[:2]:
-            bytes_ = value(symbols, values)
+            bytes_ = evaluate_bytes(symbols, values)
             if not bytes_ or bytes_ <= 20 * MIB:
                 continue
             failure = event(printed(bytes_), tensor.phases[0], frame)
-            if not possible(tensor, job, failure) or not tensor.agrees(failure):
+            if not is_possible(tensor, job, failure) or not tensor.agrees(failure):
                 continue
             made = found(facts, failure)
             assert made, (tensor.key, symbols)

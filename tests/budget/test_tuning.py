@@ -10,7 +10,7 @@ from books import GIB, book, event
 from collected import for_each
 
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.derived.derived_facts import facts
+from diagnose.budget.derived.derived_facts import derive_facts
 from diagnose.budget.model.job_roles import roles
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import setup
@@ -64,7 +64,7 @@ def test_frozen_layers_stay_as_loaded() -> None:
 def test_adapters_are_told_by_figures_where_nobody_names_them(said: dict[str, Any], word: str | None) -> None:
     """A few trained parameters, or a quantised base; under FSDP the count may be one rank's shard."""
     known = book(LLAMA_8B, **said)
-    assert {made.name: made.value for made in facts(known, ledgers(known), ())}.get("train.finetuning") == word
+    assert {made.name: made.value for made in derive_facts(known, ledgers(known), ())}.get("train.finetuning") == word
 
 
 def test_a_quantised_base_is_whole_on_every_card_unless_its_storage_can_be_flattened() -> None:

@@ -31,7 +31,7 @@ def one_input(data: bytes) -> None:
     kind, text = data[0] % 4, data[1:]
     log, config = text, None
     if kind == 3:
-        log_reader.read([scan(Source.text(text))])
+        log_reader.read_logs([scan(Source.text(text))])
         return
     if kind == 1:
         config, _, log = text.partition(b"\x00\x00")

@@ -42,7 +42,7 @@ MESSAGES = [
 
 def printed(text: str) -> set[tuple[str, int]]:
     """Every figure of every event, by name and value."""
-    events = log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).events
+    events = log_reader.read_logs([log_scan.scan(Source.text(text, "job.log"))]).events
     return {(name, size.bytes) for event in events for name in FIGURES if (size := getattr(event, name)) is not None}
 
 

@@ -36,7 +36,7 @@ class Asked(dict[str, str]):
 
 
 def read(text: str | bytes) -> list[Event]:
-    return list(log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).events)
+    return list(log_reader.read_logs([log_scan.scan(Source.text(text, "job.log"))]).events)
 
 
 def only(text: str | bytes) -> Event:
@@ -244,7 +244,7 @@ def test_talk_about_memory_is_no_failure(text: str) -> None:
 
 def test_a_message_that_is_not_understood_is_kept_and_said() -> None:
     """An unknown wording is an event with a notice, never dropped and never half invented."""
-    reading = log_reader.read(
+    reading = log_reader.read_logs(
         [log_scan.scan(Source.text("torch.OutOfMemoryError: CUDA out of memory. Wanted 3.00 GiB, had 2.00 GiB left"))]
     )
     assert (reading.events[0].exception, reading.events[0].requested) == ("torch.OutOfMemoryError", None)

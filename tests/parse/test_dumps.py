@@ -23,7 +23,7 @@ FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 Gi
 
 
 def settings(text: str, *configs: tuple[str, str]) -> tuple[FactBook, Settings]:
-    reading = log_reader.read([log_scan.scan(Source.text(f"{text}\n{FAILURE}\n", "job.log"))])
+    reading = log_reader.read_logs([log_scan.scan(Source.text(f"{text}\n{FAILURE}\n", "job.log"))])
     book = FactBook(reading.facts)
     told = config_reader.read([ConfigSource(name, body.encode()) for name, body in configs], reading, book)
     return FactBook(book).learn(told.facts), told

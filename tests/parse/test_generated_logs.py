@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def read(path: Path) -> Reading:
-    return log_reader.read([log_scan.scan(Source.file(path))])
+    return log_reader.read_logs([log_scan.scan(Source.file(path))])
 
 
 def truth_of(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sweep import examples
 from wordings import FIGURES, Wording, check, only, reading
 
 from diagnose.facts import Value
-from diagnose.parse.messages import kubernetes_quantity, scheduler_oom
+from diagnose.parse.messages import scheduler_oom
 from diagnose.units import Size
 
 EARLYOOM = '"python3": badness 912, VmRSS {process_in_use:mb} MiB'
@@ -387,7 +387,7 @@ def test_slurm_names_the_tasks() -> None:
     assert (event.rank, event.ranks, event.count, event.host) == (5, (5, 9, 10), 3, None)
     assert [member.rank for member in event.members] == [9, 10]
     assert only(reading("srun: error: gpu-a07: task 2: Out Of Memory\n")).host == "gpu-a07"
-    assert scheduler_oom.tasks("tasks 0-999999") == ()
+    assert scheduler_oom.parse_tasks("tasks 0-999999") == ()
 
 
 def test_a_figure_that_may_be_bytes_or_kilobytes_is_unknown() -> None:
@@ -427,10 +427,10 @@ POD = """  State:          Waiting
 )
 def test_quantities_of_kubernetes(text: str, size: int) -> None:
     """Gi is binary and G is decimal; the limit of the container is a fact of its own, not the node's memory."""
-    assert kubernetes_quantity.of(text) == Size(size, size, size, text)
+    assert scheduler_oom.parse_quantity(text) == Size(size, size, size, text)
     read = reading(POD.format(text))
     facts: dict[str, Value] = {fact.name: fact.value for fact in read.facts}
-    assert facts["log.container_limit"] == kubernetes_quantity.of(text)
+    assert facts["log.container_limit"] == scheduler_oom.parse_quantity(text)
     assert "host.ram" not in facts
     assert [witness.line for witness in only(read).evidence[:2]] == [4, 10]
 
@@ -438,7 +438,7 @@ def test_quantities_of_kubernetes(text: str, size: int) -> None:
 @for_each("text", ["", "Gi", "64Qi", "9999999Pi", "-1Gi", "1e400"])
 def test_what_is_no_quantity_is_unknown(text: str) -> None:
     """Neither nonsense nor more than any memory has."""
-    assert kubernetes_quantity.of(text) is None
+    assert scheduler_oom.parse_quantity(text) is None
 
 
 API = """apiVersion: v1
@@ -478,7 +478,7 @@ def test_evictions() -> None:
     assert (memory.family, str(memory.process_in_use)) == ("k8s_oom", "66012Mi")
     shm = reading('  Warning  Evicted  2m  kubelet  Usage of EmptyDir volume "dshm" exceeds the limit "8Gi".\n')
     assert only(shm).family == "dataloader_shm"
-    assert {fact.name: fact.value for fact in shm.facts}["log.shm_limit"] == kubernetes_quantity.of("8Gi")
+    assert {fact.name: fact.value for fact in shm.facts}["log.shm_limit"] == scheduler_oom.parse_quantity("8Gi")
     for line in (
         'Usage of EmptyDir volume "scratch" exceeds the limit "8Gi".',
         "Pod ephemeral local storage usage exceeds the total limit",

@@ -11,7 +11,7 @@ from collected import for_each
 from diagnose import rule_files
 from diagnose.parse import log_reader
 from diagnose.parse.model.event import Event
-from diagnose.parse.text.line_cleaning import clean, short
+from diagnose.parse.text.line_cleaning import clean, clean_short
 from diagnose.parse.text.lines import Page
 from diagnose.scan import log_scan
 from diagnose.scan.excerpts import Excerpt
@@ -21,7 +21,7 @@ SITE = "/opt/env/lib/python3.11/site-packages/"
 
 
 def read(text: str | bytes) -> list[Event]:
-    reading = log_reader.read([log_scan.scan(Source.text(text, "error.log"))])
+    reading = log_reader.read_logs([log_scan.scan(Source.text(text, "error.log"))])
     return [event for event in reading.events if event.consequence_of is None]
 
 
@@ -110,7 +110,7 @@ def test_what_is_no_prefix_stays(line: str) -> None:
 def test_a_line_that_differs_in_digits_is_read_by_itself(first: str, second: str) -> None:
     """What is remembered of lines that are alike but for their digits holds for each of them."""
     for line in (first, second, first):
-        own = short(line.encode())
+        own = clean_short(line.encode())
         assert (own.prefix, own.text) == clean(line)
 
 

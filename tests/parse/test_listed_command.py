@@ -13,7 +13,7 @@ SPAWNED = "[2025-03-02 04:00:00,001] [INFO] [launch.py:256:main] process 487 spa
 
 
 def commands(log: str) -> list[str]:
-    return [command.text for command in log_reader.read([scan(Source.text(log, "error.log"))]).commands]
+    return [command.text for command in log_reader.read_logs([scan(Source.text(log, "error.log"))]).commands]
 
 
 @for_each(

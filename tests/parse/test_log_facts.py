@@ -391,6 +391,6 @@ def test_the_trainer_in_the_traceback_tells_the_method(file: str, stage: str | N
         "1.07 GiB is free. Of the allocated memory 74.80 GiB is allocated by PyTorch, and 2.19 GiB is reserved by PyTorch but "
         "unallocated.\n"
     )
-    told = [fact for fact in log_reader.read([log_scan.scan(Source.text(log))]).facts if fact.name == "train.stage"]
+    told = [fact for fact in log_reader.read_logs([log_scan.scan(Source.text(log))]).facts if fact.name == "train.stage"]
     assert [fact.value for fact in told] == ([stage] if stage else [])
     assert all(fact.origin == "derived" for fact in told), "a config that names the method is believed first"

@@ -17,7 +17,7 @@ HEAD = "               total        used        free      shared  buff/cache   a
 
 def ram(text: str) -> Size | None:
     log = f"train.sh: line 3: 4120 Killed                  python train.py\n{text}"
-    return FactBook(log_reader.read([scan(Source.text(log, "error.log"))]).facts).size("host.ram")
+    return FactBook(log_reader.read_logs([scan(Source.text(log, "error.log"))]).facts).size("host.ram")
 
 
 @for_each(
@@ -52,5 +52,7 @@ def test_what_the_failure_itself_prints_comes_first() -> None:
         "Memory on the node (IP: 10.0.4.9, ID: 77c2e0) where the task (task ID: 16310a, name=main, pid=20811, memory used=9.62GB) was "
         "running was 478.61GB / 503.51GB (0.950547), which exceeds the memory usage threshold of 0.95.\n"
     )
-    book = FactBook(log_reader.read([scan(Source.text(f"{log}{HEAD}Mem:  1007Gi  26Gi  177Gi  1.2Gi  29Gi  470Gi\n", "error.log"))]).facts)
+    book = FactBook(
+        log_reader.read_logs([scan(Source.text(f"{log}{HEAD}Mem:  1007Gi  26Gi  177Gi  1.2Gi  29Gi  470Gi\n", "error.log"))]).facts
+    )
     assert str(book.size("host.ram")) == "503.51 GB"

@@ -238,7 +238,7 @@ LINE: dict[str, Wrap] = {
 
 
 def read(text: str | bytes) -> list[Event]:
-    reading = log_reader.read([log_scan.scan(Source.text(text, "error.log"))])
+    reading = log_reader.read_logs([log_scan.scan(Source.text(text, "error.log"))])
     return [event for event in reading.events if event.consequence_of is None]
 
 

@@ -34,7 +34,7 @@ def message(asked: str = "9.47 GiB", gpu: int = 0, free: str = "3.78 GiB", own: 
 
 
 def read(text: str) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text(text, "job.log"))])
+    return log_reader.read_logs([log_scan.scan(Source.text(text, "job.log"))])
 
 
 def only(text: str) -> Event:

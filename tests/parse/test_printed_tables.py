@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from diagnose.facts import FactBook
 from diagnose.parse import log_reader
-from diagnose.parse.facts.allocator_summary import floored
+from diagnose.parse.facts.allocator_summary import floored_size
 from diagnose.scan import log_scan
 from diagnose.scan.source import Source
 from diagnose.units import Size
@@ -24,7 +24,7 @@ MIB = 2**20
 
 
 def book(text: str, failure: str = FAILURE) -> FactBook:
-    return FactBook(log_reader.read([log_scan.scan(Source.text(f"{text}\n{failure}\n", "job.log"))]).facts)
+    return FactBook(log_reader.read_logs([log_scan.scan(Source.text(f"{text}\n{failure}\n", "job.log"))]).facts)
 
 
 def shown(text: str) -> dict[str, str]:
@@ -169,7 +169,7 @@ def as_torch(count: int) -> str:
 def test_a_cell_holds_the_truth(count: int) -> None:
     """Whatever torch prints, the figure lies in what is read of it."""
     digits, unit = as_torch(count).split()
-    size = floored(digits, unit)
+    size = floored_size(digits, unit)
     assert size is not None and count in size
 
 

@@ -48,7 +48,7 @@ def test_what_ray_ends_after_the_training_is_over_did_not_live_on() -> None:
     from diagnose.scan import log_scan
     from diagnose.scan.source import Source
 
-    read = log_reader.read([log_scan.scan(Source.text(f"{ended}\n{KILL.format(name='train', used='1.93')}\n"))])
+    read = log_reader.read_logs([log_scan.scan(Source.text(f"{ended}\n{KILL.format(name='train', used='1.93')}\n"))])
     assert [(event.family, event.fatal) for event in read.events] == [("ray_oom", True)]
 
 

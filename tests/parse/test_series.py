@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from diagnose import rule_files
 from diagnose.facts import FactBook
 from diagnose.parse import log_reader
-from diagnose.parse.facts.memory_trend import trend
+from diagnose.parse.facts.memory_trend import classify_trend
 from diagnose.scan import log_scan
 from diagnose.scan.source import Source
 from diagnose.units import Size
@@ -22,7 +22,7 @@ GIB = 2**30
 
 
 def book(*lines: str) -> FactBook:
-    return FactBook(log_reader.read([log_scan.scan(Source.text("\n".join([*lines, FAILURE]), "job.log"))]).facts)
+    return FactBook(log_reader.read_logs([log_scan.scan(Source.text("\n".join([*lines, FAILURE]), "job.log"))]).facts)
 
 
 def sizes(values: list[float]) -> list[Size]:
@@ -56,7 +56,7 @@ LINES = {
 def test_a_single_print_is_a_fact_and_no_course() -> None:
     """Megatron prints its memory once, after the first iteration."""
     line = "[Rank 0] (after 1 iterations) memory (MB) | allocated: 41210.55 | max allocated: 63882.10 | reserved: 66510.00\n"
-    said = {fact.name: fact.value for fact in log_reader.read([log_scan.scan(Source.text(line, "job.log"))]).facts}
+    said = {fact.name: fact.value for fact in log_reader.read_logs([log_scan.scan(Source.text(line, "job.log"))]).facts}
     assert (said["log.memory_prints"], str(said["log.memory_last"])) == (1, "41210.55 MiB")
     assert "log.memory_trend" not in said and "log.memory_grows" not in said
 
@@ -120,14 +120,14 @@ def test_a_jump_has_a_place_and_a_height() -> None:
 )
 def test_the_course_of_sizes(values: list[float], word: str) -> None:
     """Each course has its word; too few prints and mere noise have none."""
-    assert trend(sizes(values)).word == word
+    assert classify_trend(sizes(values)).word == word
 
 
 @given(st.lists(st.floats(min_value=0, max_value=500), max_size=80), st.booleans())
 def test_any_sizes_have_a_course(values: list[float], stepped: bool) -> None:
     """Whatever is printed, the answer is one of the words, and its figures are consistent."""
     rows = sizes(values)
-    found = trend(rows, list(range(len(rows))) if stepped else None)
+    found = classify_trend(rows, list(range(len(rows))) if stepped else None)
     assert found.word in ("flat", "step_change", "linear_growth", "per_epoch_reset", "spikes", "unknown")
     assert found.jump is None or 0 < found.jump < len(rows)
     assert found.per_step is None or (
@@ -140,7 +140,7 @@ def test_noise_does_not_hide_growth(level: float, rise: float, seed: int) -> Non
     """Growth by a good part of the level is found under noise of one percent."""
     rng = random.Random(seed)
     values = [level * (1 + rise * i / 60) * rng.uniform(0.99, 1.01) for i in range(61)]
-    assert trend(sizes(values)).word == "linear_growth"
+    assert classify_trend(sizes(values)).word == "linear_growth"
 
 
 def test_a_restart_begins_anew() -> None:
@@ -158,7 +158,7 @@ def test_only_the_process_that_failed() -> None:
     lines = [
         line for step in range(1, 20) for line in (form.format(40000.0, step), form.format(60000.0, step).replace("[Rank 0]", "[Rank 7]"))
     ]
-    known = FactBook(log_reader.read([log_scan.scan(Source.text("\n".join([*lines, "[rank7]: " + FAILURE]), "job.log"))]).facts)
+    known = FactBook(log_reader.read_logs([log_scan.scan(Source.text("\n".join([*lines, "[rank7]: " + FAILURE]), "job.log"))]).facts)
     last = known.size("log.memory_last")
     assert last is not None and last.bytes == 60000 * 2**20
     assert known.word("log.memory_trend") == "flat"
@@ -169,7 +169,7 @@ def test_lines_after_the_failure_do_not_count() -> None:
     form = LINES["swift"][0]
     lines = [form.format(40.0, step) for step in range(20)]
     text = "\n".join([*lines, FAILURE, *(form.format(60.0 + step, step) for step in range(20))])
-    known = FactBook(log_reader.read([log_scan.scan(Source.text(text, "job.log"))]).facts)
+    known = FactBook(log_reader.read_logs([log_scan.scan(Source.text(text, "job.log"))]).facts)
     assert known.count("log.memory_prints") == 20
 
 

@@ -26,7 +26,7 @@ GIB = 2**30
 
 
 def read(*lines: str) -> Reading:
-    return log_reader.read([log_scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
+    return log_reader.read_logs([log_scan.scan(Source.text("\n".join(lines) + "\n", "job.log"))])
 
 
 def plain(value: Value) -> object:

@@ -10,8 +10,8 @@ from diagnose import catalogue
 from diagnose.adapters.python.python_file import Reader
 from diagnose.adapters.schema.framework_tables import table
 from diagnose.adapters.translate.framework_defaults import Setting, attention_default, possible_defaults
-from diagnose.budget.derived.derived_facts import facts
-from diagnose.budget.derived.setting_doubts import of_settings
+from diagnose.budget.derived.derived_facts import derive_facts
+from diagnose.budget.derived.setting_doubts import setting_facts
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.decide.verdict_wording import fill
 from diagnose.facts import FactBook, Value
@@ -24,7 +24,7 @@ def book(**known: Value) -> FactBook:
 
 
 def said(known: FactBook) -> dict[str, Value]:
-    return {each.name: each.value for each in facts(known, ledgers(known), ())}
+    return {each.name: each.value for each in derive_facts(known, ledgers(known), ())}
 
 
 def fsdp(**more: Value) -> FactBook:
@@ -67,8 +67,10 @@ def test_all_possible_defaults_are_named() -> None:
 
 def test_a_setting_that_the_log_contradicts_is_told_where_memory_depends_on_it() -> None:
     """That another script ran is no matter of memory; that another batch size did is."""
-    script = {each.name: each.value for each in of_settings(book(config__disagreement="train.entry"))}
-    batch = {each.name: each.value for each in of_settings(book(config__disagreement="train.micro_batch_size", train__micro_batch_size=8))}
+    script = {each.name: each.value for each in setting_facts(book(config__disagreement="train.entry"))}
+    batch = {
+        each.name: each.value for each in setting_facts(book(config__disagreement="train.micro_batch_size", train__micro_batch_size=8))
+    }
     assert script == {"config.overridden": False}
     assert batch == {"config.overridden": True, "config.overridden_knob": "train.micro_batch_size", "config.overridden_value": "8"}
 

@@ -12,7 +12,7 @@ import yaml
 
 from diagnose import rule_files
 from diagnose.families import Family
-from diagnose.parse.messages.message_spec import Saying
+from diagnose.parse.messages.message_spec import StatementSpec
 from diagnose.vet import schemas, tables
 
 RULES = rule_files.home() / "rules"
@@ -97,7 +97,7 @@ def test_what_is_no_table_is_a_fault_not_a_crash(tmp_path: Path, text: str) -> N
 def test_readers_and_declarations_name_the_same_fields() -> None:
     """Tables with a type of their own in the code are declared with its fields."""
     assert set(schemas.FamilyRow.model_fields) == set(Family._fields)
-    assert set(schemas.Statement.model_fields) == set(Saying._fields)
+    assert set(schemas.Statement.model_fields) == set(StatementSpec._fields)
 
 
 def test_a_start_does_without_the_declarations() -> None:

@@ -11,16 +11,16 @@ from diagnose import rule_files
 from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import Form
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
     from ast import Module
 
-_PYTHON = later(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
-_SCRIPT = later(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
-_TOML = later(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
-_PATH = later(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
-_WINDOWS = later(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
+_PYTHON = lazy_compile(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
+_SCRIPT = lazy_compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
+_TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+_PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
+_WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 
 #: Whether a framework knows these keys.
 IsKnown = Callable[[list[Leaf]], bool]

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable, drop_duplicates
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
 
-_BLANK = later(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = later(r'"(?:[^"\\\n]|\\.)*"')
-_BARE = later(r"[^\s,:\[\]{}\"]+")
+_BLANK = lazy_compile(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
+_BARE = lazy_compile(r"[^\s,:\[\]{}\"]+")
 
 
 class Reader:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from diagnose.adapters.shell.shell_text import Chars, Definition
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 
-_LINE = later(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
-_OPTION = later(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
+_LINE = lazy_compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_OPTION = lazy_compile(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
-_GRES = later(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
+_GRES = lazy_compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
 
 #: Variables that SLURM sets for a job, and the option whose value each holds.
 _SLURM_VARIABLES = {

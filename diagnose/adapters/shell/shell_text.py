@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import field, record
 
 #: What people write in place of a secret: <token>, <secret redacted>.
@@ -142,8 +142,8 @@ class PendingHeredoc:
 # -- dialects
 
 #: Lines of cmd and of PowerShell that bash does not have.
-_CMD = later(r"^[ \t]*(?:@echo off|@?set \w+=|set \"\w+=|rem )", re.MULTILINE | re.IGNORECASE)
-_POWERSHELL = later(r"^[ \t]*\$(?:env:)?\w+[ \t]*=[^=]", re.MULTILINE | re.IGNORECASE)
+_CMD = lazy_compile(r"^[ \t]*(?:@echo off|@?set \w+=|set \"\w+=|rem )", re.MULTILINE | re.IGNORECASE)
+_POWERSHELL = lazy_compile(r"^[ \t]*\$(?:env:)?\w+[ \t]*=[^=]", re.MULTILINE | re.IGNORECASE)
 
 
 def dialect_of(text: str) -> str:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from diagnose import catalogue
-from diagnose.budget.attribution import engine_letters
-from diagnose.budget.attribution.coincidence import alike
-from diagnose.budget.attribution.snapshot_request import narrowed, told
-from diagnose.budget.attribution.tensor_candidate import Candidate, Query, exact, query
-from diagnose.budget.attribution.tensor_table import Tensor, possible, tensors
-from diagnose.budget.attribution.unknown_solver import padded, patches, solved
-from diagnose.budget.model.allocator import allocators, block, nameless
+from diagnose.budget.attribution.tensor_candidate import (
+    Candidate,
+    Query,
+    build_query,
+    count_readings,
+    match_exactly,
+    narrow_query,
+    snapshot_size,
+)
+from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
+from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_patches
+from diagnose.budget.model.allocator import allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, formula
-from diagnose.budget.model.job_roles import engine, roles
+from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.model.precisions import WIDTH
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.model.software_table import table
-from diagnose.budget.moments.failure_moment import scores
-from diagnose.budget.moments.other_passes import evaluating, scoring
+from diagnose.budget.moments.failure_moment import failed_while_scoring
+from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring
 from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
@@ -34,65 +39,67 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if event.requested is None or not event.family.startswith("torch"):
         return ()
     requested = event.requested
-    kinds = [kind for kind in allocators(book, event) if told(book, requested, kind) or not nameless(requested, kind)]
-    job = _job(book, ledgers, event) if kinds else None
+    kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
+    job = _failed_job(book, ledgers, event) if kinds else None
     if job is None:
         return ()
     answers: list[list[Attribution]] = []
-    values = engine_letters.letters(job) if job.role.name == "engine" else {**_asked(job, event).values, **_more(job)}
-    chosen = [tensor for tensor in tensors() if possible(tensor, job, event)]
+    values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **_extra_letters(job)}
+    chosen = [tensor for tensor in tensors() if is_possible(tensor, job, event)]
     for kind in kinds:
-        request = narrowed(query(event, requested, kind, _widths(job, event)), book)
-        answers.append([_attribution(candidate, request, index, count) for candidate, count in _found(job, chosen, values, request)])
-    best = max(answers, key=_weight)
+        request = narrow_query(build_query(event, requested, kind, _element_widths(job, event)), book)
+        answers.append(
+            [_build_attribution(candidate, request, index, count) for candidate, count in _best_candidates(job, chosen, values, request)]
+        )
+    best = max(answers, key=_evidence_weight)
     return tuple(best)
 
 
-def _weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
-    """What speaks for an allocator: a tensor that the traceback shows and the settings give, then one that it shows, then any."""
+def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
+    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then any attribution."""
     best = attributions[0] if attributions else None
     agrees = best is not None and best.agrees
     return (agrees and best is not None and not best.solved and not best.against, agrees, best is not None)
 
 
-def _found(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[tuple[Candidate, int]]:
-    """The candidates worth telling, best first, each with the number of other readings of the request."""
-    matches = _matching(job, chosen, values, request)
+def _best_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[tuple[Candidate, int]]:
+    """The candidates to report, best first, each with the number of other tensors or sizes that print the same."""
+    matches = _find_candidates(job, chosen, values, request)
     if not matches:
         return []
     fitting = [tensor for tensor in chosen if request.fits(tensor)]
-    matches += _twins(matches, fitting, request)
-    count = alike(matches, values, request)
-    matches += _vocabularies(matches, job, request)
+    matches += _other_widths(matches, fitting, request)
+    count = count_readings(matches, values, request)
+    matches += _other_vocabularies(matches, job, request)
     in_phase = [candidate for candidate in matches if request.fits(candidate.tensor)] or matches
     return [(candidate, max(0, count - (not candidate.tensor.at_least))) for candidate in in_phase[:MOST]]
 
 
-def _matching(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[Candidate]:
-    """Products of what is set; where frame and phase speak for none of them, lengths solved from the request beside them."""
-    matches = [candidate for tensor in chosen for candidate in exact(tensor, values, request)]
-    if not matches and not request.event.frames and (scoring_job := scoring(job)) is not None:  # nothing says which forward it was
-        matches = [candidate for tensor in chosen for candidate in exact(tensor, {**values, **scoring_job.values}, request)]
+def _find_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[Candidate]:
+    """Products of known dimensions; where frame and phase support none of them, also lengths solved from the request."""
+    matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, values, request)]
+    if not matches and not request.event.frames and (scoring_job := job_for_scoring(job)) is not None:  # nothing says which forward it was
+        matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, {**values, **scoring_job.values}, request)]
     if not any(request.agrees(candidate.tensor) and not candidate.against for candidate in matches):
-        lengths = [candidate for tensor in chosen for candidate in solved(tensor, values, request)]
-        lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in patches(tensor, values, request)]
-        lengths += [candidate for tensor in chosen if tensor.solve == "p" for candidate in padded(tensor, values, request)]
+        lengths = [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
+        lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in solve_patches(tensor, values, request)]
+        lengths += [candidate for tensor in chosen if tensor.solve == "p" for candidate in solve_padded(tensor, values, request)]
         if request.event.frames and not any(
             request.agrees(candidate.tensor) for candidate in (*lengths, *matches)
         ):  # a cap that is not enforced
             free = {name: value for name, value in values.items() if name != "s"}
-            longer = [candidate for tensor in chosen if request.agrees(tensor) for candidate in solved(tensor, free, request)]
+            longer = [candidate for tensor in chosen if request.agrees(tensor) for candidate in solve_length(tensor, free, request)]
             lengths = longer or lengths
-        matches += _beside(lengths, matches, request)
-    return sorted(matches, key=lambda candidate: _order(candidate, request))
+        matches += _credible_lengths(lengths, matches, request)
+    return sorted(matches, key=lambda candidate: _sort_key(candidate, request))
 
 
-def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
-    """The role that the event names, else the one whose ledger comes first."""
+def _failed_job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
+    """The setup of the role that the event names, else of the first ledger's role."""
     cast = roles(book)
     named = event.role or (ledgers[0].role if ledgers else "")
     if named == "engine":
-        return setup(book, engine(book, book.shape("model.shape")))  # whatever precision its weights have
+        return setup(book, engine_role(book, book.shape("model.shape")))  # whatever precision its weights have
     return setup(book, next((role for role in cast if role.name == named), cast[0]))
 
 
@@ -100,7 +107,7 @@ def _job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
 LOADING = ("model_load", "init")
 
 
-def _widths(job: Setup, event: Event) -> dict[str, int]:
+def _element_widths(job: Setup, event: Event) -> dict[str, int]:
     """Bytes per element of what follows the run's precision, where the settings say. Left out where both widths occur: autocast
     casts weights and gradients to and fro, FSDP and an accumulation in fp32 keep gradients of another width than backward makes."""
     book, widths = job.book, job.precision
@@ -120,9 +127,9 @@ def _widths(job: Setup, event: Event) -> dict[str, int]:
     return {name: width for name, width in widths_by_kind.items() if isinstance(width, int) and width in (2, 4)}
 
 
-def _beside(lengths: list[Candidate], candidates: list[Candidate], request: Query) -> list[Candidate]:
-    """The solved lengths worth saying: those that the traceback shows with their kin, else any, where no product of what is
-    known prints alike. A length can be found for every tensor, so that alone it says nothing."""
+def _credible_lengths(lengths: list[Candidate], candidates: list[Candidate], request: Query) -> list[Candidate]:
+    """The solved lengths worth reporting: those that the traceback supports and others of their group, else any if no known product
+    matches. Some length fits every tensor, so a solved length alone is no evidence."""
     agreeing = {candidate.tensor.group for candidate in lengths if request.agrees(candidate.tensor)}
     present = {candidate.tensor.key for candidate in candidates if not candidate.against}
     return [
@@ -132,21 +139,21 @@ def _beside(lengths: list[Candidate], candidates: list[Candidate], request: Quer
     ]
 
 
-def _asked(job: Setup, event: Event) -> Setup:
-    """In evaluation the rows are those of evaluation, where rollouts are scored those of scoring."""
+def _job_of_phase(job: Setup, event: Event) -> Setup:
+    """The job with the batch of the failed phase: evaluation rows in evaluation, scoring rows while rollouts are scored."""
     if event.phase == "eval":
-        return evaluating(job) or job
-    return scoring(job) or job if scores(job.book) else job
+        return job_for_evaluation(job) or job
+    return job_for_scoring(job) or job if failed_while_scoring(job.book) else job
 
 
-def _order(candidate: Candidate, request: Query) -> tuple[bool, bool, bool, bool, bool]:
-    """What frame and phase speak for first, then what has the width that the settings give; where no frame speaks, a whole product
+def _sort_key(candidate: Candidate, request: Query) -> tuple[bool, bool, bool, bool, bool]:
+    """Candidates that frame and phase support first, then those of the configured element width; without frames a whole product
     before one that leaves a token out."""
     shifted = not request.event.frames and "(s - 1)" in candidate.symbols
     return (not request.agrees(candidate.tensor), candidate.against is True, candidate.solved, not request.fits(candidate.tensor), shifted)
 
 
-def _more(job: Setup) -> dict[str, Number]:
+def _extra_letters(job: Setup) -> dict[str, Number]:
     """Letters that only attribution needs: bucket, sub-group, images, samples, evaluation rows."""
     defaults = table()["zero_defaults"]
     letters: dict[str, Number] = {
@@ -171,9 +178,9 @@ def _more(job: Setup) -> dict[str, Number]:
     return letters
 
 
-def _vocabularies(candidates: list[Candidate], job: Setup, request: Query) -> list[Candidate]:
-    """The best one's kin with another vocabulary of the same family of models, where that prints alike: a tokenizer may have
-    fewer entries than the head has rows."""
+def _other_vocabularies(candidates: list[Candidate], job: Setup, request: Query) -> list[Candidate]:
+    """The best candidate with the vocabularies of other models of its family that print the same: a tokenizer may have fewer
+    entries than the head has rows."""
     best = candidates[0]
     if job.model is None or "V" not in formula(best.symbols).names:
         return []
@@ -181,14 +188,16 @@ def _vocabularies(candidates: list[Candidate], job: Setup, request: Query) -> li
     for rows in catalogue.vocabularies(job.model.family) - {job.model.V}:
         values: dict[str, Number] = {**best.values, "V": rows}
         others = [
-            candidate for symbols in best.tensor.bytes for candidate in exact(replace(best.tensor, bytes=(symbols,)), values, request)
+            candidate
+            for symbols in best.tensor.bytes
+            for candidate in match_exactly(replace(best.tensor, bytes=(symbols,)), values, request)
         ]
         kin += sorted(others, key=lambda candidate: -candidate.bytes)[:1]
     return [replace(candidate, vocabulary=int(candidate.values["V"]), solved=best.solved) for candidate in kin]  # type: ignore[arg-type]
 
 
-def _twins(candidates: list[Candidate], chosen: list[Tensor], request: Query) -> list[Candidate]:
-    """Tensors of the best one's kind that print alike at half or twice its length: another width per element."""
+def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Query) -> list[Candidate]:
+    """Tensors of the best candidate's group that print the same at half or twice its length, with another element width."""
     best = candidates[0]
     length = best.values.get("s")
     if best.tokens is None or not isinstance(length, int):
@@ -202,16 +211,16 @@ def _twins(candidates: list[Candidate], chosen: list[Tensor], request: Query) ->
             rows = int(best.values["B"])  # type: ignore[arg-type]
             values: dict[str, Number] = {**best.values, "s": twin_length, "T": rows * twin_length}
             span = (rows * twin_length, rows * twin_length)
-            twins += [replace(candidate, solved=True, span=span) for candidate in exact(tensor, values, request)][:1]
+            twins += [replace(candidate, solved=True, span=span) for candidate in match_exactly(tensor, values, request)][:1]
     return twins
 
 
-def _attribution(candidate: Candidate, request: Query, index: int, others: int) -> Attribution:
+def _build_attribution(candidate: Candidate, request: Query, index: int, others: int) -> Attribution:
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
         key=f"ledger.{candidate.tensor.key}",
-        tensor=_named(candidate),
+        tensor=_describe(candidate),
         group=candidate.tensor.group,
         formula=candidate.symbols,
         numbers=formula(candidate.symbols).figures(candidate.values),
@@ -230,7 +239,7 @@ def _attribution(candidate: Candidate, request: Query, index: int, others: int) 
     )
 
 
-def _named(candidate: Candidate) -> Text:
+def _describe(candidate: Candidate) -> Text:
     """The tensor with its rows and tokens."""
     name = phrase(f"ledger.{candidate.tensor.key}")
     rows, length = candidate.values.get("B"), candidate.values.get("s")
@@ -246,3 +255,16 @@ def _named(candidate: Candidate) -> Text:
         around = same(f"{length:,}" if rows == 1 else f"{rows} x {length:,}")
         return phrase("ledger.tensor_window", tensor=name, tokens=around)
     return phrase("ledger.tensor_rows", tensor=name, rows=same(str(rows)), tokens=same(f"{length:,}"))
+
+
+#: Letters and the settings or printed figures that say them: sequences at once, tokens of one pass, tokens that the cache holds.
+ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", "n_kv": "rollout.cache_tokens"}
+
+
+def engine_letters(job: Setup) -> dict[str, Number]:
+    """The letters of an engine's tensors (rules/tensors.yaml, `engine`): model dimensions, tensor parallel degree, tokens at once."""
+    book = job.book
+    engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
+    engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}
+    cache = book.size("rollout.cache_memory")
+    return engine if cache is None else {**engine, "C_kv": cache.bytes}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING
 
-from diagnose.budget.attribution.tensor_table import Tensor
-from diagnose.budget.model.allocator import Allocator, window
-from diagnose.budget.model.formulas import Number, Span, formula
-from diagnose.record import field, record
+from diagnose.budget.attribution.tensor_table import Tensor, tensors
+from diagnose.budget.model.allocator import Allocator, prints_as, window
+from diagnose.budget.model.formulas import Formula, Number, Span, formula
+from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
+    from diagnose.facts import FactBook
     from diagnose.parse.model.event import Event
     from diagnose.units import Size
 
+#: The bytes that a memory snapshot gives of the failed request, before the allocator made a block of them.
+SNAPSHOT_REQUEST = "snapshot.request"
 #: A pickled list may be this much larger than its tensors: texts and the pickle's own frame.
 PICKLED = 0.1
 
@@ -50,9 +55,21 @@ class Query:
         return None if width is None or job_width is None else width != job_width
 
 
-def query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
+def build_query(event: Event, requested: Size, kind: Allocator, widths: dict[str, int]) -> Query:
     low, high = window(requested, kind)
     return Query(event, requested, kind, low, high, widths)
+
+
+def snapshot_size(book: FactBook, requested: Size, kind: Allocator) -> Size | None:
+    """The byte range of the failed tensor according to a snapshot; None without one, or if it would not print as this request."""
+    size = book.size(SNAPSHOT_REQUEST)
+    return size if size is not None and size.high > 0 and prints_as(size.high, requested, kind) else None
+
+
+def narrow_query(query: Query, book: FactBook) -> Query:
+    """The query limited to the byte range that a snapshot gives."""
+    size = snapshot_size(book, query.requested, query.kind)
+    return query if size is None else replace(query, low=size.low, high=size.high)
 
 
 @record
@@ -78,7 +95,7 @@ class Candidate:
         return int(self.values["T"])  # type: ignore[arg-type]
 
 
-def value(symbols: str, values: dict[str, Number]) -> int | None:
+def evaluate_bytes(symbols: str, values: dict[str, Number]) -> int | None:
     """The bytes of a formula; None where a letter is unknown or known only as a range."""
     parsed = formula(symbols)
     for name in parsed.names:
@@ -88,10 +105,10 @@ def value(symbols: str, values: dict[str, Number]) -> int | None:
     return None if isinstance(number, Span) else ceil(number)
 
 
-def exact(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+def match_exactly(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
     for symbols in tensor.bytes:
-        size = value(symbols, values)
+        size = evaluate_bytes(symbols, values)
         if size is None or size <= 0:
             continue
         if tensor.at_least:
@@ -100,3 +117,36 @@ def exact(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candi
         elif query.prints(size):
             return [Candidate(tensor, symbols, values, size, against=query.against(tensor, symbols))]
     return []
+
+
+#: What a product of dimensions is multiplied with: one to eight bytes per element, one to four of them side by side (pairs, queries
+#: with keys and values, several copies).
+MULTIPLES = tuple(sorted({width * copies for width in (1, 2, 4, 8) for copies in (1, 2, 3, 4)}))
+
+
+def count_readings(candidates: list[Candidate], values: dict[str, Number], query: Query) -> int:
+    """How many explanations the printed size has: the candidates, plus other products of the table's dimensions with small
+    multiples that print the same (a false-positive count)."""
+    named = [candidate for candidate in candidates if not candidate.tensor.at_least]
+    sizes: set[int] = set()
+    for shape in _table_products():
+        if any(name not in values or isinstance(values[name], Span) for name in shape.names):
+            continue
+        shape_bytes = shape.evaluate(values)
+        if isinstance(shape_bytes, Span) or shape_bytes <= 0 or shape_bytes * MULTIPLES[-1] < query.low or shape_bytes > query.high:
+            continue
+        sizes.update(int(shape_bytes * times) for times in MULTIPLES if query.low <= shape_bytes * times <= query.high)
+    return len(named) + len(sizes - {candidate.bytes for candidate in named})
+
+
+@cache
+def _table_products() -> tuple[Formula, ...]:
+    """The products of the table without their plain numbers."""
+    products = {_without_factors(symbols) for tensor in tensors() if not tensor.at_least for symbols in tensor.bytes}
+    return tuple(formula(symbols) for symbols in sorted(products) if symbols)
+
+
+def _without_factors(symbols: str) -> str:
+    """A product without its plain factors; a sum inside brackets stays as it is."""
+    parts = re.findall(r"(?:[^*()]|\((?:[^()]|\([^()]*\))*\))+", symbols)
+    return "*".join(part for part in parts if not part.isdigit())

@@ -46,7 +46,7 @@ class Tensor:
         if not event.frames:
             return False
         lines = [f"{frame.file}:{frame.function}|{frame.statement}" for frame in event.frames]
-        return (not self.at or _found(self.at, lines[-1:])) and (not self.within or _found(self.within, lines))
+        return (not self.at or _any_line_matches(self.at, lines[-1:])) and (not self.within or _any_line_matches(self.within, lines))
 
     def agrees(self, event: Event) -> bool:
         """Frame and phase fit; without a traceback the phase alone must."""
@@ -55,17 +55,17 @@ class Tensor:
         return self.phase_fits(event.phase) and self.frame_fits(event)
 
 
-def _found(patterns: tuple[str, ...], lines: list[str]) -> bool:
-    return any(_shows(patterns, line) for line in lines)
+def _any_line_matches(patterns: tuple[str, ...], lines: list[str]) -> bool:
+    return any(_frame_matches(patterns, line) for line in lines)
 
 
 @lru_cache(maxsize=8192)
-def _shows(patterns: tuple[str, ...], line: str) -> bool:
+def _frame_matches(patterns: tuple[str, ...], line: str) -> bool:
     """Whether a frame holds one of these; the frames of libraries come again and again."""
     return any(re.search(pattern, line) for pattern in patterns)
 
 
-def _spelt(formulas: list[str]) -> tuple[str, ...]:
+def _expand_widths(formulas: list[str]) -> tuple[str, ...]:
     """The formulas with every width that `e` stands for, all of the first width before those of the next."""
     spellings = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
     return tuple(dict.fromkeys(symbols for spelling in spellings for symbols in spelling))
@@ -77,7 +77,7 @@ def tensors() -> tuple[Tensor, ...]:
         Tensor(
             entry["key"],
             entry["group"],
-            _spelt(entry["bytes"]),
+            _expand_widths(entry["bytes"]),
             tuple(entry["phases"]),
             tuple(entry.get("at", ())),
             tuple(entry.get("within", ())),
@@ -91,13 +91,13 @@ def tensors() -> tuple[Tensor, ...]:
     )
 
 
-def _stated(job: Setup) -> bool:
+def _is_attention_stated(job: Setup) -> bool:
     """Whether somebody says which attention ran; a default does not."""
     attention = job.book.fact("model.attention")
     return attention is not None and attention.origin != "default"
 
 
-def _in_one(job: Setup, fusion: str) -> bool:
+def _is_fused_projection(job: Setup, fusion: str) -> bool:
     """Whether linears that read the same input are one matrix."""
     family = job.model.family if job.model else ""
     return family in table()["in_one"][fusion] or job.traits.fused_projections
@@ -116,15 +116,15 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "zero12": lambda job: job.sharding.scheme in ("zero1", "zero2"),
     "zero3": lambda job: job.sharding.scheme == "zero3",
     "fsdp": lambda job: job.sharding.scheme in ("fsdp", "fsdp_grad"),
-    "eager": lambda job: job.attention == "eager" or not _stated(job),
+    "eager": lambda job: job.attention == "eager" or not _is_attention_stated(job),
     "fused": lambda job: job.attention != "eager",
     "experts": lambda job: job.model is not None and job.model.experts is not None,
     "vision": lambda job: job.model is not None and job.model.vision is not None,
     "latent": lambda job: job.model is not None and job.model.latent is not None,
     "ddp": lambda job: job.sharding.scheme == "ddp",
     "context": lambda job: job.sharding.context > 1,
-    "fused_qkv": lambda job: _in_one(job, "qkv"),
-    "gate_up": lambda job: _in_one(job, "gate_up") and job.model is not None and job.model.gated,
+    "fused_qkv": lambda job: _is_fused_projection(job, "qkv"),
+    "gate_up": lambda job: _is_fused_projection(job, "gate_up") and job.model is not None and job.model.gated,
     "quantized": lambda job: job.book.word("model.quantization") not in (None, "none"),
 }
 
@@ -139,17 +139,17 @@ _SAID: dict[str, Callable[[Setup], str | None]] = {
 }
 
 
-def possible(tensor: Tensor, job: Setup, event: Event) -> bool:
+def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     """Whether this run may have such a tensor. Of what nobody says, an unknown release stands in the way of none; the rest must be shown
     by the traceback."""
     if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
         return False
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
-        _allowed(tensor, name, words, job, event) for name, words in tensor.only
+        _is_allowed(tensor, name, words, job, event) for name, words in tensor.only
     )
 
 
-def _allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
+def _is_allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:
     named = name in _SAID
     fits = is_one_of(_SAID[name](job) if named else job.book.version(f"version.{name}"), words)
     return fits if fits is not None else not named or tensor.frame_fits(event)

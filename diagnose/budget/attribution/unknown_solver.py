@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import isqrt
 
-from diagnose.budget.attribution.tensor_candidate import Candidate, Query, value
+from diagnose.budget.attribution.tensor_candidate import Candidate, Query, evaluate_bytes
 from diagnose.budget.attribution.tensor_table import Tensor
 from diagnose.budget.model.formulas import Number, formula
 
 
-def solved(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor at the length that the request implies, at most the cap; only where frame or phase speak for it, and with elements
     as wide as the settings say: of another width any length could be had. Where nobody says how many rows there are, the tokens of all
     of them, if the traceback shows the tensor."""
@@ -25,15 +25,15 @@ def solved(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Cand
         letters = set(formula(symbols).names)
         if not {"T", "s"} & letters or "G" in letters or query.against(tensor, symbols) or (unsaid and "T" not in letters):
             continue
-        per_token = value(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
+        per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
         if not per_token:
             continue
-        first, last = _lengths(symbols, per_token, rows, query.low, query.high)
+        first, last = _matching_lengths(symbols, per_token, rows, query.low, query.high)
         last = min(last, int(cap)) if isinstance(cap, int) else last
         if first <= last and first > 0:
-            length = _roundest(first, last)
+            length = _roundest_length(first, last)
             settled: dict[str, Number] = {**values, "B": rows, "s": length, "T": rows * length}
-            size = value(symbols, settled)
+            size = evaluate_bytes(symbols, settled)
             if size is not None and query.prints(size):
                 span = (-(-query.low // per_token), query.high // per_token) if "T" in letters else (rows * first, rows * last)
                 shown_symbols = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
@@ -41,36 +41,36 @@ def solved(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Cand
     return []
 
 
-def patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """Patches by patches at the number of patches that the request implies, where it is more than the decoder's scores can be."""
-    decoder = value("4*B*a*s*s", values)
+    decoder = evaluate_bytes("4*B*a*s*s", values)
     if not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
         return []
     for symbols in tensor.bytes:
-        per_patch = value(symbols, {**values, "n_v": 1})
+        per_patch = evaluate_bytes(symbols, {**values, "n_v": 1})
         if not per_patch:
             continue
-        first, last = _lengths("s*s", per_patch, 1, query.low, query.high)
+        first, last = _matching_lengths("s*s", per_patch, 1, query.low, query.high)
         if 0 < first <= last:
-            settled: dict[str, Number] = {**values, "n_v": _roundest(first, last)}
-            return [Candidate(tensor, symbols, settled, value(symbols, settled) or 0, True, (first, last))]
+            settled: dict[str, Number] = {**values, "n_v": _roundest_length(first, last)}
+            return [Candidate(tensor, symbols, settled, evaluate_bytes(symbols, settled) or 0, True, (first, last))]
     return []
 
 
-def padded(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor with as many tokens, padding included, as the request implies: how many sequences a row was packed with, and how long
     the longest was, nobody says. Nothing bounds it, so that a traceback has to show it."""
-    per_token = value(tensor.bytes[0], {**values, "p": 1})
+    per_token = evaluate_bytes(tensor.bytes[0], {**values, "p": 1})
     if not per_token or not query.event.frames or not query.agrees(tensor):
         return []
     first, last = -(-query.low // per_token), query.high // per_token
     if not 0 < first <= last:
         return []
-    settled: dict[str, Number] = {**values, "p": _roundest(first, last)}
-    return [Candidate(tensor, tensor.bytes[0], settled, value(tensor.bytes[0], settled) or 0, True, (first, last))]
+    settled: dict[str, Number] = {**values, "p": _roundest_length(first, last)}
+    return [Candidate(tensor, tensor.bytes[0], settled, evaluate_bytes(tensor.bytes[0], settled) or 0, True, (first, last))]
 
 
-def _lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:
+def _matching_lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:
     """Row lengths whose tensor lies between two byte counts; `each` is the tensor of one token (of one token per row)."""
     if "T" in formula(symbols).names:
         return -(-low // (per_token * rows)), high // (per_token * rows)
@@ -81,7 +81,7 @@ def _lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tu
     return -(-low // per_token) + shift, high // per_token + shift
 
 
-def _roundest(first: int, last: int) -> int:
+def _roundest_length(first: int, last: int) -> int:
     """The length divisible by the highest power of two: batches are padded to multiples of 8 or 64, caps are round."""
     power = 1
     while -(-first // (2 * power)) * 2 * power <= last:

@@ -1,17 +1,16 @@
-"""Facts that follow from the ledger and the attribution, and all others that no single reading says."""
+"""Facts derived from the ledger and the attribution, which no single source states."""
 
 from __future__ import annotations
 
-from diagnose.budget.derived.implied_by_request import implied
-from diagnose.budget.derived.implied_lengths import lengths
-from diagnose.budget.derived.log_comparison import against
-from diagnose.budget.derived.message_facts import of_message
-from diagnose.budget.derived.missed_savings import missed
-from diagnose.budget.derived.setting_doubts import of_ledger, of_settings
+from diagnose.budget.derived.implied_by_request import implied_facts
+from diagnose.budget.derived.implied_lengths import length_facts
+from diagnose.budget.derived.log_comparison import comparison_facts
+from diagnose.budget.derived.message_facts import facts_of_message
+from diagnose.budget.derived.setting_doubts import ledger_facts, missed_savings, setting_facts
 from diagnose.budget.model.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.model.trainable_params import tuning
 from diagnose.budget.moments import failure_moment
-from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.budget.terms.training_states import shardable
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.record import replace
@@ -38,24 +37,24 @@ MADE_AT = {
 }
 
 
-def facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """Everything that rules ask and no single reading says, each with its formula as witness."""
+def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """All derived facts, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
     derived = [
-        *of_message(book),
-        *_of_attribution(attributions, book),
-        *lengths(book, attributions),
-        *implied(book, attributions),
-        *missed(book),
-        *_of_tuning(book),
-        *of_settings(book),
+        *facts_of_message(book),
+        *_attribution_facts(attributions, book),
+        *length_facts(book, attributions),
+        *implied_facts(book, attributions),
+        *missed_savings(book),
+        *_tuning_facts(book),
+        *setting_facts(book),
     ]
     if ledger is not None:
-        derived += [*_of_ledger(book, ledger), *_of_host(ledgers), *against(book, ledger), *of_ledger(book, ledger)]
+        derived += [*_ledger_facts(book, ledger), *_host_facts(ledgers), *comparison_facts(book, ledger), *ledger_facts(book, ledger)]
     return derived
 
 
-def _of_tuning(book: FactBook) -> list[Fact]:
+def _tuning_facts(book: FactBook) -> list[Fact]:
     """What is trained, where only figures say it; and whether a sharding engine can take the base apart."""
     shape = book.shape("model.shape")
     word = tuning(book, shape.params if shape else None)
@@ -64,10 +63,10 @@ def _of_tuning(book: FactBook) -> list[Fact]:
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 
-def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
+def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
     """The best attribution, where frame and phase speak for it: a size alone is a coincidence, and is said to be one."""
     if not attributions or not attributions[0].agrees:
-        return _by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
+        return _group_by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
     best = attributions[0]
     arithmetic = f"{best.formula} = {best.numbers}"
     return [
@@ -77,50 +76,50 @@ def _of_attribution(attributions: tuple[Attribution, ...], book: FactBook) -> li
     ]
 
 
-def _by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
+def _group_by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
     """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
     exact = [attribution for attribution in attributions if attribution.exact and not attribution.solved]
     groups = {attribution.group for attribution in exact}
     return [derived_fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
 
 
-def _of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+def _ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """The failing moment group by group; without a failure the largest moment."""
     peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
     if peak is None or moment is None:
         return []
-    ledger_facts = [
-        derived_fact(f"ledger.{group}", size, _sum(moment, group))
+    derived = [
+        derived_fact(f"ledger.{group}", size, _sum_terms(moment, group))
         for group in GROUPS
-        if (size := _known(ledger, moment, group)) is not None
+        if (size := _group_bytes(ledger, moment, group)) is not None
     ]
     if ledger.complete:
-        ledger_facts.append(derived_fact("ledger.states", moment.of(*STATES), _sum(moment, *STATES)))
-        ledger_facts += [
-            derived_fact("ledger.total", moment.total, _sum(moment)),
+        derived.append(derived_fact("ledger.states", moment.of(*STATES), _sum_terms(moment, *STATES)))
+        derived += [
+            derived_fact("ledger.total", moment.total, _sum_terms(moment)),
             derived_fact("ledger.moment", moment.name, "moment of the failure"),
         ]
-        ledger_facts += [
-            derived_fact("ledger.peak", peak.total, _sum(peak)),
+        derived += [
+            derived_fact("ledger.peak", peak.total, _sum_terms(peak)),
             derived_fact("ledger.peak_moment", peak.name, "largest moment"),
         ]
         sent = ledger.whole or moment  # with the copy in which they are sent
-        ledger_facts.append(derived_fact("ledger.gradients_at_peak", peak.of("gradients"), _sum(peak, "gradients")))
-        ledger_facts.append(derived_fact("ledger.rollout_samples", sent.of("samples"), _sum(sent, "samples")))
-        ledger_facts += _logits(ledger)
+        derived.append(derived_fact("ledger.gradients_at_peak", peak.of("gradients"), _sum_terms(peak, "gradients")))
+        derived.append(derived_fact("ledger.rollout_samples", sent.of("samples"), _sum_terms(sent, "samples")))
+        derived += _logits_bytes(ledger)
     if ledger.unexplained is not None and ledger.complete:
-        ledger_facts.append(derived_fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
-    return [*ledger_facts, *_engine(book, moment), *_verdict(book, ledger), *_next_states(ledger, moment)]
+        derived.append(derived_fact("ledger.unexplained", replace(ledger.unexplained, text=""), "allocated - ledger"))
+    return [*derived, *_engine_bytes(book, moment), *_compare_with_message(book, ledger), *_missing_states(ledger, moment)]
 
 
-def _logits(ledger: Ledger) -> list[Fact]:
+def _logits_bytes(ledger: Ledger) -> list[Fact]:
     """Logits and loss of one model at their largest: the loss call as a whole, or the start of backward."""
     moments = [ledger.moment("loss_call"), ledger.moment("loss_backward"), ledger.whole]
     best = max((moment for moment in moments if moment), key=lambda moment: moment.of("logits").bytes, default=None)
-    return [] if best is None else [derived_fact("ledger.logits_at_loss", best.of("logits"), _sum(best, "logits"))]
+    return [] if best is None else [derived_fact("ledger.logits_at_loss", best.of("logits"), _sum_terms(best, "logits"))]
 
 
-def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
+def _group_bytes(ledger: Ledger, moment: Moment, group: str) -> Size | None:
     """A group's bytes; None where none of its terms is there and some may be missing."""
     present = any(term.group == group for term in moment.terms)
     if not present and not ledger.complete:
@@ -130,15 +129,15 @@ def _known(ledger: Ledger, moment: Moment, group: str) -> Size | None:
     return moment.of(group)
 
 
-def _sum(moment: Moment, *groups: str) -> str:
+def _sum_terms(moment: Moment, *groups: str) -> str:
     terms = [term.symbols for term in moment.terms if (not groups or term.group in groups) and term.size.bytes]
     return f"{moment.name}: {' + '.join(terms) or '0'}"
 
 
-def _engine(book: FactBook, moment: Moment) -> list[Fact]:
+def _engine_bytes(book: FactBook, moment: Moment) -> list[Fact]:
     """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
     if any(term.group == "rollout_engine" for term in moment.terms):
-        return [derived_fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum(moment, "rollout_engine"))]
+        return [derived_fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum_terms(moment, "rollout_engine"))]
     in_use, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     if in_use is not None:
@@ -152,11 +151,11 @@ def _engine(book: FactBook, moment: Moment) -> list[Fact]:
     )
 
 
-def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
+def _compare_with_message(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
     moment, allocated = ledger.moment(ledger.failing), ledger.observed
     if moment is None:
-        return _loaded(book, ledger)
+        return _unsharded_weights(book, ledger)
     if allocated is None:
         return []
     comparison = f"{moment.name} against allocated"
@@ -176,9 +175,9 @@ def _verdict(book: FactBook, ledger: Ledger) -> list[Fact]:
     return [derived_fact("ledger.verdict", "above", comparison)] if "data.tokens_in_batch" in book else []
 
 
-def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
+def _unsharded_weights(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Weights of which more should lie on the card than is allocated, though the trainer has announced its first step."""
-    allocated = failure_moment.observed(book)
+    allocated = failure_moment.observed_allocation(book)
     weights = [low for moment in ledger.moments if moment.name not in ("load", "init") and (low := moment.of("weights").low)]
     if allocated is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
         return []
@@ -186,7 +185,7 @@ def _loaded(book: FactBook, ledger: Ledger) -> list[Fact]:
     return [derived_fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []
 
 
-def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
+def _missing_states(ledger: Ledger, moment: Moment) -> list[Fact]:
     """Optimizer state that the first step will still create: 0 where it exists or lives on the host."""
     step = ledger.moment("optimizer_step")
     if step is None or not ledger.complete or ledger.failing is None:
@@ -197,7 +196,7 @@ def _next_states(ledger: Ledger, moment: Moment) -> list[Fact]:
     return [derived_fact("ledger.next_states", size, coming[0].symbols if coming and not present else "0")]
 
 
-def _of_host(ledgers: tuple[Ledger, ...]) -> list[Fact]:
+def _host_facts(ledgers: tuple[Ledger, ...]) -> list[Fact]:
     """What the fullest node keeps in host memory."""
-    terms = fullest(ledgers)
+    terms = fullest_node(ledgers)
     return [derived_fact("ledger.host", total([term.size for term in terms]), " + ".join(term.symbols for term in terms))] if terms else []

@@ -1,4 +1,4 @@
-"""What the request says of the run itself: how wide its elements were, how long its rows, and whether the settings say so."""
+"""Facts about the run that the failed request reveals: element width, row length, and whether the settings agree."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PARTS = (2, 4, 8, 16, 32, 64)
 CHUNKS = ("ledger.t_fused_loss_chunk",)
 
 
-def implied(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
+def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Facts from the best attribution, where frame and phase speak for it."""
     best = attributions[0] if attributions else None
     if best is None or not best.agrees or not best.exact:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
-    return [*_width(best), *_rows(book, best), *packed, *_kernel(book, best)]
+    return [*_width_facts(best), *_row_facts(book, best), *packed, *_loss_kernel_facts(book, best)]
 
 
-def _kernel(book: FactBook, best: Attribution) -> list[Fact]:
+def _loss_kernel_facts(book: FactBook, best: Attribution) -> list[Fact]:
     """That no kernel spared the logits, where only a default says that one does and the request is all of them."""
     kernel = book.fact("train.loss_kernel")
     if kernel is None or kernel.origin != "default" or kernel.value == "none" or book.word("log.phase") == "eval":
@@ -35,7 +35,7 @@ def _kernel(book: FactBook, best: Attribution) -> list[Fact]:
     return [_fact("train.loss_kernel", "none", f"{best.formula} = {best.numbers}")] if whole else []
 
 
-def _width(best: Attribution) -> list[Fact]:
+def _width_facts(best: Attribution) -> list[Fact]:
     """Bytes per element, of tensors without a length: half as many tokens of twice the width would print alike."""
     if best.width is None or best.tokens is not None or best.solved:
         return []
@@ -44,9 +44,9 @@ def _width(best: Attribution) -> list[Fact]:
     return implied if best.against is None else [*implied, _fact("attribution.against_precision", best.against, arithmetic)]
 
 
-def _rows(book: FactBook, best: Attribution) -> list[Fact]:
+def _row_facts(book: FactBook, best: Attribution) -> list[Fact]:
     """Tokens per row, and whether that is more than the settings allow for one sample."""
-    job = other_passes.failed(setup(book, roles(book)[0]))
+    job = other_passes.job_that_failed(setup(book, roles(book)[0]))
     rows, cap = job.values.get("B"), book.count("train.max_seq_len")
     if best.tokens is None or not isinstance(rows, int) or rows < 1 or book.word("log.phase") == "eval":
         return []
@@ -55,12 +55,12 @@ def _rows(book: FactBook, best: Attribution) -> list[Fact]:
     arithmetic = f"{best.formula} = {best.numbers}"
     implied = [_fact("attribution.row_tokens", row, arithmetic)]
     apart = book.switch("train.packing") is False and not book.count("train.token_budget")  # else a row holds several samples
-    if cap is None or not apart or (row > cap and _by_rounding(book, best, best.bytes * cap // row)):
+    if cap is None or not apart or (row > cap and _is_rounding(book, best, best.bytes * cap // row)):
         return implied
     return [*implied, _fact("attribution.over_cap", row > cap, f"{arithmetic}; limit {cap}")]
 
 
-def _by_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
+def _is_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
     """Whether the tensor at the limit may have been rounded up to the request by a setting of the allocator that nobody showed."""
     if "alloc.roundup" in book:
         return False

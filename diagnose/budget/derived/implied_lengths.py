@@ -13,14 +13,14 @@ from diagnose.budget.moments import other_passes
 from diagnose.facts import Fact, FactBook, Witness
 
 
-def lengths(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
+def length_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Tokens of the failed forward from the best attribution, where frame and phase speak for it; then per row.
 
     Rows of a rollout are split so that completions are as long as they may be: the prompt is the rest.
     """
     best = attributions[0] if attributions else None
     if best is not None and best.key == "ledger.t_vision_scores":
-        return _patches(book, best)
+        return _patch_facts(book, best)
     if best is None or not best.agrees or best.tokens is None:
         return []
     witness = Witness("derived", text=f"{best.formula} = {best.numbers}")
@@ -29,7 +29,7 @@ def lengths(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]
         return Fact(name, count, "derived", witness)
 
     implied = [found("data.tokens_in_batch", best.tokens)]
-    job = other_passes.failed(setup(book, roles(book)[0]))
+    job = other_passes.job_that_failed(setup(book, roles(book)[0]))
     rows = job.values.get("B")
     if book.word("log.phase") == "eval":  # its rows say nothing about training
         return implied
@@ -47,7 +47,7 @@ def lengths(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]
     return implied
 
 
-def _patches(book: FactBook, best: Attribution) -> list[Fact]:
+def _patch_facts(book: FactBook, best: Attribution) -> list[Fact]:
     """Patches of a row and bytes of a score where all patches of the batch are held against each other, as the towers do that flatten a
     batch into one row. Rows are taken to be alike."""
     job = setup(book, roles(book)[0])

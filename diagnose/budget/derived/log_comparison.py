@@ -24,16 +24,16 @@ OF_A_STEP = ("forward_end", "loss_call", "reference_forward", "loss_backward", "
 NEAR, ROUGHLY = 0.1, 0.2
 
 
-def against(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """How the printed figures meet the ledger, and what setting they speak against."""
-    words = {verdict: word for verdict in VERDICTS if (word := _meets(book, ledger, verdict))}
-    verdicts = [_fact(verdict, word, f"estimate against {_printed(book, verdict)[0]}") for verdict, word in words.items()]
+def comparison_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
+    """Facts on whether printed figures agree with the ledger, and which setting would explain it if not."""
+    words = {verdict: word for verdict in VERDICTS if (word := _verdict(book, ledger, verdict))}
+    verdicts = [_fact(verdict, word, f"estimate against {_printed_figure(book, verdict)[0]}") for verdict, word in words.items()]
     if "below" not in words.values() or not ledger.complete:
         return verdicts
-    return [*verdicts, *_explained(book, tuple(words))]
+    return [*verdicts, *_explaining_setting(book, tuple(words))]
 
 
-def _printed(book: FactBook, verdict: str) -> tuple[str, Size | None]:
+def _printed_figure(book: FactBook, verdict: str) -> tuple[str, Size | None]:
     """The printed figure that a verdict is about: after loading, after initialisation, between two steps, the highest of all steps."""
     if verdict == "ledger.load_verdict":
         name = "log.allocated_after_load"
@@ -47,10 +47,10 @@ def _printed(book: FactBook, verdict: str) -> tuple[str, Size | None]:
     return name, book.size(name)
 
 
-def _meets(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = False) -> str | None:
+def _verdict(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = False) -> str | None:
     """agrees, below (the ledger explains less), above; None where either side is missing. `closely`: as near as what no batch decides."""
-    _, printed = _printed(book, verdict)
-    moment = _counted(ledger, verdict)
+    _, printed = _printed_figure(book, verdict)
+    moment = _ledger_sum(ledger, verdict)
     if printed is None or moment is None or not moment.terms or not printed.bytes:
         return None
     if verdict != "ledger.peak_verdict":
@@ -59,7 +59,7 @@ def _meets(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = Fals
     return None if word == "above" and "data.tokens_in_batch" not in book else word  # lengths are upper bounds
 
 
-def _counted(ledger: Ledger, verdict: str) -> Moment | None:
+def _ledger_sum(ledger: Ledger, verdict: str) -> Moment | None:
     """What the ledger has for the moment of a printed figure."""
     if verdict == "ledger.load_verdict":
         return ledger.moment("load")
@@ -83,9 +83,9 @@ def compare(moment: Moment, printed: Size, near: float = NEAR) -> str:
     return "above" if whole.low > (1 + near) * printed.high else "agrees"
 
 
-def _explained(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]:
+def _explaining_setting(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]:
     """The one setting whose absence makes every figure agree, or the only one of several that comes close."""
-    explaining = [entry for entry in table()["suppositions"] if _asks(book, entry) and _agrees(book.changed(_changes(entry)), verdicts)]
+    explaining = [entry for entry in table()["suppositions"] if _asks_for(book, entry) and _agrees(book.changed(_changes(entry)), verdicts)]
     if len(explaining) > 1:
         explaining = [entry for entry in explaining if _agrees(book.changed(_changes(entry)), verdicts, closely=True)]
     if len(explaining) != 1:
@@ -94,7 +94,7 @@ def _explained(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]:
     return [_fact("ledger.contradicts", explaining[0]["knob"], reason)]
 
 
-def _asks(book: FactBook, entry: dict[str, Value]) -> bool:
+def _asks_for(book: FactBook, entry: dict[str, Value]) -> bool:
     """Whether the job asks for the setting at all."""
     value, excluded = book.value(str(entry["knob"])), entry.get("without")
     if excluded and book.word(str(excluded)) not in (None, "none"):
@@ -108,7 +108,7 @@ def _changes(entry: dict[str, Value]) -> dict[str, Value]:
 
 def _agrees(book: FactBook, verdicts: tuple[str, ...], *, closely: bool = False) -> bool:
     alternative = accounts(book)
-    return bool(alternative) and all(_meets(book, alternative[0], verdict, closely=closely) == "agrees" for verdict in verdicts)
+    return bool(alternative) and all(_verdict(book, alternative[0], verdict, closely=closely) == "agrees" for verdict in verdicts)
 
 
 def _fact(name: str, value: Value, formula: str) -> Fact:

@@ -10,17 +10,17 @@ from diagnose.record import replace
 from diagnose.units import Size, Version, not_negative
 
 
-def of_message(book: FactBook) -> list[Fact]:
+def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
     family = book.word("log.family")
-    known = families.of(family)
-    if known.memory:
-        message_facts.append(derived_fact("log.on_card", known.memory == "card", f"family {family}"))
-    if known.limited:
+    family_traits = families.of(family)
+    if family_traits.memory:
+        message_facts.append(derived_fact("log.on_card", family_traits.memory == "card", f"family {family}"))
+    if family_traits.limited:
         message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
         message_facts.append(derived_fact("host.limited", True, f"family {family}"))
     requested, free = book.size("log.requested"), book.size("log.free")
-    room = _left_by_cap(book)
+    room = _free_under_cap(book)
     if family:
         refused = requested is not None and free is not None and requested.high <= free.low
         message_facts.append(derived_fact("log.refused", refused, "requested <= free"))
@@ -35,39 +35,39 @@ def of_message(book: FactBook) -> list[Fact]:
     old = torch < Version("2.1") if torch is not None else book.switch("log.torch_before_2_1") is True
     if old and "alloc.expandable_segments" not in book:
         message_facts.append(derived_fact("alloc.expandable_segments", False, "torch before 2.1 has no expandable segments"))
-    usable = failure_moment.usable(book)
+    usable = failure_moment.usable_memory(book)
     if usable is not None:
-        capped = usable == failure_moment.cap(book)
+        capped = usable == failure_moment.process_cap(book)
         message_facts.append(
             derived_fact("log.usable", usable, "the cap of the process" if capped else "free + allocated + reserved but unallocated")
         )
-    filled = failure_moment.filled(book)
+    filled = failure_moment.memory_to_explain(book)
     if family and filled is not None:
         message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
-    return [*message_facts, *_processes(book), *_growth(book)]
+    return [*message_facts, *_process_facts(book), *_growth(book)]
 
 
-def _held(book: FactBook) -> Size | None:
-    """What torch holds of the card. The memory of private pools is part of what it prints as allocated."""
-    allocated, idle = failure_moment.observed(book), book.size("log.reserved_unallocated")
+def _torch_memory(book: FactBook) -> Size | None:
+    """Bytes that torch holds on the card. Private pools are part of what it prints as allocated."""
+    allocated, idle = failure_moment.observed_allocation(book), book.size("log.reserved_unallocated")
     if allocated is not None and idle is not None:
         return allocated + idle
     return book.size("log.reserved_total")
 
 
-def _left_by_cap(book: FactBook) -> Size | None:
+def _free_under_cap(book: FactBook) -> Size | None:
     """What torch may still take where the process has a cap of its own; None without one."""
-    allowed, reserved = book.size("log.allowed"), _held(book)
+    allowed, reserved = book.size("log.allowed"), _torch_memory(book)
     return None if allowed is None or reserved is None else not_negative(allowed - reserved)
 
 
-def _processes(book: FactBook) -> list[Fact]:
+def _process_facts(book: FactBook) -> list[Fact]:
     """What of the card belongs to this process besides torch, and what to nobody in it.
 
     The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
     """
     capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
-    free, reserved, process = book.size("log.free"), _held(book), book.size("log.process_in_use")
+    free, reserved, process = book.size("log.free"), _torch_memory(book), book.size("log.process_in_use")
     if reserved is None:
         return []
     beside = non_torch.process()
@@ -88,7 +88,7 @@ def _processes(book: FactBook) -> list[Fact]:
 def _growth(book: FactBook) -> list[Fact]:
     role = book.word("log.role")
     name = "log.critic_allocated_after_init" if role == "critic" else "log.allocated_after_init"
-    earlier, now = book.size(name), failure_moment.observed(book)
+    earlier, now = book.size(name), failure_moment.observed_allocation(book)
     return (
         []
         if earlier is None or now is None

@@ -1,10 +1,11 @@
-"""What the job would hold if a setting were not as read, and which settings did not hold: what rules ask and no reading says."""
+"""Facts about settings that may not have taken effect: what the job would need without them, and keys that were meant to save memory."""
 
 from __future__ import annotations
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers as accounts
-from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.facts import Fact, FactBook, Value, Witness, derived_fact
+from diagnose.record import replace
 from diagnose.units import Size, Version
 
 #: Knobs that bear on memory; of the others it does not matter here whether log and files agree.
@@ -36,7 +37,7 @@ BESIDE_ROWS = (*STATES, "extra_models", "comm_buffers")
 RENAMED = Version("2.5")
 
 
-def of_settings(book: FactBook) -> list[Fact]:
+def setting_facts(book: FactBook) -> list[Fact]:
     """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
     given, whether adapters were merged, and what the release says of torch's age."""
     doubts: list[Fact] = []
@@ -46,7 +47,7 @@ def of_settings(book: FactBook) -> list[Fact]:
         doubts.append(_fact("config.overridden", knob is not None, "log and files disagree"))
     if knob is not None:
         doubts.append(Fact("config.overridden_knob", knob.value, "derived", knob.witness))
-        doubts.append(_fact("config.overridden_value", _written(book.value(str(knob.value))), "what the log shows of it"))
+        doubts.append(_fact("config.overridden_value", _format_value(book.value(str(knob.value))), "what the log shows of it"))
     missing = "zero.config" in book and "zero.stage" not in book
     if "config.engine_file_missing" not in book and (missing or book.switch("config.given")):
         doubts.append(_fact("config.engine_file_missing", missing, "a DeepSpeed file that is named and its stage"))
@@ -64,25 +65,25 @@ def of_settings(book: FactBook) -> list[Fact]:
     return doubts
 
 
-def of_ledger(book: FactBook, ledger: Ledger) -> list[Fact]:
+def ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
     scores, had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
-    doubts = _of_rows(ledger)
+    doubts = _micro_batch_facts(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
     if waiting is not None and (waiting.bytes or ledger.complete):
         doubts.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
-    doubts += _of_saved_modules(book, ledger)
+    doubts += _saved_module_facts(book, ledger)
     if book.switch("model.attention_maybe_eager") and ledger.complete:
         eager = accounts(book.changed({"model.attention": "eager"}))
         scores = [moment.of("attention_scores") for moment in eager[0].moments] if eager else []
         if scores:
             largest: Size = max(scores, key=lambda size: size.bytes)
             doubts.append(_fact("ledger.scores_if_eager", largest, "attention_scores with eager attention"))
-    return [*doubts, *_of_unseen_stage(book)]
+    return [*doubts, *_unseen_stage_facts(book)]
 
 
-def _of_unseen_stage(book: FactBook) -> list[Fact]:
+def _unseen_stage_facts(book: FactBook) -> list[Fact]:
     """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
     if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
         return []
@@ -93,7 +94,7 @@ def _of_unseen_stage(book: FactBook) -> list[Fact]:
     return [_fact("ledger.states_if_sharded", moment.of(*STATES), "weights + gradients + optimizer_states with zero.stage 3")]
 
 
-def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
+def _saved_module_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """What the largest moment would be smaller by if adapters alone learned."""
     if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
         return []
@@ -105,7 +106,7 @@ def _of_saved_modules(book: FactBook, ledger: Ledger) -> list[Fact]:
     return [_fact("ledger.saved_modules", saved, "the largest moment less the same with adapters alone")]
 
 
-def _of_rows(ledger: Ledger) -> list[Fact]:
+def _micro_batch_facts(ledger: Ledger) -> list[Fact]:
     """What a micro batch of unknown size takes, by subtraction: what torch has allocated beside all that does not depend on it."""
     moment = ledger.moment(ledger.failing)
     if (
@@ -123,7 +124,42 @@ def _fact(name: str, value: Value, formula: str) -> Fact:
     return Fact(name, value, "derived", Witness("derived", text=formula))
 
 
-def _written(value: Value) -> str:
+#: Knobs that people set to save memory.
+SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.", "eval.", "data.image", "alloc.", "parallel.")
+
+
+def missed_savings(book: FactBook) -> list[Fact]:
+    """The first key without effect that was meant to set a knob that saves memory: one that is not read, then one that is in vain."""
+    keys = {_position(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
+    if not keys:
+        return []
+    real, reader, in_force, other_value = (
+        {_position(key_fact): key_fact.value for key_fact in book.all(f"config.{name}")}
+        for name in ("wanted_key", "reader", "wanted_value", "wanted_other")
+    )
+    for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _position(knob) in in_force):
+        place = _position(knob)
+        key = keys.get(place)  # a key without a knob has no partner
+        if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
+            key_fact = f"{key.value} was meant as {knob.value}"
+            return [
+                derived_fact("config.missed_memory", True, key_fact),
+                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=key_fact)),
+                derived_fact("config.missed_knob", knob.value, key_fact),
+                derived_fact("config.missed_real", real.get(place, knob.value), key_fact),
+                derived_fact("config.missed_value", in_force.get(place) or _format_value(book.value(knob.value)), key_fact),
+                derived_fact("config.missed_reader", reader.get(place, "-"), key_fact),
+                derived_fact("config.missed_other", other_value.get(place) is True, key_fact),
+            ]
+    return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
+
+
+def _position(fact: Fact) -> tuple[str, int, int]:
+    """Facts of one key stand in one place."""
+    return fact.witness.source, fact.witness.line, fact.witness.column
+
+
+def _format_value(value: Value) -> str:
     """A value as a config would write it."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -62,34 +62,34 @@ def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
     asynchronous = book.word("alloc.backend") == "cuda_async" or book.switch("log.request_exact") is True
     segment = book.size("alloc.large_segment")
     large = segment.bytes if segment is not None and segment.bytes > 0 else base.large
-    if base.exact or asynchronous or (event.requested is not None and _no_block(event.requested, large)):
+    if base.exact or asynchronous or (event.requested is not None and _is_unblocked(event.requested, large)):
         return (EXACT,)
     plain = Allocator(False, base.header, large)
     if not family.divides:
         return (plain,)
     roundup_fact = book.fact("alloc.roundup")
     if roundup_fact is not None:
-        return (Allocator(False, base.header, large, divisions(str(roundup_fact.value))),)
-    steps = _by_framework(book)
+        return (Allocator(False, base.header, large, parse_divisions(str(roundup_fact.value))),)
+    steps = _framework_divisions(book)
     return (plain, Allocator(False, base.header, large, steps)) if any(steps) else (plain,)
 
 
-def _by_framework(book: FactBook) -> tuple[int, ...]:
+def _framework_divisions(book: FactBook) -> tuple[int, ...]:
     """The divisions that the framework sets by itself in releases that may be this run's; none where the variable was set."""
     roundup, expandable_fact = traits_of(book.word("train.framework")).roundup, book.fact("alloc.expandable_segments")
     if roundup is None or (expandable_fact is not None and expandable_fact.origin != "default"):
         return ()
-    return divisions(roundup.divisions) if during(roundup.releases, book) is not False else ()
+    return parse_divisions(roundup.divisions) if during(roundup.releases, book) is not False else ()
 
 
-def _no_block(requested: Size, large: int) -> bool:
+def _is_unblocked(requested: Size, large: int) -> bool:
     """Whether no caching allocator asks for this: below 2 MiB, or MiB that are no even number. Then it is the tensor itself."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) (MiB|KiB|bytes)", requested.text)
     return match is not None and (match[2] != "MiB" or float(match[1]) % 2 != 0) and large not in requested
 
 
 @cache
-def divisions(text: str) -> tuple[int, ...]:
+def parse_divisions(text: str) -> tuple[int, ...]:
     """roundup_power2_divisions as written, `16` or `[256:1,512:2,>:4]`, for each power of two; nothing where it is malformed.
 
     Powers below the first that is named are divided as that one, those between two named ones not at all.
@@ -126,7 +126,7 @@ def block(tensor: int, kind: Allocator = CUDA) -> int:
     20 MiB, above that the next multiple of 2 MiB."""
     if kind.exact:
         return tensor
-    size = _rounded(tensor + kind.header, kind.divisions)
+    size = _round_up(tensor + kind.header, kind.divisions)
     if size <= MIB:
         return 2 * MIB
     if size < OWN_BLOCK:
@@ -134,7 +134,7 @@ def block(tensor: int, kind: Allocator = CUDA) -> int:
     return -(-size // (2 * MIB)) * 2 * MIB
 
 
-def _rounded(size: int, steps: tuple[int, ...]) -> int:
+def _round_up(size: int, steps: tuple[int, ...]) -> int:
     power = size.bit_length() - 1
     parts = steps[min(max(power - FIRST_POWER, 0), POWERS - 1)] if steps and size >= GRAIN else 0
     if parts <= 1 or size <= GRAIN * parts:
@@ -145,11 +145,11 @@ def _rounded(size: int, steps: tuple[int, ...]) -> int:
 
 def prints_as(tensor: int, requested: Size, kind: Allocator = CUDA) -> bool:
     """Whether a tensor of so many bytes would have been printed as this request."""
-    return _side(block(tensor, kind), requested) == 0
+    return _compare_block(block(tensor, kind), requested) == 0
 
 
-def nameless(requested: Size, kind: Allocator = CUDA) -> bool:
-    """Whether the request is one of the two blocks that stand for any small tensor."""
+def is_ambiguous_block(requested: Size, kind: Allocator = CUDA) -> bool:
+    """Whether the request is one of the two block sizes that stand for any small tensor (2 and 20 MiB)."""
     return not kind.exact and any(requested.low <= size <= requested.high for size in (2 * MIB, kind.large))
 
 
@@ -158,23 +158,23 @@ def window(requested: Size, kind: Allocator = CUDA) -> tuple[int, int]:
 
     Among tensors with a block of their own a larger one never asks for a smaller block, so that either end is found by halving.
     """
-    return max(1, _first(requested, kind, 0)), _first(requested, kind, 1) - 1
+    return max(1, _smallest_tensor(requested, kind, 0)), _smallest_tensor(requested, kind, 1) - 1
 
 
-def _first(requested: Size, kind: Allocator, side: int) -> int:
+def _smallest_tensor(requested: Size, kind: Allocator, side: int) -> int:
     """The smallest tensor that prints as the request or as more; with `side` 1 as more."""
     low, high = 0, 2 * max(requested.high, OWN_BLOCK)
     while low < high:
         middle = (low + high) // 2
-        own = kind.exact or _rounded(middle + kind.header, kind.divisions) >= OWN_BLOCK
-        if own and _side(block(middle, kind), requested) >= side:
+        own = kind.exact or _round_up(middle + kind.header, kind.divisions) >= OWN_BLOCK
+        if own and _compare_block(block(middle, kind), requested) >= side:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _side(whole: int, requested: Size) -> int:
+def _compare_block(whole: int, requested: Size) -> int:
     """-1, 0 or 1: whether a block prints as less than the request, as it, or as more."""
     alike = torch_prints(whole) == requested.text if re.fullmatch(TORCH_FIGURE, requested.text) else whole in requested
     return 0 if alike else 1 if whole > requested.bytes else -1

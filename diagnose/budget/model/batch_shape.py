@@ -26,9 +26,9 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
     names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
     names = ("eval.batch_size",) if role.predicts else names
     rows = next((count for name in names if (count := book.count(name))), None)
-    length, completion, solved = _length(book, stage)
+    length, completion, solved = _row_length(book, stage)
     if role.model is not None and role.model.source is not None:
-        return _read_and_written(book, role.model, role.model.source, rows, length)
+        return _encoder_decoder_batch(book, role.model, role.model.source, rows, length)
     if role.model is not None and role.model.fixed:
         length = role.model.fixed
     budget = book.count("train.token_budget")
@@ -50,7 +50,7 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
     return Batch(letters, solved, tuple(unknown))
 
 
-def _read_and_written(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:
+def _encoder_decoder_batch(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:
     """The rows of an encoder with a decoder: the limit is that of what is read; what is written has one of its own, and at most as many
     tokens as there are positions."""
     limits = [limit for limit in (book.count("train.max_target_len"), model.max_len) if limit]
@@ -64,7 +64,7 @@ def _read_and_written(book: FactBook, model: Model, source: Model, rows: int | N
     return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
 
 
-def _length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
+def _row_length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
     """(tokens per row, completion tokens, whether solved from the request)."""
     prompt, completion = book.count("rollout.prompt_len"), book.count("rollout.completion_len")
     if stage in table()["rollouts"] and prompt is not None and completion is not None:

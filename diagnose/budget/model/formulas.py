@@ -43,11 +43,11 @@ def _span(number: Number) -> Span:
     return number if isinstance(number, Span) else Span(number, number, number)
 
 
-def _spanned(work: Callable[[float, float], float], left: Number, right: Number, falls: bool) -> Span:
-    """`work` on ranges; `falls`: the result falls where `right` grows."""
+def _apply_to_ranges(work: Callable[[float, float], float], left: Number, right: Number, falls: bool) -> Span:
+    """Apply `work` to ranges; `falls`: the result decreases in `right`, so its bounds are swapped."""
     left_span, right_span = _span(left), _span(right)
-    least, most = (right_span.high, right_span.low) if falls else (right_span.low, right_span.high)
-    return Span(work(left_span.low, least), work(left_span.mid, right_span.mid), work(left_span.high, most))
+    least, high = (right_span.high, right_span.low) if falls else (right_span.low, right_span.high)
+    return Span(work(left_span.low, least), work(left_span.mid, right_span.mid), work(left_span.high, high))
 
 
 def _divide(left: float, right: float) -> float:
@@ -76,10 +76,10 @@ class Formula:
     evaluate: _Step
 
     def figures(self, values: Values) -> str:
-        return self.template.format_map({name: _shown(values[name]) for name in self.names})
+        return self.template.format_map({name: _format_number(values[name]) for name in self.names})
 
 
-def _shown(number: Number) -> str:
+def _format_number(number: Number) -> str:
     middle = number.mid if isinstance(number, Span) else number
     return str(int(middle)) if middle == int(middle) else repr(middle)
 
@@ -127,7 +127,7 @@ class _Reader:
         left = self.atom()
         while self.peek() in _OPERATORS and _OPERATORS[self.peek()][0] >= least:
             binding, work, falls = _OPERATORS[self.take()[1]]
-            left = _both(work, left, self.sum(binding + 1), falls)
+            left = _binary_step(work, left, self.sum(binding + 1), falls)
         return left
 
     def atom(self) -> _Step:
@@ -152,14 +152,14 @@ class _Reader:
             self.take()
             parts.append(self.sum(1))
         self.take(")")
-        return lambda values: _called(work, [part(values) for part in parts])
+        return lambda values: _call_step(work, [part(values) for part in parts])
 
 
-def _both(work: Callable[[float, float], float], left: _Step, right: _Step, falls: bool) -> _Step:
+def _binary_step(work: Callable[[float, float], float], left: _Step, right: _Step, falls: bool) -> _Step:
     def step(values: Values) -> Number:
         left_value, right_value = left(values), right(values)
         return (
-            _spanned(work, left_value, right_value, falls)
+            _apply_to_ranges(work, left_value, right_value, falls)
             if isinstance(left_value, Span) or isinstance(right_value, Span)
             else work(left_value, right_value)
         )
@@ -167,7 +167,7 @@ def _both(work: Callable[[float, float], float], left: _Step, right: _Step, fall
     return step
 
 
-def _called(work: Callable[..., float], parts: list[Number]) -> Number:
+def _call_step(work: Callable[..., float], parts: list[Number]) -> Number:
     if not any(isinstance(part, Span) for part in parts):
         return work(*parts)
     spans = [_span(part) for part in parts]
@@ -177,22 +177,22 @@ def _called(work: Callable[..., float], parts: list[Number]) -> Number:
 def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **texts: object) -> Term:
     """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
     `said` fills the placeholders of its name."""
-    used = _letters(symbols, low, high)
-    return _made(key, group, symbols, source, low, high, tuple(texts.items()), *map(values.__getitem__, used))
+    used = _letter_names(symbols, low, high)
+    return _make_term(key, group, symbols, source, low, high, tuple(texts.items()), *map(values.__getitem__, used))
 
 
 @cache
-def _letters(*symbols: str) -> tuple[str, ...]:
+def _letter_names(*symbols: str) -> tuple[str, ...]:
     """The names in some formulas, each once."""
     return tuple(dict.fromkeys(name for text in symbols if text for name in formula(text).names))
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _made(
+def _make_term(
     key: str, group: str, symbols: str, source: str, low: str, high: str, texts: tuple[tuple[str, object], ...], *used: Number
 ) -> Term:
     """The same formula of the same numbers is the same term: where one knob turns, most terms of a ledger stay as they are."""
-    values = dict(zip(_letters(symbols, low, high), used, strict=True))
+    values = dict(zip(_letter_names(symbols, low, high), used, strict=True))
     parsed = formula(symbols)
     result = _span(parsed.evaluate(values))
     least = _span(formula(low).evaluate(values)).low if low else result.low
@@ -202,6 +202,6 @@ def _made(
     return Term(key, phrase(f"ledger.{key}", **dict(texts)), group, size, symbols, parsed.figures(values), source)
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Make every term anew: for measuring."""
-    _made.cache_clear()
+    _make_term.cache_clear()

@@ -55,21 +55,21 @@ def roles(book: FactBook) -> tuple[Role, ...]:
     """The roles of this job, the one that failed first."""
     policy = book.shape("model.shape")
     if _only_serves(book):
-        return (_server(book, policy),)
+        return (_serving_role(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
     if book.word("train.stage") not in table()["rollouts"]:
         learns, headless = book.switch("train.enabled") is not False, book.word("model.head") in ("none", "classes")
         return (Role("train", policy, world, trained=learns, headless=headless),)
     counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))
-    candidates = _apart(book, policy, world) if counted else _together(book, policy, world)
+    candidates = _separate_roles(book, policy, world) if counted else _colocated_roles(book, policy, world)
     failed = book.word("log.role")
     if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in candidates):
-        return (_server(book, policy), *candidates)  # what the trainer holds is on other cards
+        return (_serving_role(book, policy), *candidates)  # what the trainer holds is on other cards
     return tuple(sorted(candidates, key=lambda role: role.name != failed))
 
 
-def of_role(book: FactBook, role: Role) -> FactBook:
-    """The book as a role reads it: what is said of the critic alone stands in place of what is said of the policy."""
+def book_of_role(book: FactBook, role: Role) -> FactBook:
+    """The book as seen by a role: the critic's own settings replace the policy's."""
     if role.name != "critic":
         return book
     changes = {knob: book.value(own) for own, knob in OWN.items() if book.value(own) is not None}
@@ -81,11 +81,13 @@ def of_role(book: FactBook, role: Role) -> FactBook:
     return book.changed(changes) if changes else book
 
 
-def _apart(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
+def _separate_roles(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
     """Every role in processes of its own."""
     separate_roles = [Role("actor", policy, book.count("actor.gpus") or world, trained=True, apart=True)]
     if book.count("critic.gpus"):
-        separate_roles.append(Role("critic", _base(book, policy), book.count("critic.gpus"), trained=True, headless=True, apart=True))
+        separate_roles.append(
+            Role("critic", _critic_base(book, policy), book.count("critic.gpus"), trained=True, headless=True, apart=True)
+        )
     away = book.switch("ref.offload") is True
     if book.count("reward.gpus") and not book.switch("reward.remote"):
         model = book.shape("reward.shape")
@@ -98,13 +100,13 @@ def _apart(book: FactBook, policy: Model | None, world: int | None) -> list[Role
     return separate_roles
 
 
-def _together(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
+def _colocated_roles(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
     """The roles that share the policy's cards; the policy alone is the whole job."""
     traits, reference_word = traits_of(book.word("train.framework")), book.word("train.ref_model")
     shared_roles: list[Role] = []
     if _has_critic(book):
         joint = traits.critic is not None and traits.critic.joint
-        shared_roles.append(Role("critic", _base(book, policy), world, trained=True, headless=True, joint=joint))
+        shared_roles.append(Role("critic", _critic_base(book, policy), world, trained=True, headless=True, joint=joint))
     scored = book.word("reward.model") is not None or book.shape("reward.shape") is not None
     if scored and not book.switch("reward.remote"):
         away = traits.offloads_frozen
@@ -124,7 +126,7 @@ def _has_critic(book: FactBook) -> bool:
     return during(critic.releases, book) is not False
 
 
-def _base(book: FactBook, policy: Model | None) -> Model | None:
+def _critic_base(book: FactBook, policy: Model | None) -> Model | None:
     """What a critic begins as: its own model, else the reward model's, else the policy's."""
     return book.shape("critic.shape") or book.shape("reward.shape") or policy
 
@@ -136,12 +138,12 @@ def _only_serves(book: FactBook) -> bool:
     return engine and not any(fact.name.startswith(trainer) for fact in book)
 
 
-def _server(book: FactBook, model: Model | None) -> Role:
+def _serving_role(book: FactBook, model: Model | None) -> Role:
     """The engine alone. Its weights are priced only where the log says that they are loaded in 16 bits."""
     plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
-    return engine(book, model if plain else None)
+    return engine_role(book, model if plain else None)
 
 
-def engine(book: FactBook, model: Model | None) -> Role:
+def engine_role(book: FactBook, model: Model | None) -> Role:
     """An inference engine in a process of its own."""
     return Role("engine", model, book.count("rollout.tensor_parallel"), trained=False, apart=True)

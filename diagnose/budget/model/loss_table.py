@@ -52,7 +52,7 @@ def losses() -> dict[str, Any]:
     return cast("dict[str, Any]", rule_files.table("losses"))
 
 
-def block(text: str) -> Block:
+def parse_block(text: str) -> Block:
     """A block as it is written: NAME BYTES, then LOW..HIGH, shifted, many. Raises ValueError for any other text."""
     match = re.fullmatch(r"(\w+) (\d+)(?: (\d+)\.\.(\d+))?((?: shifted| many)*)", text)
     if not match:
@@ -63,16 +63,16 @@ def block(text: str) -> Block:
 
 @cache
 def _entries() -> tuple[tuple[Conditions, Loss], ...]:
-    return tuple((conditions(entry["when"]), _loss(entry)) for entry in losses()["losses"])
+    return tuple((conditions(entry["when"]), _parse_loss(entry)) for entry in losses()["losses"])
 
 
-def _loss(entry: dict[str, Any]) -> Loss:
-    call, backward, kept, beside = (tuple(block(text) for text in entry.get(name, ())) for name in LISTS)
+def _parse_loss(entry: dict[str, Any]) -> Loss:
+    call, backward, kept, beside = (tuple(parse_block(text) for text in entry.get(name, ())) for name in LISTS)
     completion, always, presumed = (bool(entry.get(mark, False)) for mark in ("completion", "always", "presumed"))
     return Loss(entry["name"], call, backward, kept, beside, completion, always, presumed, entry["source"])
 
 
-class Asked(NamedTuple):
+class LossQuery(NamedTuple):
     """What decides which loss a job has: its framework and stage, the model's family, the releases of the framework (`own`) and of
     transformers, whether accelerate hands the trainer fp32 logits (`converted`), whether the forward runs under `autocast`, and whether all
     is computed in fp32 (`double`)."""
@@ -88,22 +88,22 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def loss_of(job: Asked) -> Loss:
-    """The loss of a job: the first entry that surely holds, as wide as the entries before it that may hold."""
-    known = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_marks(job)}
+def find_loss(job: LossQuery) -> Loss:
+    """The loss of a job: the first entry whose conditions surely hold, widened by earlier entries that may hold."""
+    run = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = hold(when, known.__getitem__)
+        holds = hold(when, run.__getitem__)
         if holds is None or holds:
             may.append(loss)
         if holds:
             presumed = next((candidate for candidate in may if candidate.presumed), loss)
-            return _widened(presumed, [candidate for candidate in may if candidate is not presumed])
+            return _widen(presumed, [candidate for candidate in may if candidate is not presumed])
     raise AssertionError("the last entry of rules/losses.yaml losses holds always")
 
 
-def _marks(job: Asked) -> dict[str, Truth]:
-    """The conditions that are neither names nor releases."""
+def _conditions(job: LossQuery) -> dict[str, Truth]:
+    """The values of conditions that are neither names nor releases."""
     plain = job.family in losses()["plain_loss"]
     span = losses()["own_loss"].get(job.family)
     upcast = False if plain else releases("<4.45").holds(job.transformers)
@@ -117,15 +117,15 @@ def _marks(job: Asked) -> dict[str, Truth]:
     }
 
 
-def _widened(loss: Loss, others: list[Loss]) -> Loss:
+def _widen(loss: Loss, others: list[Loss]) -> Loss:
     """The figures of a loss with the ranges of all that may be in its place, block by block."""
     if not others:
         return loss
-    call, backward, kept, beside = (_united(getattr(loss, name), [getattr(other, name) for other in others]) for name in LISTS)
+    call, backward, kept, beside = (_unite_blocks(getattr(loss, name), [getattr(other, name) for other in others]) for name in LISTS)
     return replace(loss, call=call, backward=backward, kept=kept, beside=beside)
 
 
-def _united(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) -> tuple[Block, ...]:
+def _unite_blocks(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) -> tuple[Block, ...]:
     lists = [{block.name: block for block in blocks_of_loss} for blocks_of_loss in (blocks, *others)]
     names = dict.fromkeys(name for blocks_of_loss in lists for name in blocks_of_loss)
     united: list[Block] = []

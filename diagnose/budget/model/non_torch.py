@@ -39,12 +39,12 @@ def communicators(cards: int, groups: int = 1) -> Size:
     return Size.between(low * MIB, (high + low * max(0, groups - 1)) * MIB)
 
 
-def groups(tensor: int, pipeline: int, context: int, expert: int, ranks: int | None) -> int:
+def count_groups(tensor: int, pipeline: int, context: int, expert: int, ranks: int | None) -> int:
     """How many kinds of groups a rank belongs to."""
     return max(1, sum(degree > 1 for degree in (tensor, pipeline, context, expert, ranks or 1)))
 
 
-def kept(allocated: Size) -> Size:
+def allocator_slack(allocated: Size) -> Size:
     """What the allocator keeps above what is allocated at the peak where every micro batch has one shape: at least a few blocks that are
     not full, up to a share of it. Never less than nothing, and no estimate of fragmentation."""
     figures = table()["outside"]["kept"]

@@ -24,7 +24,7 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
         "q": -(-model.q // inner),
         "k": -(-model.k // inner),
         "d": model.d,
-        "P_layer": -(-layer_on_card(model, shards) // t),
+        "P_layer": -(-layer_params_on_card(model, shards) // t),
     }
     if shards.second:
         values["N_2"] = shards.second
@@ -43,7 +43,7 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
     return values
 
 
-def layer_on_card(model: Model, shards: Sharding) -> int:
+def layer_params_on_card(model: Model, shards: Sharding) -> int:
     """Parameters of the largest layer that an expert group leaves on one rank, before tensor parallelism."""
     if model.experts is None or shards.expert < 2:
         return model.layer_params()
@@ -51,7 +51,7 @@ def layer_on_card(model: Model, shards: Sharding) -> int:
     return model.layer_params() - every + -(-every // shards.expert)
 
 
-def on_card(model: Model | None, params: int, shards: Sharding) -> int:
+def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
     """Parameters on one card before states are sharded. Of a pipeline it is the larger of the end stages: the first has the embedding,
     the last the head. Experts are divided among an expert group unless weights are sharded over all ranks anyway."""
     ends = largest = 0
@@ -66,13 +66,13 @@ def on_card(model: Model | None, params: int, shards: Sharding) -> int:
     return -(-(body - away) // shards.model_parallel) + -(-largest // shards.tensor)
 
 
-def ranks_of_states(model: Model | None, params: int, shards: Sharding) -> Number | None:
+def state_ranks(model: Model | None, params: int, shards: Sharding) -> Number | None:
     """Over how many ranks the states of what lies on a card are divided. Experts of an expert group have fewer copies than the rest, but
     all ranks together still share the states of the whole: a card's share is that of the whole over all cards."""
     if shards.group is None:
         return None
     if shards.expert < 2 or not shards.whole_weights or model is None or model.experts is None:
         return shards.group
-    apart = on_card(model, params, shards)
-    together = on_card(model, params, shards.without_experts())
+    apart = params_on_card(model, params, shards)
+    together = params_on_card(model, params, shards.without_experts())
     return max(1.0, shards.group * apart / together) if together else shards.group

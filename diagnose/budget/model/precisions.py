@@ -57,12 +57,12 @@ def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> 
         return Precision(2, 2, 2, 2, False, False, unknown)
     if book.word("train.finetuning") == "freeze" and traits_of(framework).loaded and word in ("bf16", "fp16"):
         return Precision(2, 4, 2, 4, False, False, unknown)  # what is frozen stays as loaded, what is trained is in fp32
-    weight, guessed = _held(book, word, load, compute, framework, shards)
+    weight, guessed = _weight_width(book, word, load, compute, framework, shards)
     autocast = weight == 4 and compute == 2
     return Precision(weight, weight, compute, weight, False, autocast, (*unknown, *guessed))
 
 
-def _held(
+def _weight_width(
     book: FactBook, word: str | None, load: str | None, compute: Number, framework: str, shards: Sharding
 ) -> tuple[Number, tuple[str, ...]]:
     """Bytes per resident weight without DeepSpeed: what was loaded, or what the framework makes of it."""

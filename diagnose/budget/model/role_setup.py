@@ -6,12 +6,12 @@ from diagnose.budget.model import batch_shape as batch
 from diagnose.budget.model import partition
 from diagnose.budget.model import state_sharding as sharding
 from diagnose.budget.model.formulas import Number, Span, term
-from diagnose.budget.model.job_roles import Role, of_role
+from diagnose.budget.model.job_roles import Role, book_of_role
 from diagnose.budget.model.ledger import Term
-from diagnose.budget.model.loss_table import Asked, Loss, loss_of, losses
+from diagnose.budget.model.loss_table import Loss, LossQuery, find_loss, losses
 from diagnose.budget.model.precisions import Precision, precision
 from diagnose.budget.model.software_table import table
-from diagnose.budget.model.trainable_params import Trainable, layers_without, trainable, wrapped_params
+from diagnose.budget.model.trainable_params import Trainable, frozen_leading_layers, trainable, wrapped_params
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.record import field, record, replace
@@ -71,12 +71,12 @@ class Setup:
 
 def setup(facts: FactBook, role: Role) -> Setup:
     """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
-    book = of_role(facts, role)
+    book = book_of_role(facts, role)
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
-    model = _built(role.model, framework, book)
+    model = _framework_model(role.model, framework, book)
     shards = sharding.sharding(book, role)
     learnt = trainable(book, role, framework)
-    widths = _held(book, role, shards, framework, learnt)
+    widths = _weight_width(book, role, shards, framework, learnt)
     rows = batch.batch(book, role, stage)
     without_shape = () if learnt.params is not None else ("model.shape",)
     return Setup(
@@ -96,12 +96,12 @@ def setup(facts: FactBook, role: Role) -> Setup:
         fused=book.word("train.loss_kernel") == "liger",
         values=_letters(model, shards, widths, learnt, rows),
         unknown=tuple(
-            dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_open(book, role)])
+            dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_presumed_facts(book, role)])
         ),
     )
 
 
-def _held(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
+def _weight_width(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
     """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
     widths = precision(book, role, shards, framework)
     if isinstance(widths.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
@@ -116,15 +116,15 @@ def _letters(model: Model | None, shards: sharding.Sharding, widths: Precision, 
         values |= partition.letters(model, shards)
     params = learnt.params
     if params is not None:
-        values["P"] = partition.on_card(model, params, shards)
+        values["P"] = partition.params_on_card(model, params, shards)
     if learnt.count is not None:
         every = learnt.count == params  # adapters and single layers are divided evenly
         values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
-    over = shards.group if params is None or learnt.lora else partition.ranks_of_states(model, params, shards)
+    over = shards.group if params is None or learnt.lora else partition.state_ranks(model, params, shards)
     if over:
         values["N"] = over
     if learnt.lora:
-        values |= _of_adapters(model, shards, learnt)
+        values |= _adapter_letters(model, shards, learnt)
     values |= rows.letters
     if shards.sequence and "T" in rows.letters:
         whole = rows.letters["T"]
@@ -132,34 +132,34 @@ def _letters(model: Model | None, shards: sharding.Sharding, widths: Precision, 
     return {letter: number for letter, number in values.items() if letter[0] not in "PLN"} if shards.parted else values
 
 
-def _of_adapters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:
+def _adapter_letters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:
     """The letters that only a frozen base with adapters has."""
     values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
     if model is not None and learnt.kind == "dora":
         values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
-    if model is not None and layers_without(learnt.kind):
-        values["L_p"] = max(0, model.L - layers_without(learnt.kind))
+    if model is not None and frozen_leading_layers(learnt.kind):
+        values["L_p"] = max(0, model.L - frozen_leading_layers(learnt.kind))
     return values
 
 
 def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: sharding.Sharding) -> Loss:
     """What the job's loss holds of the logits."""
     word = book.word("train.precision")
-    return loss_of(
-        Asked(
+    return find_loss(
+        LossQuery(
             framework,
             stage,
             family=model.family if model else "",
             own=book.version(f"version.{framework}") if framework else None,
             transformers=book.version("version.transformers"),
-            converted=framework in losses()["outputs_in_fp32"] and _autocast(book, shards),
-            autocast=_autocast(book, shards),
+            converted=framework in losses()["outputs_in_fp32"] and _runs_autocast(book, shards),
+            autocast=_runs_autocast(book, shards),
             double=None if word is None else word == "fp32",
         )
     )
 
 
-def _built(model: Model | None, framework: str, book: FactBook) -> Model | None:
+def _framework_model(model: Model | None, framework: str, book: FactBook) -> Model | None:
     """The model as the framework builds it: those with layers of their own call torch's GELU where transformers writes it out, and some
     have queries, keys and values in one matrix. LLaMA Pro puts new layers between the old ones."""
     if model is None:
@@ -187,7 +187,7 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 
-def _autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
+def _runs_autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
     """Whether a forward in 16 bits runs under autocast, whose outputs accelerate converts to fp32. DeepSpeed goes without."""
     if shards.zero:
         return False
@@ -195,6 +195,6 @@ def _autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
     return None if word is None else word in ("bf16", "fp16")
 
 
-def _open(book: FactBook, role: Role) -> list[str]:
+def _presumed_facts(book: FactBook, role: Role) -> list[str]:
     """Facts that the figures presume where they are missing: supervised training, attention by SDPA."""
     return [name for name in ("train.stage", "model.attention") if role.trained and book.value(name) is None]

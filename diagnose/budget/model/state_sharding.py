@@ -71,7 +71,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
     scheme = _scheme(book, cards)
     if scheme in ("single", "ddp") and (over := _spread_over(book)) is not None:
         return Sharding("single", 1, 1, pipeline=over) if over else Sharding("single", None, 1, unknown=("hardware.count",))
-    if unsaid := _unsaid(book, scheme, cards):
+    if unsaid := _missing_fact(book, scheme, cards):
         return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=(unsaid,))
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:
@@ -88,7 +88,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         expert=expert,
         sequence=tensor > 1 and book.switch("parallel.sequence") is True,
         group=group,
-        second=_second(book, scheme, ranks),
+        second=_secondary_group(book, scheme, ranks),
         offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
         offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
         hands_on=traits_of(book.word("train.framework")).deepspeed_direct,
@@ -104,7 +104,7 @@ def _spread_over(book: FactBook) -> int | None:
     return book.count("run.cuda_devices") or book.count("hardware.count") or 0
 
 
-def _unsaid(book: FactBook, scheme: Scheme, cards: int | None) -> str:
+def _missing_fact(book: FactBook, scheme: Scheme, cards: int | None) -> str:
     """The fact that would tell, where a launcher's or DeepSpeed's file that nobody gave may shard what seems to lie whole on every card."""
     if scheme not in ("single", "ddp") or cards == 1:
         return ""
@@ -132,7 +132,7 @@ def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | Non
     return min(CARDS_OF_A_NODE, ranks), ("parallel.nodes",) if ranks > CARDS_OF_A_NODE else ()
 
 
-def _second(book: FactBook, scheme: Scheme, ranks: int | None) -> int | None:
+def _secondary_group(book: FactBook, scheme: Scheme, ranks: int | None) -> int | None:
     """The size of the group that shares ZeRO++'s second partition (hpZ); None without one."""
     size = book.count("zero.hpz_partition")
     return min(size, ranks or size) if scheme == "zero3" and size and size > 1 else None

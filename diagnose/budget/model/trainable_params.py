@@ -99,7 +99,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     targets = book.word("lora.targets") or ""
     small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
     saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
-    kind, names = book.word("lora.kind") or "lora", wrapped(targets)
+    kind, names = book.word("lora.kind") or "lora", wrapped_linears(targets)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
         apart = traits_of(book.word("train.framework")).pads_qkv
@@ -107,7 +107,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
         count += saved
     unknown = () if rank is not None or small else ("lora.rank",)
     dropout = (book.ratio("lora.dropout") or 0) > 0
-    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _inputs(names), unknown, kind, names)
+    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names)
 
 
 def saved_params(model: Model, names: str) -> int:
@@ -119,13 +119,13 @@ def saved_params(model: Model, names: str) -> int:
 _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
 
 
-def wrapped(targets: str) -> tuple[str, ...]:
+def wrapped_linears(targets: str) -> tuple[str, ...]:
     """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
-    names = _named(targets)
+    names = _linears_by_name(targets)
     return tuple(name for name in _LINEARS if name in names) or _LINEARS
 
 
-def _named(targets: str) -> set[str]:
+def _linears_by_name(targets: str) -> set[str]:
     """The linears of a decoder layer that are named one by one."""
     words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
     linears = {name for name in _LINEARS if {f"{name}_proj", name} & words}
@@ -142,10 +142,10 @@ def _named(targets: str) -> set[str]:
 
 def every_linear(targets: str) -> bool:
     """Whether adapters lie on all linears, those that are no part of attention and MLP among them."""
-    return not _named(targets)
+    return not _linears_by_name(targets)
 
 
-def _inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
+def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
     return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
 
 
@@ -153,14 +153,14 @@ def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *,
     """r*(in + out) over the wrapped linears of all layers; experts are counted one by one. DoRA adds a magnitude per output (PEFT
     tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: linears that are one matrix have an adapter
     for each of their parts all the same."""
-    names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped(targets)
-    wrapped_linears = [linear for linear in _linears(model) if linear[0] in names]
-    shapes = [(wide, out, count) for _, wide, out, count in (wrapped_linears if apart else _in_one(model, wrapped_linears))]
+    names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped_linears(targets)
+    linears = [linear for linear in _linears(model) if linear[0] in names]
+    shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
     beside = {"dora": sum(out * count for _, out, count in shapes), "adalora": rank * sum(count for _, _, count in shapes)}
     return rank * sum((wide + out) * count for wide, out, count in shapes) + beside.get(kind, 0)
 
 
-def _in_one(model: Model, linears: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
+def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
     """The linears as the model has them: those that are one matrix in its family are one, where all of them are there."""
     for parts, families in ((("q", "k", "v"), "qkv"), (("gate", "up"), "gate_up")):
         within = [linear for linear in linears if linear[0] in parts]
@@ -182,7 +182,7 @@ def prompt_params(model: Model, method: str) -> int:
     return int(count)
 
 
-def layers_without(kind: str) -> int:
+def frozen_leading_layers(kind: str) -> int:
     """Layers at the beginning that keep nothing: nothing that learns stands before or in them."""
     entry = table()["prompts"].get(kind)
     return 0 if entry is None or entry["scales"] else int(entry["from"])

@@ -9,7 +9,7 @@ from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.loss_table import Block
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.terms import activations, logits
-from diagnose.budget.terms.training_states import accumulation
+from diagnose.budget.terms.training_states import accumulation_steps
 from diagnose.facts import FactBook
 from diagnose.record import replace
 from diagnose.units import Size, not_negative
@@ -43,22 +43,22 @@ REQUESTED = ("sample_copy", "fsdp_root_reduce", "vision_mask_16", "vision_dense_
 OVERSHOOT = 0.15
 
 
-def stepped(book: FactBook, job: Setup) -> bool | None:
+def has_stepped(book: FactBook, job: Setup) -> bool | None:
     """Whether an optimizer step was done before the failure; None: the log does not say."""
     step, micro, rounds = (book.count(name) for name in ("log.step", "log.micro_step", "log.rounds_done"))
     if (step or 0) > 0 or (rounds or 0) > 0 or book.switch("log.resumed"):
         return True
     if micro is not None and job.stage in ("ppo", "grpo", "rloo"):
-        return micro >= accumulation(job)
+        return micro >= accumulation_steps(job)
     return None if step is None else False
 
 
-def scores(book: FactBook) -> bool:
-    """Whether it failed in a forward that only scores finished rollouts."""
+def failed_while_scoring(book: FactBook) -> bool:
+    """Whether the failed forward only computed log-probabilities of finished rollouts."""
     return book.word("log.doing") == "score_rollouts" and MOMENT.get(book.word("log.phase") or "") in ("forward_end", "loss_call")
 
 
-def observed(book: FactBook) -> Size | None:
+def observed_allocation(book: FactBook) -> Size | None:
     """What torch had allocated on the card; releases that print only the reserved total give that less the unallocated part."""
     allocated, asleep = book.size("log.allocated"), book.size("log.asleep")
     if allocated is not None:
@@ -67,12 +67,12 @@ def observed(book: FactBook) -> Size | None:
     return reserved - idle if reserved is not None and idle is not None else None
 
 
-def filled(book: FactBook) -> Size | None:
-    """What a cause has to account for: allocated at the failure, else the whole card; None where neither is known."""
-    return observed(book) or book.size("hardware.capacity") or book.size("log.capacity")
+def memory_to_explain(book: FactBook) -> Size | None:
+    """Bytes that a cause has to explain: allocated at the failure, else the card's capacity; None if neither is known."""
+    return observed_allocation(book) or book.size("hardware.capacity") or book.size("log.capacity")
 
 
-def usable(book: FactBook) -> Size | None:
+def usable_memory(book: FactBook) -> Size | None:
     """What torch could have had on this card at the failure, a cap of the process included; None where the message does not say."""
     free, allocated = book.size("log.free"), book.size("log.allocated")
     total_held = book.size("log.reserved_total")
@@ -83,11 +83,11 @@ def usable(book: FactBook) -> Size | None:
     if reserved is None:
         return None
     asleep = book.size("log.asleep")
-    room, cap_size = replace(free + reserved, text="") if asleep is None else not_negative(free + reserved - asleep), cap(book)
+    room, cap_size = replace(free + reserved, text="") if asleep is None else not_negative(free + reserved - asleep), process_cap(book)
     return cap_size if cap_size is not None and cap_size.bytes < room.bytes else room
 
 
-def cap(book: FactBook) -> Size | None:
+def process_cap(book: FactBook) -> Size | None:
     """The most that the process may take, where it set a share of the card for itself."""
     allowed = book.size("log.allowed")
     return None if allowed is None else replace(allowed, text="")
@@ -96,11 +96,11 @@ def cap(book: FactBook) -> Size | None:
 def before_loss_block(job: Setup) -> list[Term]:
     """The logits that are alive when the block that failed is asked for; none are once a change asks for a fused loss."""
     kernel_fact = job.book.fact("train.loss_kernel")
-    if kernel_fact is not None and kernel_fact.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused(job):
-        return logits.at_call(job)
-    blocks = [block for block in logits.of(job, job.loss.call) if block.bytes]
+    if kernel_fact is not None and kernel_fact.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused_kernel(job):
+        return logits.during_loss_call(job)
+    blocks = [block for block in logits.loss_blocks(job, job.loss.call) if block.bytes]
     failed = _failed_block(job, blocks)
-    return logits.terms(job, blocks[:failed])
+    return logits.block_terms(job, blocks[:failed])
 
 
 def _failed_block(job: Setup, blocks: list[Block]) -> int:
@@ -129,8 +129,8 @@ def partial_forward(job: Setup, static: list[Term], allocated: Size) -> list[Ter
         return None
     if job.checkpointing not in ("disabled", "none", "false"):
         scored = job.attention == "eager" and job.book.word("log.phase") == "attention"
-        return [*activations.stored(job), *_in_hand(job)] if scored else None
-    flight = [job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED), *_in_hand(job)]
+        return [*activations.stored_activations(job), *_current_layer(job)] if scored else None
+    flight = [job.term("in_flight", "activations", "3*2*h*T", source=activations.SAVED), *_current_layer(job)]
     whole = int(job.values["L"])  # type: ignore[arg-type]
     dense = min(int(job.values.get("L_d", 0)), whole)  # type: ignore[arg-type]
     done = _layers_done(job, dense, whole, allocated.bytes - total([term.size for term in (*static, *flight)]).bytes)
@@ -154,7 +154,7 @@ def _layers_done(job: Setup, dense: int, whole: int, room: int) -> int:
     return max(0, min(whole, dense + int((room - first) / dense_layer + OVERSHOOT)))
 
 
-def _in_hand(job: Setup) -> list[Term]:
+def _current_layer(job: Setup) -> list[Term]:
     """The layer that was being computed: up to the scores where attention failed, else up to the product of its MLP."""
     decoder = activations.layer(job)
     if job.book.word("log.phase") == "attention":

@@ -6,29 +6,34 @@ how large they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnose.budget.model.formulas import Number, Span, term
-from diagnose.budget.model.ledger import Host, Moment, Term
+from diagnose.budget.model.job_roles import Role
+from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.budget.moments import other_passes
 from diagnose.budget.terms import host_offload, training_states
 from diagnose.budget.terms.training_states import ZERO, letter
+from diagnose.facts import FactBook
+from diagnose.record import replace
 
 
-def host(job: Setup) -> Host:
+def estimate_host(job: Setup) -> Host:
     """What all ranks of one node together keep and take."""
     if not job.knows("P"):
         return Host()
-    values = _of_node(job)
-    stays = tuple(_kept(job, values))
+    values = _node_letters(job)
+    stays = tuple(_training_terms(job, values))
     peaks = (_loading(job, values, stays), _evaluating(job, values, stays), _saving(job, values, stays))
     return Host(
         stays, tuple(moment for moment in peaks if moment is not None), job.book.size("host.ram") or job.book.size("log.container_limit")
     )
 
 
-def _of_node(job: Setup) -> dict[str, Number]:
+def _node_letters(job: Setup) -> dict[str, Number]:
     """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
     many nodes there are, one has no more than eight cards."""
     nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
@@ -41,7 +46,7 @@ def _of_node(job: Setup) -> dict[str, Number]:
     }
 
 
-def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
+def _training_terms(job: Setup, values: dict[str, Number]) -> list[Term]:
     """From the first step to the last."""
     per = "/nodes" if values["nodes"] != 1 else ""
     terms: list[Term] = []
@@ -62,7 +67,7 @@ def _kept(job: Setup, values: dict[str, Number]) -> list[Term]:
         symbols = "2*h*L*T*n_r"
         source = "pinned hidden states"
         terms.append(term("host_checkpoints", "activations", symbols, values, source=source, high=f"{host_offload.ROUNDED}*{symbols}"))
-    return [*terms, *_asleep(job, values), *_object_store(job, values)]
+    return [*terms, *_sleeping_weights(job, values), *_object_store(job, values)]
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
@@ -76,7 +81,7 @@ def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Ter
     return terms
 
 
-def _asleep(job: Setup, values: dict[str, Number]) -> list[Term]:
+def _sleeping_weights(job: Setup, values: dict[str, Number]) -> list[Term]:
     """Weights of engines that sleep: level 1 keeps a copy in host memory, level 2 throws them away."""
     book = job.book
     shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
@@ -122,10 +127,10 @@ def _read_width(job: Setup) -> str:
 def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
     """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
     they add up until the evaluation ends, and nobody says how long it is."""
-    evaluation = other_passes.evaluating(job)
+    evaluation = other_passes.job_for_evaluation(job)
     if evaluation is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
         return None
-    letters = {**evaluation.values, "n_r": values["n_r"], **other_passes.evaluators(evaluation)}
+    letters = {**evaluation.values, "n_r": values["n_r"], **other_passes.evaluating_ranks(evaluation)}
     predictions, whole = other_passes.predictions(evaluation), f"{other_passes.kept_predictions(evaluation)}*n_r"
     if not predictions:
         return None
@@ -149,3 +154,35 @@ def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> M
     if "Pt" in symbols and not job.knows("Pt"):
         return None
     return Moment("save", (*stays, term("host_saving", "weights", symbols, values, source="full state dict on the first rank", low=low)))
+
+
+#: In which order their processes are started.
+PLACEMENT_ORDER = ("actor", "reference", "critic", "reward", "engine")
+
+
+def place_on_nodes(
+    book: FactBook, cast: Sequence[Role], role_ledgers: tuple[Ledger, ...], sharing: Sequence[Sequence[str]]
+) -> tuple[Ledger, ...]:
+    """The ledgers with the node that each role is placed on. Roles in separate processes fill one node after the other, as Ray packs
+    them; roles that share cards (`sharing`) or processes are placed together."""
+    if book.count("parallel.nodes") == 1 or len(cast) < 2 or not all(role.apart for role in cast):
+        return role_ledgers
+    cards = {role.name: ledger.gpus for role, ledger in zip(cast, role_ledgers, strict=True)}
+    starts: dict[str, int] = {}
+    used = 0  # cards, those that were left over on a node among them
+    for name in sorted(cards, key=PLACEMENT_ORDER.index):
+        beside = [starts[partner] for names in sharing if name in names for partner in names if partner in starts]
+        if not beside:
+            free_cards = -used % CARDS_OF_A_NODE
+            used += free_cards if cards[name] > free_cards else 0
+        starts[name] = beside[0] if beside else used // CARDS_OF_A_NODE
+        used += 0 if beside else cards[name]
+    return tuple(replace(ledger, host=replace(ledger.host, node=starts[ledger.role])) for ledger in role_ledgers)
+
+
+def fullest_node(ledgers: Sequence[Ledger]) -> tuple[Term, ...]:
+    """The terms resident in host memory on the node that needs most, from the first step to the last."""
+    terms_of_node: dict[int, tuple[Term, ...]] = {}
+    for ledger in ledgers:
+        terms_of_node[ledger.host.node] = (*terms_of_node.get(ledger.host.node, ()), *ledger.host.terms)
+    return max(terms_of_node.values(), key=lambda terms: total([term.size for term in terms]).bytes, default=())

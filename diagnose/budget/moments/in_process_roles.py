@@ -17,22 +17,22 @@ from diagnose.phrases import Text, phrase
 from diagnose.record import replace
 
 
-def own(job: Setup, *, moments: bool) -> list[Term]:
+def own_terms(job: Setup, *, moments: bool) -> list[Term]:
     """What a role itself keeps between two passes; `moments`: whether its optimizer has made a step."""
     return [
         *training_states.weights(job),
         *training_states.adapters(job),
         *(comm_buffers.whole_gradients(job) or training_states.gradients(job, resident=True)),
-        *training_states.master(job),
-        *training_states.moments(job, exist=moments),
-        *(comm_buffers.secondary(job) if moments else []),
+        *training_states.master_copies(job),
+        *training_states.optimizer_states(job, exist=moments),
+        *(comm_buffers.secondary_partition(job) if moments else []),
         *comm_buffers.resident_bucket(job),
         *comm_buffers.staging(job),
         *comm_buffers.ddp_buckets(job),
     ]
 
 
-def staying(job: Setup, resident: list[Term]) -> list[Term]:
+def staying_terms(job: Setup, resident: list[Term]) -> list[Term]:
     """What is left of a trained role's states while other roles work: some of them may leave the card for that time."""
     return [term for term in between_steps(job, resident) if term.group not in training_states.away(job)]
 
@@ -47,15 +47,15 @@ def between_steps(job: Setup, resident: list[Term]) -> list[Term]:
     return [term for term in resident if stay or term.key not in FREED]
 
 
-def beside(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
+def other_role_terms(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
     """What the other roles of this process keep on the card; `engine`: whether the rollout engine is awake."""
-    host = _host(job)
+    host = _policy(job)
     if host is None:
         return []
     others = {role.name: role for role in _cast(job) if role.name != job.role.name}
-    terms = [] if host is job else _resting(host, moments=moments)
+    terms = [] if host is job else _is_waiting(host, moments=moments)
     if "critic" in others:
-        terms += _resting(_as(job, others["critic"]), moments=moments)
+        terms += _is_waiting(_setup_as(job, others["critic"]), moments=moments)
     if job.role.name != "reference":
         terms += extra_models.reference(host)
     if "reward" in others:
@@ -64,33 +64,33 @@ def beside(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
     return [*terms, *(extra_models.engine(host, awake=engine) if job.role.name != "engine" else [])]
 
 
-def joined(job: Setup) -> list[Term]:
+def joint_activations(job: Setup) -> list[Term]:
     """The activations of the other role that learns in the same pass, until its own backward begins."""
     partner = _partner(job)
     if partner is None:
         return []
-    return of_role(partner.role, [*activations.stored(partner), *activations.stem(partner)])
+    return name_by_role(partner.role, [*activations.stored_activations(partner), *activations.stem(partner)])
 
 
-def joined_gradients(job: Setup) -> list[Term]:
+def joint_gradients(job: Setup) -> list[Term]:
     """All gradients of the role whose backward comes first, while that of the critic runs."""
     partner = _partner(job)
     if partner is None or job.role.hosts or comm_buffers.whole_gradients(partner) or training_states.gradients(partner, resident=True):
         return []
-    return of_role(partner.role, training_states.gradients(partner, resident=False))
+    return name_by_role(partner.role, training_states.gradients(partner, resident=False))
 
 
-def joined_step(job: Setup) -> list[Term]:
+def joint_step(job: Setup) -> list[Term]:
     """Gradients and temporaries of the other role that takes the same optimizer step."""
     partner = _partner(job)
     if partner is None:
         return []
-    own_keys = {term.key for term in own(partner, moments=True)}
+    own_keys = {term.key for term in own_terms(partner, moments=True)}
     grown = [term for term in training_states.gradients(partner, resident=False) if term.key not in own_keys]
-    return of_role(partner.role, [*grown, *training_states.step_transient(partner)])
+    return name_by_role(partner.role, [*grown, *training_states.step_transient(partner)])
 
 
-def of_role(role: Role, terms: list[Term]) -> list[Term]:
+def name_by_role(role: Role, terms: list[Term]) -> list[Term]:
     """Terms of another role, named as such."""
     name = phrase(f"ledger.role_{'actor' if role.policy else role.name}")
     return [replace(term, key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
@@ -101,14 +101,14 @@ def _named(role: Text, name: Text) -> Text:
     return phrase("ledger.of_role", role=role, name=name)
 
 
-def _host(job: Setup) -> Setup | None:
+def _policy(job: Setup) -> Setup | None:
     """The policy of this process; None where the role has a process of its own."""
     if job.role.apart:
         return None
     if job.role.hosts:
         return job
     policy = next((role for role in _cast(job) if role.hosts), None)
-    return _as(job, policy) if policy is not None else None
+    return _setup_as(job, policy) if policy is not None else None
 
 
 def _cast(job: Setup) -> list[Role]:
@@ -118,7 +118,7 @@ def _cast(job: Setup) -> list[Role]:
     return job.cast
 
 
-def _as(job: Setup, role: Role) -> Setup:
+def _setup_as(job: Setup, role: Role) -> Setup:
     """Another role of the same process."""
     if role.name not in job.kin:
         job.kin[role.name] = setup(job.given, role)
@@ -127,16 +127,16 @@ def _as(job: Setup, role: Role) -> Setup:
 
 def _partner(job: Setup) -> Setup | None:
     """The other role that learns in one pass with this one."""
-    host = _host(job) if job.role.joint or job.role.hosts else None
+    host = _policy(job) if job.role.joint or job.role.hosts else None
     if host is None:
         return None
     critic = next((role for role in _cast(job) if role.joint), None)
     if critic is None:
         return None
-    return host if job.role.joint else _as(job, critic)
+    return host if job.role.joint else _setup_as(job, critic)
 
 
-def _resting(job: Setup, *, moments: bool) -> list[Term]:
+def _is_waiting(job: Setup, *, moments: bool) -> list[Term]:
     """A trained role that waits for its turn, or learns in the same pass."""
-    resident = own(job, moments=moments)
-    return of_role(job.role, [term for term in (resident if job.role.joint else staying(job, resident)) if term.size.high])
+    resident = own_terms(job, moments=moments)
+    return name_by_role(job.role, [term for term in (resident if job.role.joint else staying_terms(job, resident)) if term.size.high])

@@ -9,24 +9,24 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
 from diagnose.budget.terms import activations, comm_buffers, extra_models, logits, training_states
-from diagnose.budget.terms.weight_terms import adapter_width, quantised
+from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 from diagnose.record import replace
 
 
 def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
     """Everything that lies on the card between two passes."""
-    return [*in_process_roles.own(job, moments=moments), *in_process_roles.beside(job, moments=moments, engine=engine)]
+    return [*in_process_roles.own_terms(job, moments=moments), *in_process_roles.other_role_terms(job, moments=moments, engine=engine)]
 
 
 def generating(job: Setup) -> list[Term]:
     """Rollout: what stays of the trainer, the samples of the round and the copy in which they are sent, the trainer's own cache."""
-    stays = in_process_roles.staying(job, in_process_roles.own(job, moments=True))
+    stays = in_process_roles.staying_terms(job, in_process_roles.own_terms(job, moments=True))
     return [
         *stays,
-        *in_process_roles.beside(job, moments=True, engine=True),
+        *in_process_roles.other_role_terms(job, moments=True, engine=True),
         *extra_models.samples(job),
         *extra_models.own_generation(job),
-        *comm_buffers.gathered(job),
+        *comm_buffers.gathered_params(job),
     ]
 
 
@@ -57,11 +57,11 @@ def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
         if not high and job.sharding.scheme == "fsdp" and not job.traits.syncs_one_by_one:
             high = "max(2*V*h, 4*P)"  # a whole fp32 state dict
         whole_copy = job.term("sync_one", "comm_buffers", "2*V*h", high=high, source="gathered for the engine")
-    return [Moment("weight_sync", (*in_process_roles.staying(job, resident), whole_copy))]
+    return [Moment("weight_sync", (*in_process_roles.staying_terms(job, resident), whole_copy))]
 
 
-def evaluating(job: Setup) -> Setup | None:
-    """The job with the rows of evaluation."""
+def job_for_evaluation(job: Setup) -> Setup | None:
+    """The job with the batch of evaluation."""
     rows, length = job.book.count("eval.batch_size"), job.values.get("s")
     if rows is None or not isinstance(length, int):
         return None
@@ -72,7 +72,7 @@ def evaluating(job: Setup) -> Setup | None:
 def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
     """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has none
     (trl experimental/ppo/ppo_trainer.py generate_completions)."""
-    eval_job = evaluating(job) if job.role.policy else None
+    eval_job = job_for_evaluation(job) if job.role.policy else None
     if eval_job is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
         return []
     scored = [*live, *evaluation_pass(eval_job)]
@@ -91,7 +91,7 @@ def evaluation_pass(job: Setup) -> list[Term]:
 
 def generation(job: Setup) -> list[Term]:
     """What evaluation generates, on top of everything that training keeps. A loss is computed when the cache is gone, where one is."""
-    return generated(job) if generates(job) else []
+    return generation_cache(job) if generates(job) else []
 
 
 def generates(job: Setup) -> bool:
@@ -101,7 +101,7 @@ def generates(job: Setup) -> bool:
     return logged or bool(book.switch("eval.generates"))
 
 
-def generated(job: Setup) -> list[Term]:
+def generation_cache(job: Setup) -> list[Term]:
     """The cache of all rows at their longest, and what filling it takes."""
     rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
     return extra_models.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
@@ -115,7 +115,7 @@ def predictions(job: Setup) -> list[Term]:
     if book.switch("eval.loss_only") or not job.knows("T", "V") or not job.traits.collects_predictions or job.role.headless:
         return []
     key = "eval_kept" if book.count("eval.accumulation_steps") else "eval_kept_per_step"
-    symbols, values = kept_predictions(job), {**job.values, **evaluators(job)}
+    symbols, values = kept_predictions(job), {**job.values, **evaluating_ranks(job)}
     source = "transformers trainer.py evaluation_loop: all_preds until eval_accumulation_steps"
     if book.switch("eval.metrics"):
         return [term(key, "logits", symbols, values, source=source)]
@@ -126,16 +126,16 @@ def kept_predictions(job: Setup) -> str:
     """The formula of the logits that every rank collects, those of all ranks."""
     steps = job.book.count("eval.accumulation_steps")
     width = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
-    return f"{f'{steps}*' if steps else ''}{width}*T*V{'*n_d' if evaluators(job) else ''}"
+    return f"{f'{steps}*' if steps else ''}{width}*T*V{'*n_d' if evaluating_ranks(job) else ''}"
 
 
-def evaluators(job: Setup) -> dict[str, Number]:
+def evaluating_ranks(job: Setup) -> dict[str, Number]:
     """The letter of the ranks that evaluate rows of their own; none on one card."""
     ranks = (job.sharding.ranks or 1) // job.sharding.context
     return {"n_d": ranks} if ranks > 1 else {}
 
 
-def scoring(job: Setup) -> Setup | None:
+def job_for_scoring(job: Setup) -> Setup | None:
     """The job with the rows of a forward that only scores rollouts; None where it has no batch of its own."""
     rows = next((count for name in ("rollout.logprob_batch", "rollout.micro_batch") if (count := job.book.count(name))), None)
     length = job.values.get("s")
@@ -144,19 +144,19 @@ def scoring(job: Setup) -> Setup | None:
     return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})
 
 
-def failed(job: Setup) -> Setup:
-    """The job with the rows of the forward that failed: those of scoring where only that was going on."""
-    return (scoring(job) if failure_moment.scores(job.book) else None) or job
+def job_that_failed(job: Setup) -> Setup:
+    """The job with the batch of the failed forward: that of scoring if only that was going on."""
+    return (job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None) or job
 
 
-def scored(job: Setup, live: list[Term]) -> list[Moment]:
+def scoring_pass(job: Setup, live: list[Term]) -> list[Moment]:
     """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
     A run that failed in training had passed it."""
-    scoring_job = scoring(job) if failure_moment.scores(job.book) else None
+    scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None
     if scoring_job is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
     staying = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]
-    return [Moment("logprob", (*staying, *activations.stem(scoring_job), *logits.at_call(scoring_job)))]
+    return [Moment("logprob", (*staying, *activations.stem(scoring_job), *logits.during_loss_call(scoring_job)))]
 
 
 def saving(job: Setup, resident: list[Term]) -> list[Moment]:
@@ -182,6 +182,6 @@ def merging(job: Setup) -> list[Term]:
     precision of the adapter; of a quantised base that matrix is there a second time, in 16 bits."""
     width = 2 if adapter_width(job) == 2 else 4
     terms = [job.term("merge_delta", "weights", f"{width}*h*f", source="PEFT tuners/lora/layer.py get_delta_weight")]
-    if quantised(job.book):
+    if is_quantised(job.book):
         terms.append(job.term("merge_base", "weights", "2*h*f", source="PEFT tuners/lora/bnb.py merge: the dequantised weight"))
     return terms

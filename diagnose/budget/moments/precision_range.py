@@ -1,8 +1,7 @@
-"""Ends that no single formula knows: what the moments would be for every precision that a job may have.
+"""Widen the moments of a job to the range over all precisions that are still possible.
 
 How weights are loaded decides more than their own bytes: fp32 weights under autocast keep copies, wider norms and a wider residual
-stream. Where it is open, the moments are drawn up for each possibility, and their terms span them all.
-"""
+stream. Where the precision is open, the moments are computed for each possibility and their terms span all of them."""
 
 from __future__ import annotations
 
@@ -15,16 +14,17 @@ from diagnose.record import replace
 from diagnose.units import Size
 
 
-def spanned(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
-    """The moments of a job, as wide as the precisions it may have make them; the figures are those of the job itself."""
+def span_precisions(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
+    """The moments of a job, each with the range over all possible precisions; the middle values stay those of the job itself."""
     likely = draw(job)
-    others = [draw(reading) for reading in _readings(job)]
+    others = [draw(reading) for reading in _possible_precisions(job)]
     return [
-        _widened(moment, [reading for alternative in others for reading in alternative if reading.name == moment.name]) for moment in likely
+        _widen_moment(moment, [reading for alternative in others for reading in alternative if reading.name == moment.name])
+        for moment in likely
     ]
 
 
-def _readings(job: Setup) -> list[Setup]:
+def _possible_precisions(job: Setup) -> list[Setup]:
     """The job in every precision that it may have; none where that is settled. Two 16-bit types are one reading."""
     if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):
         return []
@@ -40,7 +40,7 @@ def _readings(job: Setup) -> list[Setup]:
     return readings
 
 
-def _widened(moment: Moment, others: list[Moment]) -> Moment:
+def _widen_moment(moment: Moment, others: list[Moment]) -> Moment:
     """A moment whose sum reaches from the least to the most of all. Terms that only some of them have are taken in where those that all
     of them have do not reach that far."""
     if not others:
@@ -51,17 +51,17 @@ def _widened(moment: Moment, others: list[Moment]) -> Moment:
     )
     terms_by_key = [_by_key(alternative) for alternative in others]
     terms = [
-        _reaching(term, [moment_reading[term.key].size for moment_reading in terms_by_key if term.key in moment_reading])
+        _widen_term(term, [moment_reading[term.key].size for moment_reading in terms_by_key if term.key in moment_reading])
         for term in moment.terms
     ]
     if total([term.size for term in terms]).low > lowest:
         terms = [
-            _sized(term, 0, term.size.high) if not all(term.key in moment_reading for moment_reading in terms_by_key) else term
+            _resize(term, 0, term.size.high) if not all(term.key in moment_reading for moment_reading in terms_by_key) else term
             for term in terms
         ]
     if total([term.size for term in terms]).high < highest:
         own, fullest = _by_key(moment), max(others, key=lambda alternative: alternative.total.high)
-        terms += [_open(term) for term in fullest.terms if term.key not in own]
+        terms += [_optional_term(term) for term in fullest.terms if term.key not in own]
     return replace(moment, terms=tuple(terms))
 
 
@@ -70,18 +70,18 @@ def _by_key(moment: Moment) -> dict[str, Term]:
     return {term.key: term for term in reversed(moment.terms)}
 
 
-def _reaching(term: Term, readings: list[Size]) -> Term:
+def _widen_term(term: Term, readings: list[Size]) -> Term:
     """A term with the ends of all that stand in its place."""
     size = term.size
-    return _sized(term, min([size.low, *[reading.low for reading in readings]]), max([size.high, *[reading.high for reading in readings]]))
+    return _resize(term, min([size.low, *[reading.low for reading in readings]]), max([size.high, *[reading.high for reading in readings]]))
 
 
-def _sized(term: Term, low: int, high: int) -> Term:
+def _resize(term: Term, low: int, high: int) -> Term:
     """A term with these ends."""
     size = term.size
     return term if (low, high) == (size.low, size.high) else replace(term, size=Size.between(low, high, size.bytes))
 
 
-def _open(term: Term) -> Term:
+def _optional_term(term: Term) -> Term:
     """A term that may exist: nothing at least, all of it at most."""
     return replace(term, size=Size.between(0, term.size.high, 0), symbols=f"0*({term.symbols})", numbers=f"0*({term.numbers})")

@@ -1,6 +1,5 @@
-"""What is drawn up once for all books that say the same where it looks: a plan prices the same moments over and over, and so do jobs
-of one kind. What a function reads of a book decides what it returns, so its readings, in their order, are the key of its result.
-"""
+"""Memoises functions of a FactBook by the facts they read, so that books that differ elsewhere share a result. A plan prices the same
+moments thousands of times, and similar jobs repeat them."""
 
 from __future__ import annotations
 
@@ -14,9 +13,8 @@ T = TypeVar("T")
 MOST = 1024  # results that are kept; some 20 KB each
 
 
-class Memory(Generic[T]):
-    """Results of a function of a book and a cast of roles that has no other effect. They are forgotten all at once when they are too
-    many."""
+class ReadSetMemo(Generic[T]):
+    """Memo of a pure function of a fact book and its roles. Cleared as a whole when it grows too large."""
 
     def __init__(self, draw: Callable[[FactBook, Any], T]) -> None:
         self._draw = draw
@@ -32,12 +30,12 @@ class Memory(Generic[T]):
         while node is not None:
             if node.question is None:
                 return node.result  # type: ignore[no-any-return]
-            node = node.next.get(_ask(book, *node.question))
+            node = node.next.get(_read(book, *node.question))
         return self._learned(book, cast)
 
     def _learned(self, book: FactBook, cast: Hashable) -> T:
         readings: list[tuple[_Question, Hashable]] = []
-        result = self._draw(_Watched(book, readings), cast)
+        result = self._draw(_RecordingBook(book, readings), cast)
         if self._count >= MOST:
             self.forget()
         self._count += 1
@@ -54,7 +52,7 @@ _Question = tuple[str, str]
 
 
 class _Node:
-    """What is asked next, and where each answer leads; without a question the result."""
+    """Decision tree node: the next fact to read and a child per answer, or the result."""
 
     __slots__ = ("next", "question", "result")
 
@@ -64,24 +62,24 @@ class _Node:
         self.result: Any = None
 
 
-def _ask(book: FactBook, kind: str, name: str) -> Hashable:
+def _read(book: FactBook, kind: str, name: str) -> Hashable:
     """The answer of a book, as far as a function may tell two answers apart; True is not 1."""
     if kind == "value":
         value = book.value(name)
         return value.__class__, value
     if kind == "fact":
-        return _said(book.fact(name))
+        return _comparable(book.fact(name))
     if kind == "all":
-        return tuple(map(_said, book.all(name)))
-    return tuple(_said(fact) for fact in book) if kind == "each" else name in book
+        return tuple(map(_comparable, book.all(name)))
+    return tuple(_comparable(fact) for fact in book) if kind == "each" else name in book
 
 
-def _said(fact: Fact | None) -> Hashable:
+def _comparable(fact: Fact | None) -> Hashable:
     return None if fact is None else (fact.name, fact.value.__class__, fact.value, fact.origin)
 
 
-class _Watched(FactBook):
-    """A book that notes what it is asked. The witness of a fact is not noted, so none is handed out."""
+class _RecordingBook(FactBook):
+    """A fact book that records each read. Facts are handed out without witnesses, because those are not recorded."""
 
     def __init__(self, book: FactBook, readings: list[tuple[_Question, Hashable]]) -> None:
         self._book, self._readings = book, readings
@@ -99,14 +97,14 @@ class _Watched(FactBook):
     def fact(self, name: str) -> Fact | None:
         self._note("fact", name)
         fact = self._book.fact(name)
-        return None if fact is None else _bare(fact)
+        return None if fact is None else _without_witness(fact)
 
     def all(self, name: str) -> list[Fact]:
         self._note("all", name)
-        return list(map(_bare, self._book.all(name)))
+        return list(map(_without_witness, self._book.all(name)))
 
     def changed(self, values: Mapping[str, Value]) -> FactBook:
-        return _Changed(self, values)
+        return _ChangedBook(self, values)
 
     def __contains__(self, name: str) -> bool:
         self._note("in", name)
@@ -114,16 +112,16 @@ class _Watched(FactBook):
 
     def __iter__(self) -> Iterator[Fact]:
         self._note("each", "")
-        return map(_bare, self._book)
+        return map(_without_witness, self._book)
 
     def _note(self, kind: str, name: str) -> None:
         if (kind, name) not in self._noted:
             self._noted.add((kind, name))
-            self._readings.append(((kind, name), _ask(self._book, kind, name)))
+            self._readings.append(((kind, name), _read(self._book, kind, name)))
 
 
-class _Changed(FactBook):
-    """Such a book with other values of some names: those are no readings."""
+class _ChangedBook(FactBook):
+    """A recording book with some values overridden; reads of those are not recorded."""
 
     def __init__(self, book: FactBook, values: Mapping[str, Value]) -> None:
         self._book, self._values = book, values
@@ -142,7 +140,7 @@ class _Changed(FactBook):
         return self._book.all(name)
 
     def changed(self, values: Mapping[str, Value]) -> FactBook:
-        return _Changed(self._book, {**self._values, **values})
+        return _ChangedBook(self._book, {**self._values, **values})
 
     def __contains__(self, name: str) -> bool:
         return name in self._values or name in self._book
@@ -154,5 +152,5 @@ class _Changed(FactBook):
 NOWHERE = Witness("")
 
 
-def _bare(fact: Fact) -> Fact:
+def _without_witness(fact: Fact) -> Fact:
     return Fact(fact.name, fact.value, fact.origin, NOWHERE, fact.refines)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from diagnose.budget.model import non_torch
+from diagnose.budget.model.formulas import term
 from diagnose.budget.model.job_roles import Role, roles
-from diagnose.budget.model.ledger import Host, Ledger, Moment, total
+from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.moments import colocated_roles, failure_moment, node_placement
+from diagnose.budget.moments import failure_moment, host_memory, in_process_roles
 from diagnose.budget.moments import step_moments as moments
-from diagnose.budget.moments.host_memory import host
-from diagnose.budget.moments.precision_range import spanned
-from diagnose.budget.moments.read_set_memo import Memory
-from diagnose.budget.terms import extra_models
+from diagnose.budget.moments.host_memory import estimate_host
+from diagnose.budget.moments.precision_range import span_precisions
+from diagnose.budget.moments.read_set_memo import ReadSetMemo
+from diagnose.budget.terms import extra_models, training_states
 from diagnose.facts import FactBook
+from diagnose.phrases import phrase
 from diagnose.record import record, replace
 from diagnose.units import Size
 
@@ -20,10 +22,10 @@ from diagnose.units import Size
 def ledgers(book: FactBook) -> tuple[Ledger, ...]:
     """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
-    drafts = _DRAWN.of(book, cast)
+    drafts = _DRAFTS.of(book, cast)
     role_ledgers = tuple(_ledger(book, cast, index, draft) for index, draft in enumerate(drafts))
-    return _beside(
-        book, cast, node_placement.laid_out(book, cast, role_ledgers, [names for fact, names in SHARING.items() if book.switch(fact)])
+    return _share_cards(
+        book, cast, host_memory.place_on_nodes(book, cast, role_ledgers, [names for fact, names in SHARING.items() if book.switch(fact)])
     )
 
 
@@ -35,13 +37,13 @@ SHARING = {
 }
 
 
-def _beside(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
-    """The ledgers of roles in processes of their own that share cards: each has what the others leave. Where a message says what was
-    free, the others are in it already."""
+def _share_cards(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
+    """Reduce the usable memory of roles in separate processes by what others keep on the same cards. Not for the role whose message
+    says what was free: that figure already counts the others."""
     together = [names for fact, names in SHARING.items() if book.switch(fact)]
     if not together or len(role_ledgers) < 2 or not all(role.apart for role in cast):
         return role_ledgers
-    printed = role_ledgers[0].role if failure_moment.usable(book) is not None else ""
+    printed = role_ledgers[0].role if failure_moment.usable_memory(book) is not None else ""
     combined = []
     for ledger in role_ledgers:
         sharers = {name for names in together if ledger.role in names for name in names} - {ledger.role}
@@ -49,23 +51,23 @@ def _beside(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, 
             term
             for role, ledger_of_role in zip(cast, role_ledgers, strict=True)
             if role.name in sharers
-            for term in colocated_roles.kept(book, role, ledger_of_role)
+            for term in idle_role_terms(book, role, ledger_of_role)
         ]
         if ledger.role == printed or ledger.usable is None or not others:
             combined.append(ledger)
             continue
-        combined.append(replace(ledger, usable=_left(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
+        combined.append(replace(ledger, usable=_subtract(ledger.usable, total([term.size for term in others])), beside=tuple(others)))
     return tuple(combined)
 
 
-def _left(usable: Size, others: Size) -> Size:
+def _subtract(usable: Size, others: Size) -> Size:
     ends = (usable.low - others.high, usable.high - others.low, usable.bytes - others.bytes)
     return Size.between(*(max(0, end) for end in ends))
 
 
 @record
-class Drawn:
-    """What of a role's ledger no figure of a message changes. `kinds`: of groups that a rank exchanges with."""
+class RoleDraft:
+    """The part of a role's ledger that no figure of a message changes. `kinds`: of communicator groups that a rank belongs to."""
 
     moments: tuple[Moment, ...]
     cards: int
@@ -75,12 +77,12 @@ class Drawn:
     complete: bool
 
 
-def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: Drawn) -> Ledger:
+def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft) -> Ledger:
     role, first = cast[index], index == 0
-    failed_here = first and _failed_here(book, role, cast)
+    failed_here = first and _is_failed_role(book, role, cast)
     failing, role_moments, whole = None, draft.moments, None
     if failed_here and role_moments:
-        failing, drawn_moments, whole = moments.failing(setup(book, role), list(role_moments))
+        failing, drawn_moments, whole = moments.failing_moment(setup(book, role), list(role_moments))
         role_moments = tuple(drawn_moments)
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
@@ -88,9 +90,9 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: Drawn) ->
         gpus=draft.cards,
         moments=role_moments,
         capacity=capacity,
-        usable=_usable(book, role, draft, capacity, printed=first),
+        usable=_usable_memory(book, role, draft, capacity, printed=first),
         failing=failing,
-        observed=failure_moment.observed(book) if failed_here else None,
+        observed=failure_moment.observed_allocation(book) if failed_here else None,
         host=draft.host,
         unknown=draft.unknown,
         complete=draft.complete,
@@ -98,7 +100,7 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: Drawn) ->
     )
 
 
-def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[Drawn, ...]:
+def _draft_roles(book: FactBook, cast: tuple[Role, ...]) -> tuple[RoleDraft, ...]:
     """What is drawn up for every role. Those of one process stand in each other's moments, so that each is set up once."""
     jobs = [setup(book, role) for role in cast]
     for job in jobs:
@@ -107,29 +109,29 @@ def _drawn(book: FactBook, cast: tuple[Role, ...]) -> tuple[Drawn, ...]:
     return tuple(map(_of, jobs))
 
 
-def _of(job: Setup) -> Drawn:
+def _of(job: Setup) -> RoleDraft:
     shards = job.sharding
-    kinds = non_torch.groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
-    return Drawn(tuple(spanned(job, _moments)), shards.cards, kinds, host(job), job.unknown, _complete(job))
+    kinds = non_torch.count_groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
+    return RoleDraft(tuple(span_precisions(job, _moments)), shards.cards, kinds, estimate_host(job), job.unknown, _is_complete(job))
 
 
-_DRAWN = Memory(_drawn)
+_DRAFTS = ReadSetMemo(_draft_roles)
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Draw every moment anew: for measuring."""
-    _DRAWN.forget()
+    _DRAFTS.forget()
 
 
 def _moments(job: Setup) -> list[Moment]:
     if job.role.name == "engine":
-        return moments.engine(job)
+        return moments.engine_moments(job)
     if job.role.predicts:
-        return moments.predicting(job)
-    return moments.trained(job) if job.role.trained else moments.frozen(job)
+        return moments.prediction_moments(job)
+    return moments.training_moments(job) if job.role.trained else moments.frozen_moments(job)
 
 
-def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
+def _is_failed_role(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
     """Whether the failure in the log is this role's: no other is named, or none that its process is known to hold."""
     named = book.word("log.role")
     if "log.phase" not in book:
@@ -137,9 +139,9 @@ def _failed_here(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
     return named in (None, role.name) or (not role.apart and all(member.name != named for member in cast))
 
 
-def _usable(book: FactBook, role: Role, draft: Drawn, capacity: Size | None, *, printed: bool) -> Size | None:
+def _usable_memory(book: FactBook, role: Role, draft: RoleDraft, capacity: Size | None, *, printed: bool) -> Size | None:
     """Free + allocated + unallocated at the failure, for the process that `printed` it; else capacity less context and communicators."""
-    figure = failure_moment.usable(book) if printed else None
+    figure = failure_moment.usable_memory(book) if printed else None
     if figure is not None:
         moved = extra_models.moved_share(setup(book, role))
         return figure if moved is None else figure + moved
@@ -149,7 +151,7 @@ def _usable(book: FactBook, role: Role, draft: Drawn, capacity: Size | None, *, 
     return Size.between(capacity.low - outside_torch.high, capacity.high - outside_torch.low, capacity.bytes - outside_torch.bytes)
 
 
-def _complete(job: Setup) -> bool:
+def _is_complete(job: Setup) -> bool:
     """Whether no resident term and no activation is missing."""
     if job.role.name == "engine":
         return job.knows("P")
@@ -163,3 +165,45 @@ def _complete(job: Setup) -> bool:
         *(["N"] if job.sharding.scheme not in ("single", "ddp") else []),
     ]
     return job.knows(*needs)
+
+
+CONTEXT = "CUDA context and kernels (rules/ledger.yaml, outside)"
+POOL = "torch keeps freed blocks until empty_cache: at most the role's largest moment"
+
+
+def idle_role_terms(book: FactBook, role: Role, ledger: Ledger) -> list[Term]:
+    """The terms that another role keeps on a shared card while it waits for its turn."""
+    job = setup(book, role)
+    if role.name == "engine":
+        return [_context_term(book, role), *_engine_share(book, ledger)]
+    resident = (
+        in_process_roles.staying_terms(job, in_process_roles.own_terms(job, moments=True)) if role.trained else training_states.weights(job)
+    )
+    waits = [waiting_term for waiting_term in in_process_roles.name_by_role(role, resident) if waiting_term.size.high]
+    waiting = total([waiting_term.size for waiting_term in waits])
+    peak = max((moment.total.high for moment in ledger.moments), default=0)
+    pool = term("role_pool", "overhead", "0", {}, high=str(max(0, peak - waiting.high)), source=POOL)
+    return [_context_term(book, role), *waits, _name_by_role(role, pool)]
+
+
+def _context_term(book: FactBook, role: Role) -> Term:
+    size = non_torch.context(book) + non_torch.modules()
+    context_term = term("role_context", "overhead", str(size.bytes), {}, low=str(size.low), high=str(size.high), source=CONTEXT)
+    return _name_by_role(role, context_term)
+
+
+def _engine_share(book: FactBook, ledger: Ledger) -> list[Term]:
+    """An engine's share of the card while it generates; asleep, what it leaves."""
+    share, whole = book.ratio("rollout.gpu_memory_utilization"), ledger.capacity
+    if share is None or whole is None:
+        return []
+    if not book.switch("rollout.sleep"):
+        return [term("engine", "rollout_engine", "u*C", {"u": share, "C": whole.bytes}, source="vLLM gpu_memory_utilization")]
+    residue_size = extra_models.residue()
+    bounds = {"low": str(residue_size.low), "high": str(residue_size.high)}
+    return [term("engine_residue", "rollout_engine", str(residue_size.bytes), {}, source="measured after sleep level 1", **bounds)]
+
+
+def _name_by_role(role: Role, role_term: Term) -> Term:
+    name = phrase("ledger.of_role", role=phrase(f"ledger.role_{'actor' if role.policy else role.name}"), name=role_term.name)
+    return replace(role_term, key=f"{role.name}_{role_term.key}", name=name)

@@ -6,27 +6,27 @@ from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.budget.model.trainable_params import layers_without
-from diagnose.budget.terms import adapter_inputs, dequantized_weights, dora, encoder_decoder, prompt_adapters, uneven_layers
-from diagnose.budget.terms.attention_scores import additive_masks, unfused
-from diagnose.budget.terms.chunked_loss import fused, whole
+from diagnose.budget.model.trainable_params import frozen_leading_layers
+from diagnose.budget.terms import adapter_inputs, dora, encoder_decoder, uneven_layers, weight_terms
+from diagnose.budget.terms.attention_scores import additive_masks, unfused_scores
+from diagnose.budget.terms.chunked_loss import fused_kernel, whole_logits_rule
 from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
 from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts
-from diagnose.budget.terms.layer_mode import autocasts, double, padded, surely_padded, upcast, wide
-from diagnose.budget.terms.weight_terms import adapter_width, prepared, whole_module
+from diagnose.budget.terms.layer_mode import computes_in_fp32, has_fp32_residual, is_padded, is_upcast, may_be_padded, runs_autocast
+from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, whole_module
 
 SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
 
 AUTOCAST = "torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast"
 
-__all__ = ["SAVED", "Layer", "layer", "layers", "recomputed", "recomputes", "shared_mask", "stem", "stored"]
+__all__ = ["SAVED", "Layer", "layer", "layers", "recomputed_layer", "recomputes", "shared_mask", "stem", "stored_activations"]
 
 
 def shared_mask(job: Setup) -> list[Term]:
     """One mask for all layers (SDPA with padding): additive before 4.53, boolean from then on; beside eager scores it is nothing."""
-    if job.attention != "sdpa" or not padded(job) or not job.knows("B", "s"):
+    if job.attention != "sdpa" or not may_be_padded(job) or not job.knows("B", "s"):
         return []
-    low, boolean = "" if surely_padded(job) else "0*B*s*s", additive_masks(job)
+    low, boolean = "" if is_padded(job) else "0*B*s*s", additive_masks(job)
     source = "transformers masking_utils.py sdpa_mask" if boolean else "transformers _prepare_4d_causal_attention_mask"
     return [job.term("mask", "activations", "B*s*s" if boolean else "2*B*s*s", low=low, source=source)]
 
@@ -35,29 +35,29 @@ def stem(job: Setup) -> list[Term]:
     """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
     if not job.knows("h", "T"):
         return []
-    width, source = _final(job), SAVED
-    if offloaded(job) and job.traits.offloads_final_norm:  # a head that learns keeps its input
-        width, source = 0 if job.trainable.lora else 4 if double(job) else 2, "offloaded but for the input of the head"
+    width, source = _final_norm_width(job), SAVED
+    if offloads_checkpoints(job) and job.traits.offloads_final_norm:  # a head that learns keeps its input
+        width, source = 0 if job.trainable.lora else 4 if computes_in_fp32(job) else 2, "offloaded but for the input of the head"
     return [job.term("stem", "activations", f"{width}*h*T", source=source), *prepared_head(job), *_scaled_logits(job)]
 
 
 def _scaled_logits(job: Setup) -> list[Term]:
     """What the head gives before the scale that learns beside it."""
-    if not prompt_adapters.scales(job) or job.role.headless or not job.knows("V"):
+    if not adapter_inputs.has_learned_scales(job) or job.role.headless or not job.knows("V"):
         return []
-    return [job.term("logits_unscaled", "logits", f"{4 if double(job) else 2}*T*V", source=prompt_adapters.SOURCE)]
+    return [job.term("logits_unscaled", "logits", f"{4 if computes_in_fp32(job) else 2}*T*V", source=adapter_inputs.PROMPT_SOURCE)]
 
 
-def offloaded(job: Setup) -> bool:
+def offloads_checkpoints(job: Setup) -> bool:
     """Whether checkpoints wait on the host."""
     return job.checkpointing == "offload" or job.book.switch("train.activation_offload") is True
 
 
 def prepared_head(job: Setup) -> list[Term]:
     """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
-    if not prepared(job) or not job.trainable.lora or not autocasts(job) or wide(job) or not job.knows("V", "h"):
+    if not is_prepared(job) or not job.trainable.lora or not runs_autocast(job) or has_fp32_residual(job) or not job.knows("V", "h"):
         return []  # wide: among the copies of all weights
-    if job.traits.quantizes_head or job.role.headless or fused(job):  # losses that make the logits read it themselves
+    if job.traits.quantizes_head or job.role.headless or fused_kernel(job):  # losses that make the logits read it themselves
         return []
     return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
 
@@ -66,41 +66,43 @@ def prepared_head(job: Setup) -> list[Term]:
 RECOMPUTED_LOGITS = ("chunked", "cut_cross_entropy")
 
 
-def _final(job: Setup) -> int:
+def _final_norm_width(job: Setup) -> int:
     """Bytes per token and width: the norm's copy of its input, its product, the input of the head."""
     kind = job.model.norm_kind if job.model else "rms"
     bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
     if job.trainable.lora:
-        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole(job) is None
-        product = prompt_adapters.scales(job) and kind != "layernorm"  # a norm that learns keeps it
-        return (double(job) + 1) * 2 * (again + product) + (4 if kind != "layernorm" or bare or double(job) or upcast(job) else 2)
+        again = job.book.word("train.loss_kernel") in RECOMPUTED_LOGITS and whole_logits_rule(job) is None
+        product = adapter_inputs.has_learned_scales(job) and kind != "layernorm"  # a norm that learns keeps it
+        return (computes_in_fp32(job) + 1) * 2 * (again + product) + (
+            4 if kind != "layernorm" or bare or computes_in_fp32(job) or is_upcast(job) else 2
+        )
     if kind == "layernorm":
-        return 8 if double(job) else 6 if wide(job) or bare else 4
-    return 12 if double(job) else 10 if wide(job) or kind == "rms_wide" else 8
+        return 8 if computes_in_fp32(job) else 6 if has_fp32_residual(job) or bare else 4
+    return 12 if computes_in_fp32(job) else 10 if has_fp32_residual(job) or kind == "rms_wide" else 8
 
 
-def copied(job: Setup) -> list[Term]:
+def autocast_copies(job: Setup) -> list[Term]:
     """16-bit copies of fp32 weights that autograd keeps under autocast until each layer's backward; with checkpointing only the
     head's, which is not recomputed."""
-    if not wide(job) or not job.role.trained or not job.knows("V", "h") or job.model is None:
+    if not has_fp32_residual(job) or not job.role.trained or not job.knows("V", "h") or job.model is None:
         return []
     if not recomputes(job):
-        return [_copies(job, "2*P_c")]
+        return [_copied_weights(job, "2*P_c")]
     return [job.term("autocast_head", "weights", "2*V*h", source=AUTOCAST)]
 
 
-def cached(job: Setup) -> list[Term]:
-    """With checkpointing autocast's cache holds the copies of weights that learn until the outermost region ends, through the loss."""
+def autocast_cache(job: Setup) -> list[Term]:
+    """Copies that autocast's cache holds under checkpointing until the outermost region ends: of weights that learn, through the loss."""
     if job.trainable.lora and recomputes(job):
         return adapters_cast(job)
-    if not wide(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
+    if not has_fp32_residual(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
         return []
-    return [_copies(job, "2*(P_c - V*h)")]
+    return [_copied_weights(job, "2*(P_c - V*h)")]
 
 
 def adapters_cast(job: Setup) -> list[Term]:
     """The 16-bit copies that autocast makes of fp32 adapters."""
-    if not job.trainable.lora or not job.role.trained or not autocasts(job) or adapter_width(job) != 4 or not job.knows("Pt"):
+    if not job.trainable.lora or not job.role.trained or not runs_autocast(job) or adapter_width(job) != 4 or not job.knows("Pt"):
         return []
     if job.sharding.scheme.startswith("fsdp"):  # gathered in 16 bits
         return []
@@ -108,7 +110,7 @@ def adapters_cast(job: Setup) -> list[Term]:
     return [job.term("adapter_copies", "weights", "2*(Pt - P_s)" if whole else "2*Pt", source=AUTOCAST)]
 
 
-def _copies(job: Setup, symbols: str) -> Term:
+def _copied_weights(job: Setup, symbols: str) -> Term:
     """The matrices that linears read; grouped products of experts and embeddings are not cast."""
     model = job.model
     assert model is not None
@@ -123,7 +125,7 @@ def adapted_experts(job: Setup, count: str) -> list[Term]:
     the one tensor of all experts. Releases of PEFT that cannot wrap it leave the experts alone: the lower end."""
     if not job.knows("h", "f_e", "E") or not adapts_experts(job) or not merged_experts(job):
         return []
-    width = 4 if double(job) else 2
+    width = 4 if computes_in_fp32(job) else 2
     symbols = f"{count}*{width}*3*h*f_e*E"
     return [job.term("expert_copies", "weights", symbols, low="0", source="PEFT tuners/lora/layer.py ParamWrapper")]
 
@@ -136,8 +138,8 @@ SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training
 
 def checkpoints(job: Setup) -> list[Term]:
     """One hidden state per layer; fp32 where the residual stream is fp32."""
-    width = 4 if wide(job) or double(job) or upcast(job) else 2
-    if offloaded(job):
+    width = 4 if has_fp32_residual(job) or computes_in_fp32(job) or is_upcast(job) else 2
+    if offloads_checkpoints(job):
         return [job.term("checkpoints_offloaded", "activations", f"2*{width}*h*T", source="two layers in flight, the rest on the host")]
     if job.checkpointing == "selective":
         high = "(6*h + 4*q + 4*k + 4*f)*L*T"  # of every product
@@ -148,22 +150,30 @@ def checkpoints(job: Setup) -> list[Term]:
     return [job.term("checkpoints", "activations", f"{width}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
 
 
-def stored(job: Setup) -> list[Term]:
-    """What all layers keep until backward, those of an encoder beside the decoder among them."""
-    encoder = encoder_decoder.source(job)
-    beside = [] if encoder is None else encoder_decoder.of_source([*_stored(encoder), *stem(encoder)])
-    return [*_stored(job), *beside]
+def stored_activations(job: Setup) -> list[Term]:
+    """What all layers keep until backward, including those of an encoder beside the decoder."""
+    encoder = encoder_decoder.encoder_job(job)
+    beside = [] if encoder is None else encoder_decoder.encoder_terms([*_stored_terms(encoder), *stem(encoder)])
+    return [*_stored_terms(job), *beside]
 
 
-def _stored(job: Setup) -> list[Term]:
+def _stored_terms(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "L", "T"):
         return []
     if recomputes(job):
-        return [*shared_mask(job), *checkpoints(job), *adapter_inputs.past_checkpoints(job), *uneven_layers.embedded(job), *copied(job)]
-    layer_terms = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if layers_without(job.trainable.kind) else "L")
-    layer_terms += [*encoder_decoder.crossing(job, "L"), *encoder_decoder.relative(job, "L")]
-    beside = [*shared_mask(job), *copied(job), *adapters_cast(job), *dora.weights(job, "L")]
-    return [*beside, *layer_terms, *uneven_layers.embedded(job), *unfused(job), *dequantized_weights.in_all_layers(job)]
+        return [
+            *shared_mask(job),
+            *checkpoints(job),
+            *adapter_inputs.kept_despite_checkpoints(job),
+            *uneven_layers.layer_embeddings(job),
+            *autocast_copies(job),
+        ]
+    layer_terms = layers(
+        job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if frozen_leading_layers(job.trainable.kind) else "L"
+    )
+    layer_terms += [*encoder_decoder.cross_attention(job, "L"), *encoder_decoder.relative_positions(job, "L")]
+    beside = [*shared_mask(job), *autocast_copies(job), *adapters_cast(job), *dora.weights(job, "L")]
+    return [*beside, *layer_terms, *uneven_layers.layer_embeddings(job), *unfused_scores(job), *weight_terms.dequantized_in_all_layers(job)]
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
@@ -172,26 +182,28 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
     terms: list[Term] = []
     if decoder.sparse:
         if dense and dense != "0":
-            terms.append(job.term("layers_dense", "activations", f"{dense}*({decoder.dense})*T", source=SAVED, layers=_said(job, dense)))
+            terms.append(
+                job.term("layers_dense", "activations", f"{dense}*({decoder.dense})*T", source=SAVED, layers=_layer_count(job, dense))
+            )
         sparse = f"({count} - {dense})" if dense and dense != "0" else count
         terms += adapted_experts(job, sparse)
         terms.append(
-            job.term("layers_sparse", "activations", f"{sparse}*({decoder.sparse})*T", source=SAVED, layers=_said(job, count, dense))
+            job.term("layers_sparse", "activations", f"{sparse}*({decoder.sparse})*T", source=SAVED, layers=_layer_count(job, count, dense))
         )
     else:
-        terms.append(job.term("layers", "activations", f"{count}*({decoder.dense})*T", source=SAVED, layers=_said(job, count)))
+        terms.append(job.term("layers", "activations", f"{count}*({decoder.dense})*T", source=SAVED, layers=_layer_count(job, count)))
     scores = decoder.scores if job.checkpointing != "selective" else ""  # computed again where the rest is kept
     if scores and job.knows("B", "a", "s"):
         key = "scores" if job.attention == "eager" else "masks"
         group = "attention_scores" if job.attention == "eager" else "activations"
-        open_mask = key == "masks" and not surely_padded(job)
+        open_mask = key == "masks" and not is_padded(job)
         low = f"0*{decoder.scores}" if open_mask else ""
-        terms.append(job.term(key, group, f"{count}*{decoder.scores}", low=low, source=SAVED, layers=_said(job, count)))
+        terms.append(job.term(key, group, f"{count}*{decoder.scores}", low=low, source=SAVED, layers=_layer_count(job, count)))
     return terms
 
 
-def _said(job: Setup, count: str, fewer: str = "") -> int:
-    """How many layers a count in letters or figures means."""
+def _layer_count(job: Setup, count: str, fewer: str = "") -> int:
+    """The number of layers that a count, given as a letter or a number, stands for."""
 
     def number(text: str) -> int:
         value = job.values.get(text, text or 0)
@@ -200,7 +212,7 @@ def _said(job: Setup, count: str, fewer: str = "") -> int:
     return number(count) - number(fewer)
 
 
-def dequantized(job: Setup) -> list[Term]:
+def dequantized_linear(job: Setup) -> list[Term]:
     """The weight that is being multiplied, whole in 16 bits, of a base that bitsandbytes or torchao quantised: one linear at a time."""
     word = job.book.word("model.quantization")
     if not job.trainable.lora or word not in table()["dequantizes"]["words"]:
@@ -208,39 +220,39 @@ def dequantized(job: Setup) -> list[Term]:
     return [job.term("dequantized", "weights", "2*h*f", source=table()["dequantizes"]["source"])]
 
 
-def recomputed(job: Setup) -> list[Term]:
+def recomputed_layer(job: Setup) -> list[Term]:
     """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it; of decoder and encoder that
     of the larger."""
-    encoder = encoder_decoder.source(job)
-    beside = [] if encoder is None else encoder_decoder.of_source(_recomputed(encoder))
-    return max(_recomputed(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)
+    encoder = encoder_decoder.encoder_job(job)
+    beside = [] if encoder is None else encoder_decoder.encoder_terms(_recomputed_terms(encoder))
+    return max(_recomputed_terms(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)
 
 
-def _recomputed(job: Setup) -> list[Term]:
+def _recomputed_terms(job: Setup) -> list[Term]:
     if not job.role.trained or not job.knows("h", "f", "T"):
         return []
     decoder = layer(job)
     saves = decoder.sparse or decoder.dense
     if not recomputes(job):
         alone = job.term("layer_transient", "activations", f"({decoder.transient})*T", source=SAVED)
-        return [alone, *dequantized(job), *uneven_layers.embedded_backward(job)]
+        return [alone, *dequantized_linear(job), *uneven_layers.layer_embedding_gradient(job)]
     saved = f" - ({SECOND})" if job.checkpointing == "selective" else ""
     terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {decoder.transient}{saved})*T", source=SAVED)]
     terms += [
-        *dequantized(job),
-        *uneven_layers.embedded_backward(job),
-        *unfused(job, f"{saves} + {decoder.transient} - ({decoder.before_mlp})"),
+        *dequantized_linear(job),
+        *uneven_layers.layer_embedding_gradient(job),
+        *unfused_scores(job, f"{saves} + {decoder.transient} - ({decoder.before_mlp})"),
     ]
-    terms += [*encoder_decoder.crossing(job, ""), *encoder_decoder.relative(job, "")]
-    terms += [*dequantized_weights.in_layer(job), *dora.weights(job, ""), *dora.working(job, f"({decoder.transient})*T")]
+    terms += [*encoder_decoder.cross_attention(job, ""), *encoder_decoder.relative_positions(job, "")]
+    terms += [*weight_terms.dequantized_in_layer(job), *dora.weights(job, ""), *dora.norm_transient(job, f"({decoder.transient})*T")]
     if decoder.sparse:
         terms += adapted_experts(job, "1")
-    if wide(job) and job.knows("P_layer") and not (job.model and job.model.experts):
+    if has_fp32_residual(job) and job.knows("P_layer") and not (job.model and job.model.experts):
         terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
     if not decoder.scores or not job.knows("B", "a", "s"):
         return terms
     if not decoder.score_transient:
-        low = "" if surely_padded(job) else f"0*{decoder.scores}"
+        low = "" if is_padded(job) else f"0*{decoder.scores}"
         return [*terms, job.term("masks", "activations", decoder.scores, low=low, source=SAVED, layers=1)]
     # The gradients of the MLP are gone when those of the scores exist: together they are the upper end.
     all_scores = f"{decoder.scores} + {decoder.score_transient}"

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms import dora, prompt_adapters
-from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts, shares
+from diagnose.budget.model.software_table import table
+from diagnose.budget.terms import dora
+from diagnose.budget.terms.expert_activations import adapts_experts, has_shared_expert, merged_experts
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies
 from diagnose.catalogue import Model
 from diagnose.units import Version
 
 
-def dense(job: Setup, how: Mode) -> list[str]:
+def dense_inputs(job: Setup, how: Mode) -> list[str]:
     """Of a layer with one MLP."""
     parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
-    return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapters.kept(job, how)] if part]
+    return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapter_values(job, how)] if part]
 
 
-def sparse(job: Setup, how: Mode) -> list[str]:
+def sparse_inputs(job: Setup, how: Mode) -> list[str]:
     """Of a layer with experts."""
     inputs = _inputs(job, how, sparse=True)
     return [inputs] if inputs else []
 
 
-def entrances(model: Model | None) -> int:
+def count_inputs(model: Model | None) -> int:
     """How many tensors the linears of attention and MLP read: one where both stand behind the same norm."""
     return 1 if model and model.parallel and model.norms == 1 else 2
 
@@ -42,13 +45,13 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
         widths += ["r_q"] if model.latent.q_rank and "q" in names else []
         widths += ["r_kv"] if "k" in names or "v" in names else []
     if "down" in names:
-        widths += ([] if merged or not shares(model) else ["f_s"]) if sparse else ["f"]
+        widths += ([] if merged or not has_shared_expert(model) else ["f_s"]) if sparse else ["f"]
     if sparse and adapts_experts(job) and not merged_experts(job):
         reads = sum(name in names for name in ("gate", "up"))
         widths += [f"{reads}*k_e*h"] if reads else []
         widths += ["k_e*f_e"] if "down" in names else []
     if how.cast == 0 and not job.trainable.dropout:
-        distinct = min(sum(count > 0 for count in into), entrances(model))
+        distinct = min(sum(count > 0 for count in into), count_inputs(model))
         low = [f"{how.each}*{width}" for width in widths if width.startswith("r_")]
         return " + ".join(part for part in [f"{how.each * distinct}*h" if distinct else "", *low] if part)
     if not widths:
@@ -72,14 +75,14 @@ def _keeps_quantised_inputs(job: Setup) -> bool:
     return release is not None and release < Version("0.43.2") and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")
 
 
-def past_checkpoints(job: Setup) -> list[Term]:
+def kept_despite_checkpoints(job: Setup) -> list[Term]:
     """What the layers keep although they are computed again: checkpointing that is not reentrant runs the forward pass with a graph and
     takes the saved tensors out of it, but not what a node keeps as an attribute: the inputs of 4-bit linears (`_quantised_inputs`)."""
     keeps_inputs = job.trainable.lora and job.traits.not_reentrant and _keeps_quantised_inputs(job)
     if not keeps_inputs or not job.knows("h", "q", "f", "L", "T"):
         return []
     source = "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors; torch/utils/checkpoint.py _checkpoint_without_reentrant_generator"
-    reads = "h" if entrances(job.model) == 1 else "2*h"
+    reads = "h" if count_inputs(job.model) == 1 else "2*h"
     return [job.term("quantised_inputs", "activations", f"2*({reads} + q + f)*L*T", source=source)]
 
 
@@ -101,7 +104,30 @@ def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool,
         attention = min(1, attention)
     reads = sum(name in names for name in ("gate", "up"))
     if sparse:
-        return attention, reads if shared and shares(model) else 0
+        return attention, reads if shared and has_shared_expert(model) else 0
     if model and (model.fused_gate_up or not model.gated):
         reads = min(1, reads)
     return attention, reads
+
+
+PROMPT_SOURCE = "LitGPT litgpt/adapter.py, litgpt/adapter_v2.py"
+
+
+def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
+    """Kept per token of a layer: the attention to the prompt, which its gate scales; and what every linear gives before its scale."""
+    entry = _prompt_entry(job)
+    if entry is None:
+        return []
+    linears = f"{how.each}*(q + 2*k + 2*h + {2 if job.model is None or job.model.gated else 1}*f)"
+    return [f"{how.each}*q", *([linears] if entry["scales"] else [])]
+
+
+def has_learned_scales(job: Setup) -> bool:
+    """Whether linears have a scale and a bias that learn, and norms learn, too."""
+    entry = _prompt_entry(job)
+    return entry is not None and bool(entry["scales"])
+
+
+def _prompt_entry(job: Setup) -> dict[str, Any] | None:
+    entry: dict[str, Any] | None = table()["prompts"].get(job.trainable.kind)
+    return entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.budget.terms.layer_mode import Mode, mode, padded
+from diagnose.budget.terms.layer_mode import Mode, build_mode, may_be_padded
 from diagnose.units import Version
 
 MATH = "ATen native/transformers/attention.cpp _scaled_dot_product_attention_math; transformers integrations/sdpa_attention.py"
@@ -14,7 +14,7 @@ MATH = "ATen native/transformers/attention.cpp _scaled_dot_product_attention_mat
 WIDEST_HEAD = 256
 
 
-def score(job: Setup, how: Mode) -> int:
+def score_width(job: Setup, how: Mode) -> int:
     """Bytes per element of the scores: an fp32 softmax and its 16-bit copy; capped scores keep their tanh; a softmax in the
     values' own precision (GPT-2; fp32 under autocast) keeps a dropout's mask and product."""
     model = job.model
@@ -26,7 +26,7 @@ def score(job: Setup, how: Mode) -> int:
     return softmax + (how.attended if model and model.softcap else 0)
 
 
-def scores_of(job: Setup, how: Mode, width: int) -> str:
+def layer_scores(job: Setup, how: Mode, width: int) -> str:
     """The scores of one layer, `each` bytes per element. Disentangled attention (DeBERTa) keeps its mask, the places where queries and keys
     look up their distance, and what they gave for every distance (transformers modeling_deberta_v2.py disentangled_attention_bias)."""
     if job.model is None or not job.model.disentangled:
@@ -39,19 +39,19 @@ def additive_masks(job: Setup) -> str:
     mask added to it, has the heads' own."""
     if job.attention == "sdpa" and job.model is not None and job.model.relative_bias:
         masked = " + 1" if job.model.source else ""  # the boolean mask of a decoder
-        return f"({mode(job).attended}*a{masked})*B*s*s"
+        return f"({build_mode(job).attended}*a{masked})*B*s*s"
     release = job.book.version("version.transformers")
-    keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and padded(job)
-    return f"{mode(job).attended}*B*s*s" if keeps else ""
+    keeps = job.attention == "sdpa" and release is not None and Version("4.53") <= release and may_be_padded(job)
+    return f"{build_mode(job).attended}*B*s*s" if keeps else ""
 
 
-def broadcasts(job: Setup) -> bool:
+def broadcasts_keys(job: Setup) -> bool:
     """Whether one key head meets all queries without being repeated (Falcon with multi_query); a fused kernel would want as many of
     both."""
     return job.model is not None and job.model.broadcasts and job.attention in ("eager", "sdpa")
 
 
-def unfused(job: Setup, gone: str = "") -> list[Term]:
+def unfused_scores(job: Setup, gone: str = "") -> list[Term]:
     """Scores that SDPA computes as a whole, in fp32, because no fused kernel takes them: of a key head that is broadcast; and of heads
     wider than flash attention takes, because the memory-efficient kernel knows no shared keys, which without a mask are not repeated.
     More rows than one may have padding, a mask and none of that.
@@ -63,8 +63,8 @@ def unfused(job: Setup, gone: str = "") -> list[Term]:
     if model is None or job.attention != "sdpa" or not job.knows("B", "a", "s"):
         return []
     wide = model.uneven is not None and model.uneven.wide_d > WIDEST_HEAD and model.kv < model.a
-    recent = (release is None or release >= Version("4.56")) and not padded(job)
-    if not broadcasts(job) and not (wide and recent):
+    recent = (release is None or release >= Version("4.56")) and not may_be_padded(job)
+    if not broadcasts_keys(job) and not (wide and recent):
         return []
     every = f"/{model.uneven.every}" if model.uneven else ""
     symbols = f"max(4*B*a*s*s, 12*B*a*s*s - ({gone})*T)" if gone else f"4*B*a*s*s*L{every}"

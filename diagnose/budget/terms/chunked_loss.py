@@ -15,7 +15,7 @@ from diagnose.release_spans import releases
 CHUNKS = 8
 
 
-def fused(job: Setup) -> str:
+def fused_kernel(job: Setup) -> str:
     """The kernel that spares the logits here; "" where there is none. Fused cross entropy serves supervised losses; preference and RL
     losses need log-probabilities, which chunks serve, and Liger where a release of the trainer hands it pairs or completions."""
     loss_kernel = job.book.word("train.loss_kernel") or "none"
@@ -30,28 +30,28 @@ def fused(job: Setup) -> str:
     return loss_kernel if wired else ""
 
 
-def kernel(job: Setup, *, backward: bool = False) -> list[Term]:
+def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
     """What such a loss holds during its call, or at the start of backward."""
     if not job.knows("T", "V", "h", "s") or job.role.headless:
         return []
-    kernel_name = fused(job)
+    kernel_name = fused_kernel(job)
     if kernel_name == "chunked":
         waiting = _head_chunk_by_chunk(job) if backward else []
-        return max(_chunked(job), waiting, key=lambda terms: total([each.size for each in terms]).bytes)
+        return max(_chunk_terms(job), waiting, key=lambda terms: total([loss_term.size for loss_term in terms]).bytes)
     if kernel_name == "liger":
-        return _liger(job, backward) if job.stage in ("sft", "pt") else _pair(job)
+        return _liger(job, backward) if job.stage in ("sft", "pt") else _liger_pair(job)
     if kernel_name == "compiled":
         source = losses()["compiled_loss"][job.framework]
         gradient = [job.term("logits_gradient", "logits", "2*T*V", source=source)] if backward else []
         return [job.term("logits_16", "logits", "2*T*V", source=source), *gradient]
-    head = _head(job, "2")
+    head = _head_gradient(job, "2")
     if kernel_name == "unsloth":  # a cut cross entropy, or one kernel over all 16-bit logits, by card and release
         source = "Unsloth: fused cross entropy, or its kernel on 16-bit logits"
         return [job.term("loss_fused", "logits", f"2*h*T{head}", high=f"max(2*h*T{head}, 4*T*V)", source=source)]
     return [job.term("loss_fused", "logits", f"2*h*T{head}", source="Cut Cross-Entropy")]
 
 
-def _head(job: Setup, width: str) -> str:
+def _head_gradient(job: Setup, width: str) -> str:
     """So many bytes per element of an output head that learns."""
     return "" if job.trainable.lora else f" + {width}*V*h"
 
@@ -66,14 +66,14 @@ def _liger(job: Setup, backward: bool) -> list[Term]:
     values: dict[str, Number] = {**job.values, "R_c": chunk_rows(job)}
     width, source = _width(job), "Liger ops/fused_linear_cross_entropy.py"
     if backward:
-        return [term("loss_fused", "logits", f"2*h*T{_head(job, str(width))}", values, source=source)]
+        return [term("loss_fused", "logits", f"2*h*T{_head_gradient(job, str(width))}", values, source=source)]
     release, entries = job.book.version("version.liger"), losses()["liger"]["releases"]
     may = [entry for entry in entries if releases(entry["version"]).holds(release) is not False]
     likely = next((entry for entry in may if entry.get("presumed")), may[-1])
 
     def text(entry: dict[str, Any], product: str) -> str:
         extra = min(entry.get(product, entry["product"]), width if width == 4 else 6)
-        return f"{entry['chunk']}*R_c*V + 2*h*T{_head(job, str(width + extra))}"
+        return f"{entry['chunk']}*R_c*V + 2*h*T{_head_gradient(job, str(width + extra))}"
 
     least = min((text(entry, "product") for entry in may), key=lambda symbols: _evaluated(symbols, values))
     upper = max((text(entry, "most") for entry in may), key=lambda symbols: _evaluated(symbols, values))
@@ -85,7 +85,7 @@ def _evaluated(symbols: str, values: dict[str, Number]) -> float:
     return size.mid if isinstance(size, Span) else size
 
 
-def _pair(job: Setup) -> list[Term]:
+def _liger_pair(job: Setup) -> list[Term]:
     """Liger's preference and policy losses: one pair or completion at a time, the sum of the head's gradients (made even of a head that
     is frozen), and either the blocks of the softmax or, when those are gone, the chunk's own gradient of the head."""
     kind = losses()["liger"]["pair"]
@@ -99,7 +99,7 @@ def _pair(job: Setup) -> list[Term]:
     return [job.term("loss_fused", "logits", figure, low=lower, high=upper, source=kind["source"])]
 
 
-def _chunked(job: Setup) -> list[Term]:
+def _chunk_terms(job: Setup) -> list[Term]:
     """The logits of one chunk of rows, with what the loss makes of them, beside all logits where it gets those."""
     kinds = losses()["chunked_loss"]
     kind: dict[str, Any] = kinds.get(job.framework, kinds["other"])
@@ -110,11 +110,11 @@ def _chunked(job: Setup) -> list[Term]:
     head = f" + {kind['head']}*V*h" if kind.get("head") else ""
     chunk = f"(T/{CHUNKS})*V" if rows is None else "min(R_c, T)*V"
     values: dict[str, Number] = job.values if rows is None else {**job.values, "R_c": rows}
-    lower, figure, upper = (f"{width}*{chunk}{head}" for width in _compiled(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
-    return [*_on_logits(job), term("loss_chunked", "logits", figure, values, low=lower, high=upper, source=kind["source"])]
+    lower, figure, upper = (f"{width}*{chunk}{head}" for width in _compiled_widths(job, kind.get("compiled", kind["bytes"]), kind["bytes"]))
+    return [*_chunks_of_logits(job), term("loss_chunked", "logits", figure, values, low=lower, high=upper, source=kind["source"])]
 
 
-def _compiled(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
+def _compiled_widths(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
     """Bytes per logit, least, figure and most: of the compiled loss, of the plain one, or between them where nobody says."""
     compiles = job.book.switch("train.compile")
     if compiles is None:
@@ -122,12 +122,12 @@ def _compiled(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
     return (compiled,) * 3 if compiles else (plain,) * 3
 
 
-def _on_logits(job: Setup) -> list[Term]:
+def _chunks_of_logits(job: Setup) -> list[Term]:
     """All logits and what the loss of every chunk keeps, where the model makes its logits first and the loss then goes chunk by chunk."""
-    rule = whole(job)
+    rule = whole_logits_rule(job)
     if rule is None:
         return []
-    lower, figure, upper = (f"{width}*T*V" for width in _compiled(job, rule.get("compiled", rule["kept"]), rule["kept"]))
+    lower, figure, upper = (f"{width}*T*V" for width in _compiled_widths(job, rule.get("compiled", rule["kept"]), rule["kept"]))
     key = "logits_fp32" if rule["logits"] == 4 else "logits_16"
     return [
         job.term(key, "logits", f"{rule['logits']}*T*V", source=rule["source"]),
@@ -135,7 +135,7 @@ def _on_logits(job: Setup) -> list[Term]:
     ]
 
 
-def whole(job: Setup) -> dict[str, Any] | None:
+def whole_logits_rule(job: Setup) -> dict[str, Any] | None:
     """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
     rules = losses()["on_logits"]
     materialised = job.book.switch("train.logits_materialised")
@@ -145,7 +145,7 @@ def whole(job: Setup) -> dict[str, Any] | None:
 def _head_chunk_by_chunk(job: Setup) -> list[Term]:
     """Backward of a head that was applied chunk by chunk: the losses of all chunks come first, then every chunk's gradient of the head is
     added to the sum, while the other chunks' 16-bit gradients of the logits wait."""
-    rule = whole(job)
+    rule = whole_logits_rule(job)
     if rule is None or job.trainable.lora:
         return []
     return [

@@ -7,7 +7,7 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import training_states
 from diagnose.budget.terms.training_states import ZERO
-from diagnose.budget.terms.weight_terms import quantised
+from diagnose.budget.terms.weight_terms import is_quantised
 from diagnose.release_spans import releases
 from diagnose.ternary import not_
 
@@ -36,7 +36,7 @@ def staging(job: Setup) -> list[Term]:
     return [job.term("offload_staging", "comm_buffers", "2*V*h", source=source)]
 
 
-def asked(job: Setup, name: str) -> int | None:
+def stated_bucket(job: Setup, name: str) -> int | None:
     """A bucket size that a file, log or user states. Under an HF integration a default states nothing: what is left out there
     may be DeepSpeed's default or the integration's own value from the hidden size."""
     fact = job.book.fact(name)
@@ -46,7 +46,7 @@ def asked(job: Setup, name: str) -> int | None:
 
 
 def _bucket(job: Setup, width: str) -> list[Term]:
-    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
+    size, default = stated_bucket(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     if size is not None:
         return [job.term("reduce_bucket", "comm_buffers", f"{width}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
     if job.sharding.hands_on or not job.knows("h"):
@@ -55,10 +55,10 @@ def _bucket(job: Setup, width: str) -> list[Term]:
     return [job.term("reduce_bucket", "comm_buffers", f"{width}*h*h", high=high, source="accelerate: reduce_bucket_size auto = h*h")]
 
 
-def secondary(job: Setup) -> list[Term]:
+def secondary_partition(job: Setup) -> list[Term]:
     """The second partition of ZeRO++ (hpZ), from which backward gathers within a node; the first forward makes it. Weights in few bits
     have none."""
-    if not job.knows("P", "N_2") or quantised(job.book):
+    if not job.knows("P", "N_2") or is_quantised(job.book):
         return []
     return [job.term("weights_second", "weights", "2*P/N_2", source="DeepSpeed zero/partition_parameters.py ds_secondary_tensor")]
 
@@ -71,7 +71,7 @@ def wide_reduction(job: Setup) -> list[Term]:
         return []
     if reduce_dtype != "fp32" and not (reduce_dtype is None and parallel):
         return []
-    size, default = asked(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
+    size, default = stated_bucket(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     bucket = str(size) if size is not None else str(default) if job.sharding.hands_on or not job.knows("h") else "h*h"
     low, source = (
         "" if reduce_dtype == "fp32" else "0",
@@ -89,7 +89,7 @@ def ddp_buckets(job: Setup) -> list[Term]:
     return [job.term("ddp_buckets", "comm_buffers", f"{width}*Pt", low="0", source=source)]
 
 
-def gathered(job: Setup, *, early: bool = False) -> list[Term]:
+def gathered_params(job: Setup, *, early: bool = False) -> list[Term]:
     """Parameters that are whole while they are used, kept for reuse, or fetched ahead.
 
     `early`: in the first layers of a forward pass nothing is kept yet, because its next use, in backward, is far away.
@@ -102,7 +102,7 @@ def gathered(job: Setup, *, early: bool = False) -> list[Term]:
         return [job.term("fsdp_whole", "comm_buffers", "2*P", source="torch FSDP SHARD_GRAD_OP: parameters stay gathered")]
     if job.sharding.scheme != "zero3":
         return []
-    live, prefetch = asked(job, "zero.max_live_parameters"), asked(job, "zero.prefetch_bucket")
+    live, prefetch = stated_bucket(job, "zero.max_live_parameters"), stated_bucket(job, "zero.prefetch_bucket")
     default = table()["zero_defaults"]["max_live_parameters"]
     lower, upper = "2*max(V*h, P_layer)", f"2*min(P, {default if live is None else live})"
     if live is None and job.sharding.hands_on:
@@ -117,7 +117,7 @@ def gathered(job: Setup, *, early: bool = False) -> list[Term]:
     return [job.term("gathered_kept", "comm_buffers", upper, low=f"min({lower}, {upper})", source=ZERO)]
 
 
-def _root(job: Setup) -> str:
+def _root_elements(job: Setup) -> str:
     """Elements of the root unit: embedding and head, less what is wrapped as a unit of its own. FSDP1 cannot part a head from the
     embedding whose weight it uses."""
     wrapped = (job.book.word("fsdp.wrap") or "").lower()
@@ -130,7 +130,7 @@ def _root(job: Setup) -> str:
 def _fsdp_units(job: Setup) -> list[Term]:
     """Two units in flight, and the root unit from its forward to its backward. FSDP2 copies a unit out of its all-gather buffer, so that
     a third may exist for a moment."""
-    ends = _root(job)
+    ends = _root_elements(job)
     third = "3*2*P_layer" if job.book.count("fsdp.version") == 2 else ""
     units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
     if not ends:
@@ -143,7 +143,7 @@ def whole_gradients(job: Setup) -> list[Term]:
     to reduce with."""
     if job.values.get("N") == 1:
         return []
-    waits = training_states.accumulates(job) or job.traits.accumulates_by_default
+    waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
     flat = "P" if not job.trainable.lora or job.traits.unsynced_with_frozen else "Pt"
@@ -165,17 +165,17 @@ def _reduced_each_time(job: Setup, ignored: str) -> bool | None:
 
 def root_gradients(job: Setup) -> list[Term]:
     """The root unit's gradients at the end of backward: whole in 16 bits, and the one block in which they are reduced."""
-    ends = _root(job)
+    ends = _root_elements(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not ends or job.trainable.lora or not job.knows("V", "h"):
         return []
-    source, (least, width) = "torch FSDP: post-backward of the root unit", _reduced_in(job)
+    source, (least, width) = "torch FSDP: post-backward of the root unit", _reduction_width(job)
     return [
         job.term("fsdp_root_gradient", "comm_buffers", f"2*{ends}", source=source),
         job.term("fsdp_root_reduce", "comm_buffers", f"{width}*{ends}", low=f"{least}*{ends}", source=source),
     ]
 
 
-def _reduced_in(job: Setup) -> tuple[int, int]:
+def _reduction_width(job: Setup) -> tuple[int, int]:
     """(least, figure): bytes per gradient in the reduction: as said, in fp32 where the framework asks for it, else in the precision of the
     parameters, as accelerate's policy has it; fp32 where nobody knows."""
     stated_width = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
@@ -185,7 +185,7 @@ def _reduced_in(job: Setup) -> tuple[int, int]:
     return (2, 4) if width is None else (width, width)
 
 
-def exchanged(job: Setup) -> list[Term]:
+def exchanged_tokens(job: Setup) -> list[Term]:
     """Tokens or heads on their way between ranks that share a sequence: a ring has the neighbour's keys and values twice, an exchange of
     heads (Ulysses) queries, keys, values and outputs as sent and as received. Sequence parallel ranks gather a layer's input whole."""
     terms: list[Term] = []

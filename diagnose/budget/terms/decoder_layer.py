@@ -6,12 +6,12 @@ The widths were read off the tensors that models of transformers save (benchmark
 from __future__ import annotations
 
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms import adapter_inputs, dora, prompt_adapters
-from diagnose.budget.terms.attention_scores import additive_masks, broadcasts, score, scores_of
-from diagnose.budget.terms.expert_activations import experts, working
-from diagnose.budget.terms.layer_mode import Mode, autocasts, keeps_product, mode, padded, upcast
-from diagnose.budget.terms.uneven_layers import of_layer
-from diagnose.budget.terms.weight_terms import quantised
+from diagnose.budget.terms import adapter_inputs, dora
+from diagnose.budget.terms.attention_scores import additive_masks, broadcasts_keys, layer_scores, score_width
+from diagnose.budget.terms.expert_activations import backward_transient, experts
+from diagnose.budget.terms.layer_mode import Mode, build_mode, is_upcast, keeps_product, may_be_padded, runs_autocast
+from diagnose.budget.terms.uneven_layers import embedding_gate
+from diagnose.budget.terms.weight_terms import is_quantised
 from diagnose.catalogue import Model
 from diagnose.record import record
 from diagnose.units import Version
@@ -35,13 +35,13 @@ class Layer:
 
 
 def layer(job: Setup) -> Layer:
-    how, model = mode(job), job.model
-    around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *of_layer(job, how)]
-    beside = adapter_inputs.dense(job, how)
+    how, model = build_mode(job), job.model
+    around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *embedding_gate(job, how)]
+    beside = adapter_inputs.dense_inputs(job, how)
     dense = [*around, _mlp(job, how), *beside]
-    sparse = [*around, experts(job, how), *adapter_inputs.sparse(job, how)] if model and model.experts else []
+    sparse = [*around, experts(job, how), *adapter_inputs.sparse_inputs(job, how)] if model and model.experts else []
     eager = job.attention == "eager"
-    scores = scores_of(job, how, score(job, how)) if eager else additive_masks(job)
+    scores = layer_scores(job, how, score_width(job, how)) if eager else additive_masks(job)
     return Layer(
         _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
     )
@@ -51,7 +51,7 @@ def _sum(parts: list[str]) -> str:
     return " + ".join(part for part in parts if part)
 
 
-def _reads(job: Setup) -> tuple[int, int]:
+def _count_reads(job: Setup) -> tuple[int, int]:
     """How many linears read the input of attention, and of a dense MLP."""
     model = job.model
     if model is None:
@@ -65,18 +65,18 @@ def _norms(job: Setup, how: Mode) -> str:
     model = job.model
     count, norms_after = (model.norms, model.norms_after) if model else (2, 0)
     if model and model.norm_kind == "layernorm":
-        return _layernorms(model, how, sum(_reads(job)))
-    if how.lora and not prompt_adapters.scales(
+        return _layernorms(model, how, sum(_count_reads(job)))
+    if how.lora and not adapter_inputs.has_learned_scales(
         job
     ):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
         return f"{count * frozen_norm(model, how)}*h"
-    inputs = 0 if how.lora else adapter_inputs.entrances(model)
+    inputs = 0 if how.lora else adapter_inputs.count_inputs(model)
     if how.each == 4:
         return f"{count * 8 + 4 * inputs}*h"
     if how.wide:
         width_before = 4 if how.fused else 8
         behind = 4 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
-        return f"{(count - norms_after) * width_before + norms_after * behind + 2 * sum(_reads(job))}*h"
+        return f"{(count - norms_after) * width_before + norms_after * behind + 2 * sum(_count_reads(job))}*h"
     width = 2 if how.fused else 8 if model and model.norm_kind == "rms_wide" else 6
     return f"{count * width + 2 * inputs}*h"
 
@@ -105,25 +105,25 @@ def _masks_of_dropout(model: Model | None) -> str:
 
 def _attention(job: Setup, how: Mode) -> str:
     if job.model and job.model.latent:
-        return _latent(job, how)
+        return _latent_attention(job, how)
     query, key = (width * how.attended // 2 for width in _copies(job))
     if job.model and job.model.disentangled:  # keys meet the positions as they are, and the queries divided
         query += how.attended
     if job.attention == "eager" and not _shares_output(job, how):  # a product of matrices keeps what it reads, not what it makes
         query -= how.attended
-    elif job.attention != "eager" and broadcasts(job) and _shares_output(job, how):  # a product head by head, copied for o_proj
+    elif job.attention != "eager" and broadcasts_keys(job) and _shares_output(job, how):  # a product head by head, copied for o_proj
         query += how.attended
-    parts = [f"{query}*q", f"{key}*k" if key else "", *_views(job, how)]
+    parts = [f"{query}*q", f"{key}*k" if key else "", *_kept_views(job, how)]
     if job.model and job.model.qk_norm != "none":
         norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
         parts.append(f"{norm}*q + {norm}*k")
     return _sum(parts)
 
 
-def _views(job: Setup, how: Mode) -> list[str]:
+def _kept_views(job: Setup, how: Mode) -> list[str]:
     """What the layout of queries and values keeps alive beside them."""
     model, release = job.model, job.book.version("version.transformers")
-    eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts(job)
+    eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts_keys(job)
     own = job.traits.views_of_qkv
     recent = own or eager or (release is not None and release >= Version("4.56"))
     if model is None or not recent or how.attended < how.each:  # attention casts what it reads: no view stays
@@ -147,19 +147,21 @@ def _copies(job: Setup) -> tuple[int, int]:
     release = job.book.version("version.transformers")
     if job.attention in GROUPED:
         return 4, 4
-    if broadcasts(job):
+    if broadcasts_keys(job):
         return 4, 4
-    single = job.model is not None and job.model.kv == 1 and not (upcast(job) and autocasts(job))  # repeated it is a view, until it is cast
-    if single and (job.attention == "eager" or (release is not None and release >= Version("4.53") and padded(job))):
+    single = (
+        job.model is not None and job.model.kv == 1 and not (is_upcast(job) and runs_autocast(job))
+    )  # repeated it is a view, until it is cast
+    if single and (job.attention == "eager" or (release is not None and release >= Version("4.53") and may_be_padded(job))):
         return 4, 4
     if job.attention == "eager" or release is None or release < Version("4.48"):
         return 8, 0
     if release < Version("4.53"):
         return 10, 0
-    return (8, 0) if padded(job) else (6, 4) if release < Version("4.56") else (4, 4)
+    return (8, 0) if may_be_padded(job) else (6, 4) if release < Version("4.56") else (4, 4)
 
 
-def _latent(job: Setup, how: Mode) -> str:
+def _latent_attention(job: Setup, how: Mode) -> str:
     """Compressed and expanded queries, keys and values of MLA; values stay a view of the whole expansion."""
     low, width = job.model.latent if job.model else None, how.attended
     norm = 4 if how.lora else 12 if width == 4 else 8
@@ -188,7 +190,7 @@ def _transient(job: Setup, how: Mode) -> str:
     Where the product was saved for down_proj it is gone by then; where only its gradient was needed that comes on top."""
     model = job.model
     if model and model.experts:
-        return working(job, how)
+        return backward_transient(job, how)
     mlp, gated = _backward_of_mlp(job, how), model is None or model.gated
     scaled = how.lora and model is not None and model.scaled_residual  # the gradient of what is added, beside that of the sum
     mlp = f"{mlp} + {how.each}*h" if scaled else mlp
@@ -203,7 +205,7 @@ def _transient(job: Setup, how: Mode) -> str:
         peaks.append(f"{4 if relu and not gated else 6}*f + {6 if model and model.norm_kind == 'layernorm' else 14 if scaled else 10}*h")
     peaks += dora.scaling(job, how)
     norms_before = model is None or model.norms > model.norms_after
-    if upcast(job) and norms_before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
+    if is_upcast(job) and norms_before and recomputes(job):  # the first norm keeps the layer's input itself, which counts as a checkpoint
         peaks = [f"{peak} - 4*h" for peak in peaks]
     return f"max({', '.join(peaks)})" if len(peaks) > 1 else peaks[0]
 
@@ -219,7 +221,7 @@ def _casts_inputs(job: Setup, how: Mode) -> bool:
     """Whether the layer that is computed again ends with an fp32 copy of the MLP's product: PEFT casts what an adapter reads to the
     adapter's precision (tuners/lora/layer.py Linear.forward), before autocast makes it 16 bits again."""
     casts = how.cast == 2 and how.each == 2 and not job.sharding.scheme.startswith("fsdp")
-    uncast = job.traits.adapter_inputs_uncast or quantised(job.book)  # bitsandbytes' layers have a forward of their own
+    uncast = job.traits.adapter_inputs_uncast or is_quantised(job.book)  # bitsandbytes' layers have a forward of their own
     return casts and not uncast and job.trainable.inputs[2] > 0 and recomputes(job)
 
 
@@ -231,7 +233,7 @@ def _backward_of_mlp(job: Setup, how: Mode) -> str:
     alone = width if how.lora and not adapted else 0
     gated = model is None or model.gated
     output = f" + {width}*h"
-    if upcast(job):
+    if is_upcast(job):
         both_products = (10 if how.own else 8) if adapted else 12 if gated or (model and model.act == "written") else 8
         return f"{both_products}*f{output}"
     if not gated:

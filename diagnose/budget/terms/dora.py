@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms.layer_mode import Mode, mode
-from diagnose.budget.terms.weight_terms import adapter_width, quantised
+from diagnose.budget.terms.layer_mode import Mode, build_mode
+from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 from diagnose.units import Version
 
 SOURCE = "PEFT tuners/lora/dora.py DoraLinearLayer.forward, get_lora_weight, get_weight_norm"
@@ -18,7 +18,7 @@ SIDES = {"q": ("h", "q"), "k": ("h", "k"), "v": ("h", "k"), "o": ("q", "h"), "ga
 REUSES = Version("0.14.0")
 
 
-def applies(job: Setup) -> bool:
+def is_dora(job: Setup) -> bool:
     """Whether the adapters are DoRA's. Latent attention and mixtures of experts are not modelled: PEFT refuses their fused tensors."""
     return job.trainable.kind == "dora" and job.model is not None and job.model.experts is None and job.model.latent is None
 
@@ -26,7 +26,7 @@ def applies(job: Setup) -> bool:
 def outputs(job: Setup, how: Mode) -> list[str]:
     """Kept per token: of every wrapped linear its output and that of its adapter, which are scaled by what learns. A quantised
     o_proj gives what it reads, the precision of attention, unless a prepared bias, which is fp32, is taken off again."""
-    if not applies(job):
+    if not is_dora(job):
         return []
     low = 4 if adapter_width(job) == 4 and not how.own and not job.sharding.zero else 2
     apart = how.attended != how.each and job.model is not None and not job.model.o_bias
@@ -46,28 +46,28 @@ def scaling(job: Setup, how: Mode) -> list[str]:
     """The most that backward of a scaled linear of the MLP holds beside what the layer saved, per token: with fp32 magnitudes and 16-bit
     values three fp32 tensors of its output."""
     wide = how.each == 2 and how.cast != 0 and any(name in _names(job) for name in ("gate", "up"))
-    return ["12*f + h"] if applies(job) and wide else []
+    return ["12*f + h"] if is_dora(job) and wide else []
 
 
 def norm(job: Setup) -> str:
     """Bytes of the largest norm of a wrapped linear: an identity of its inputs, a 16-bit copy of that under autocast, then weight, update,
     scaled update and their sum beside what the update's graph keeps of the identity."""
-    if not applies(job) or not job.role.trained or not _names(job):
+    if not is_dora(job) or not job.role.trained or not _names(job):
         return ""
-    how = mode(job)
+    how = build_mode(job)
     wide = _reads_fp32(job, how)
     eye, saved = (2, 2) if adapter_width(job) != 4 or job.sharding.zero else (6, 2) if how.own else (4, 4)
     if wide:
-        width = 12 if job.precision.weight == 4 and not quantised(job.book) else 16
+        width = 12 if job.precision.weight == 4 and not is_quantised(job.book) else 16
     else:
-        width = 8 if quantised(job.book) else 6
+        width = 8 if is_quantised(job.book) else 6
     inputs = dict.fromkeys(SIDES[name][0] for name in _names(job))
     sides = dict.fromkeys(SIDES[name] for name in _names(job))
     parts = [f"{eye}*{into}*{into}" for into in inputs] + [f"{saved}*{into}*{into} + {width}*{into}*{out}" for into, out in sides]
     return f"max({', '.join(parts)})"
 
 
-def working(job: Setup, beside: str = "") -> list[Term]:
+def norm_transient(job: Setup, beside: str = "") -> list[Term]:
     """The norm in hand, as far as it is more than what `beside` says of another instant."""
     norm_formula = norm(job)
     if not norm_formula:
@@ -78,14 +78,14 @@ def working(job: Setup, beside: str = "") -> list[Term]:
 def weights(job: Setup, count: str) -> list[Term]:
     """With dropout, and in older releases always, the linear is computed once more from a weight that was cast or dequantised for it, and
     autograd keeps that weight: of `count` layers."""
-    if not applies(job) or not job.role.trained or job.traits.adapters_like_weights:
+    if not is_dora(job) or not job.role.trained or job.traits.adapters_like_weights:
         return []
-    release, how = job.book.version("version.peft"), mode(job)
+    release, how = job.book.version("version.peft"), build_mode(job)
     again = job.trainable.dropout or (release is not None and release < REUSES)
     if _reads_fp32(job, how):
-        width = 2 if how.own else 0 if job.precision.weight == 4 and not quantised(job.book) else 4
+        width = 2 if how.own else 0 if job.precision.weight == 4 and not is_quantised(job.book) else 4
     else:
-        width = 2 if quantised(job.book) else 0
+        width = 2 if is_quantised(job.book) else 0
     if not again or not width or not job.knows("P_w"):
         return []
     return [job.term("dora_weights", "weights", f"{count}*{width}*P_w" if count else f"{width}*P_w", source=SOURCE)]
@@ -99,5 +99,5 @@ def _names(job: Setup) -> tuple[str, ...]:
 
 def _reads_fp32(job: Setup, how: Mode) -> bool:
     """Whether what the adapter reads is fp32: the values are, or PEFT casts them to the adapters' precision."""
-    uncast = job.traits.adapter_inputs_uncast or quantised(job.book)
+    uncast = job.traits.adapter_inputs_uncast or is_quantised(job.book)
     return how.each == 4 or how.cast == 4 or (how.cast == 2 and not uncast)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from diagnose.budget.model import partition
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms.attention_scores import score
+from diagnose.budget.terms.attention_scores import score_width
 from diagnose.budget.terms.decoder_layer import frozen_norm
-from diagnose.budget.terms.layer_mode import Mode, adapter_copies, mode
+from diagnose.budget.terms.layer_mode import Mode, adapter_copies, build_mode
 from diagnose.phrases import phrase
 from diagnose.record import replace
 
@@ -15,7 +15,7 @@ READS = "tensors saved for backward by the attention of a decoder to its encoder
 PROJECTED = "transformers modeling_deberta_v2.py disentangled_attention_bias: query_proj and key_proj of the relative positions"
 
 
-def source(job: Setup) -> Setup | None:
+def encoder_job(job: Setup) -> Setup | None:
     """The encoder as a job of its own, with the tokens that it reads; None where there is none, or their number is not known."""
     model = job.model.source if job.model else None
     if model is None or not job.knows("s_e", "T_e"):
@@ -24,7 +24,7 @@ def source(job: Setup) -> Setup | None:
     return replace(job, model=model, values={**job.values, **partition.letters(model, job.sharding), **encoder_letters})
 
 
-def of_source(terms: list[Term]) -> list[Term]:
+def encoder_terms(terms: list[Term]) -> list[Term]:
     """Terms of the encoder, named as such. Copies of weights are counted with those of the whole model."""
     return [
         replace(term, key=f"source_{term.key}", name=phrase("ledger.of_source", name=term.name))
@@ -33,16 +33,16 @@ def of_source(terms: list[Term]) -> list[Term]:
     ]
 
 
-def crossing(job: Setup, count: str) -> list[Term]:
+def cross_attention(job: Setup, count: str) -> list[Term]:
     """The attention of `count` decoder layers to what the encoder made: norm, queries and output per token that is written, keys and values
     per token that is read."""
     if job.model is None or job.model.source is None or not job.knows("T", "T_e"):
         return []
-    how = mode(job)
-    queries, keys_values = _written(job, how), _read(job, how)
+    how = build_mode(job)
+    queries, keys_values = _per_written_token(job, how), _per_read_token(job, how)
     terms = [job.term("cross", "activations", f"{_times(count)}(({queries})*T + ({keys_values})*T_e)", source=READS)]
     if job.attention == "eager":
-        terms.append(job.term("cross_scores", "attention_scores", f"{_times(count)}{score(job, how)}*B*a*s*s_e", source=READS))
+        terms.append(job.term("cross_scores", "attention_scores", f"{_times(count)}{score_width(job, how)}*B*a*s*s_e", source=READS))
     return terms
 
 
@@ -50,7 +50,7 @@ def _times(count: str) -> str:
     return f"{count}*" if count else ""
 
 
-def _written(job: Setup, how: Mode) -> str:
+def _per_written_token(job: Setup, how: Mode) -> str:
     """Bytes per token that is written: the norm and the input of the queries, queries and output, what adapters copy of both, and a mask
     of residual dropout."""
     model = job.model
@@ -65,17 +65,17 @@ def _written(job: Setup, how: Mode) -> str:
     return f"{norm + entered + (1 if model.dropouts else 0)}*h + {2 * how.attended + output}*q"
 
 
-def _read(job: Setup, how: Mode) -> str:
+def _per_read_token(job: Setup, how: Mode) -> str:
     """Bytes per token that is read: keys and values, and what each of their linears copies of the encoder's output."""
     copies = adapter_copies(job, how) if how.lora else 2 if how.wide else 0
     linears = sum(name in job.trainable.names for name in ("k", "v")) if how.lora else 2
     return f"{2 * how.attended}*k" + (f" + {copies * linears}*h" if copies * linears else "")
 
 
-def relative(job: Setup, count: str) -> list[Term]:
+def relative_positions(job: Setup, count: str) -> list[Term]:
     """What `count` layers project the table of relative positions to (DeBERTa), whatever the batch is."""
     if not job.knows("r_d", "h"):
         return []
-    how = mode(job)
+    how = build_mode(job)
     width = 9 if how.own and how.each == 2 else 3 * how.each + 1
     return [job.term("relative", "weights", f"{_times(count)}{width}*r_d*h", source=PROJECTED)]

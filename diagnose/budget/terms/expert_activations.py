@@ -27,7 +27,7 @@ def experts(job: Setup, how: Mode) -> str:
     return " + ".join([f"{routed}*k_e*f_e", f"{permuted}*k_e*h", *shared, *router])
 
 
-def working(job: Setup, how: Mode) -> str:
+def backward_transient(job: Setup, how: Mode) -> str:
     """The most that backward of a sparse layer holds beside what the layer saved: where the routing weights' gradient is computed from
     the experts' outputs; where frozen experts are computed again, with the permuted tokens still in hand; or inside the experts'
     products, when their outputs are gone."""
@@ -61,6 +61,6 @@ def merged_experts(job: Setup) -> bool:
     return release is not None and release >= Version("5")
 
 
-def shares(model: Model | None) -> bool:
+def has_shared_expert(model: Model | None) -> bool:
     """Whether a shared expert serves every token."""
     return bool(model and model.experts and model.experts.shared)

@@ -122,7 +122,7 @@ def _workspaces(job: Setup) -> list[Term]:
     return [term("engine_workspace", "rollout_engine", symbols, values, low="" if settled else "0", source=rule["source"])]
 
 
-def _beside(job: Setup) -> bool:
+def _shares_card(job: Setup) -> bool:
     """Whether a rollout engine in a process of its own shares the card."""
     book = job.book
     apart = job.role.name == "actor" and job.role.apart and (book.word("rollout.engine") or "vllm") not in ("none", "hf")
@@ -134,7 +134,7 @@ def freed_by_sleep(job: Setup) -> Size | None:
     book, whole = job.book, capacity(job)
     share = book.ratio("rollout.gpu_memory_utilization")
     asleep_at_failure = (book.word("log.phase") or "") not in ("generation", "kv_cache", "weight_sync")
-    if not _beside(job) or not book.switch("rollout.sleep") or asleep_at_failure or whole is None or share is None:
+    if not _shares_card(job) or not book.switch("rollout.sleep") or asleep_at_failure or whole is None or share is None:
         return None
     in_use = book.size("log.engine_in_use") or whole.times(share)
     residue_size = residue()
@@ -146,7 +146,7 @@ def moved_share(job: Setup) -> Size | None:
     book, whole = job.book, capacity(job)
     shares = [fact.value for fact in book.all("rollout.gpu_memory_utilization")]
     now = book.ratio("rollout.gpu_memory_utilization")
-    if not _beside(job) or whole is None or now is None or not shares or not isinstance(shares[0], (int, float)):
+    if not _shares_card(job) or whole is None or now is None or not shares or not isinstance(shares[0], (int, float)):
         return None
     gained = round((shares[0] - now) * whole.bytes)
     return Size(gained, gained, gained) if gained else None

@@ -11,7 +11,7 @@ from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.budget.terms.training_states import ZERO, accumulates, letter
+from diagnose.budget.terms.training_states import ZERO, accumulates_gradients, letter
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth
 
@@ -29,7 +29,7 @@ def parameters(job: Setup, values: dict[str, Number], per: str) -> Term:
         return term("host_parameters", "weights", f"{width}*P{per}", values, source=FSDP)
     whole = job.role.trained and not job.trainable.lora
     if whole:
-        return _of_ranks("host_parameters", "weights", f"{width}*P", values, per, True)
+        return _rank_terms("host_parameters", "weights", f"{width}*P", values, per, True)
     upper = "" if job.book.switch("zero.pin_memory") is False else f"{ROUNDED}*{width}*P{per}"
     return term("host_parameters", "weights", f"{width}*P{per}", values, source=ZERO, high=upper)
 
@@ -41,12 +41,12 @@ def states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
         moments = term("host_states", "optimizer_states", f"8*Pt{per}", values, source=FSDP)
         return [term("host_gradients", "gradients", f"{width}*Pt{per}", values, source=FSDP), moments]
     if job.sharding.scheme != "zero3":
-        return _of_first_stages(job, values, per)
+        return _zero12_states(job, values, per)
     on_nvme = job.book.word("zero.offload_optimizer") == "nvme" and job.knows("N")
-    return _of_nvme(job, values, per) if on_nvme else _of_third_stage(job, values, per)
+    return _nvme_states(job, values, per) if on_nvme else _zero3_states(job, values, per)
 
 
-def _of_third_stage(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
+def _zero3_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """A partition of gradients in the model's precision, and from initialisation on the fp32 gradients of every sub-group, which the step
     reads; both pinned where it is asked. Master weights and moments never are. 18 bytes per parameter with 16-bit gradients."""
     pins = job.book.switch("zero.pin_memory")
@@ -54,25 +54,25 @@ def _of_third_stage(job: Setup, values: dict[str, Number], per: str) -> list[Ter
     size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
     groups = f"((Pt/N//{size})*pow2(4*{size}) + pow2(4*(Pt/N - Pt/N//{size}*{size})))"
     return [
-        _of_ranks("host_gradients", "gradients", f"{partition}*Pt", values, per, pins),
-        _of_ranks("host_gradients_fp32", "gradients", "4*Pt", values, per, pins, groups),
+        _rank_terms("host_gradients", "gradients", f"{partition}*Pt", values, per, pins),
+        _rank_terms("host_gradients_fp32", "gradients", "4*Pt", values, per, pins, groups),
         term("host_states", "optimizer_states", f"12*Pt{per}", values, source=ZERO),
     ]
 
 
-def _of_nvme(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
+def _nvme_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """States and their gradients pass through pinned buffers of the largest sub-group; the partition of gradients stays."""
     size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
     swapped = f"{table()['zero_defaults']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
     source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
     partition = letter(job.precision.gradient, "g")
     return [
-        _of_ranks("host_gradients", "gradients", f"{partition}*Pt", values, per, job.book.switch("zero.pin_memory")),
+        _rank_terms("host_gradients", "gradients", f"{partition}*Pt", values, per, job.book.switch("zero.pin_memory")),
         term("host_swap", "optimizer_states", swapped, values, source=source),
     ]
 
 
-def _of_first_stages(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
+def _zero12_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
     """ZeRO-1 and 2: fp32 gradients, master weights, moments; from 0.17 on a 16-bit partition that updated weights pass through; a staging
     buffer of the largest parameter per rank; while gradients add up, those of earlier micro batches, parameter by parameter."""
     release, rule = job.book.version("version.deepspeed"), table()["deepspeed_host"]
@@ -81,23 +81,23 @@ def _of_first_stages(job: Setup, values: dict[str, Number], per: str) -> list[Te
     if release is None and pins:
         master = True
     terms = [
-        _of_ranks("host_gradients", "gradients", "4*Pt", values, per, pins),
-        _of_ranks("host_master", "optimizer_states", "4*Pt", values, per, master),
+        _rank_terms("host_gradients", "gradients", "4*Pt", values, per, pins),
+        _rank_terms("host_master", "optimizer_states", "4*Pt", values, per, master),
         term("host_states", "optimizer_states", f"8*Pt{per}", values, source=ZERO),
     ]
-    if accumulates(job):
+    if accumulates_gradients(job):
         upper = "" if pins is False else f"{ROUNDED}*2*Pt{per}"
         terms.append(term("host_accumulated", "gradients", f"2*Pt{per}", values, source=ZERO, high=upper))
     if release is None:
         terms.append(term("host_weights_buffer", "weights", f"0*2*Pt{per}", values, source=ZERO, high=f"2*Pt{per}"))
     elif releases(rule["weights_buffer"]).holds(release):
-        terms.append(_of_ranks("host_weights_buffer", "weights", "2*Pt", values, per, pins))
+        terms.append(_rank_terms("host_weights_buffer", "weights", "2*Pt", values, per, pins))
     if not job.trainable.lora and job.knows("V", "h"):
         terms.append(term("host_staging", "gradients", "2*V*h*n_r", values, source=ZERO))
     return terms
 
 
-def _of_ranks(key: str, group: str, symbols: str, values: dict[str, Number], per: str, pinned: Truth, rank_symbols: str = "") -> Term:
+def _rank_terms(key: str, group: str, symbols: str, values: dict[str, Number], per: str, pinned: Truth, rank_symbols: str = "") -> Term:
     """One tensor on every rank of the node, `symbols` all of them together; `pinned`: None where nobody says, which is the range; `one`:
     a rank's tensors as pinned, where they are several."""
     if pinned is False:

@@ -8,16 +8,26 @@ from diagnose.budget.model.formulas import Span, formula
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.loss_table import Block
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.terms.chunked_loss import fused, kernel
+from diagnose.budget.terms.chunked_loss import fused_kernel, fused_loss_terms
 
-__all__ = ["at_backward", "at_call", "block_bytes", "exists", "fused", "in_evaluation", "kernel", "of", "terms"]
+__all__ = [
+    "at_backward_start",
+    "block_bytes",
+    "block_terms",
+    "during_loss_call",
+    "exists",
+    "fused_kernel",
+    "fused_loss_terms",
+    "in_evaluation",
+    "loss_blocks",
+]
 
 #: A model that caps its logits keeps the tanh of them (16 bits) until backward.
 CAPPED = Block("soft_cap", 2, 2, 2)
 
 
-def of(job: Setup, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks of a loss that this job has."""
+def loss_blocks(job: Setup, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks of logits shape that this job's loss holds."""
     present = [block for block in blocks if exists(job, block)]
     return [CAPPED, *present] if present and job.model is not None and job.model.softcap else present
 
@@ -26,12 +36,12 @@ def shape(job: Setup, block: Block) -> str:
     """Tokens times vocabulary in letters."""
     if job.loss.completion and job.knows("G"):
         return "B*G*V"
-    if block.shifted and job.sharding.context == 1 and _whole(job):
+    if block.shifted and job.sharding.context == 1 and _is_uncut(job):
         return "B*(s - 1)*V"
     return "T_l*V" if job.knows("T_l") else "T*V"  # sequence parallel ranks gather the tokens before the head
 
 
-def _whole(job: Setup) -> bool:
+def _is_uncut(job: Setup) -> bool:
     """Whether T is B*s: no token budget cut it."""
     rows, length, tokens = (job.values.get(name) for name in ("B", "s", "T"))
     return isinstance(rows, int) and isinstance(length, int) and job.values.get("T_l", tokens) == rows * length
@@ -51,11 +61,11 @@ def block_bytes(job: Setup, block: Block) -> int:
     return round(size.mid if isinstance(size, Span) else size)
 
 
-def terms(job: Setup, blocks: Sequence[Block]) -> list[Term]:
+def block_terms(job: Setup, blocks: Sequence[Block]) -> list[Term]:
     """A term for every block; as wide as the releases that the job may run on differ."""
     if not job.knows("T", "V", "B", "s") or job.role.headless:
         return []
-    return [_term(job, block) for block in of(job, blocks)]
+    return [_term(job, block) for block in loss_blocks(job, blocks)]
 
 
 def _term(job: Setup, block: Block) -> Term:
@@ -65,16 +75,16 @@ def _term(job: Setup, block: Block) -> Term:
     return job.term(block.name, "logits", f"{block.bytes}*{tokens}", low=low, high=high, source=job.loss.source)
 
 
-def at_call(job: Setup) -> list[Term]:
+def during_loss_call(job: Setup) -> list[Term]:
     """What is alive while the loss is computed."""
-    return kernel(job) if fused(job) else terms(job, job.loss.call)
+    return fused_loss_terms(job) if fused_kernel(job) else block_terms(job, job.loss.call)
 
 
 def in_evaluation(job: Setup) -> list[Term]:
     """Fused kernels spare the logits in training only: evaluation returns them."""
-    return kernel(job) if fused(job) == "cut_cross_entropy" else terms(job, job.loss.call)
+    return fused_loss_terms(job) if fused_kernel(job) == "cut_cross_entropy" else block_terms(job, job.loss.call)
 
 
-def at_backward(job: Setup) -> list[Term]:
+def at_backward_start(job: Setup) -> list[Term]:
     """What is alive at the start of backward."""
-    return kernel(job, backward=True) if fused(job) else terms(job, job.loss.backward)
+    return fused_loss_terms(job, backward=True) if fused_kernel(job) else block_terms(job, job.loss.backward)

@@ -7,7 +7,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import Optimizer, optimizer, table
 from diagnose.budget.model.trainable_params import adapter_params, projected_sides
-from diagnose.budget.terms.weight_terms import ZERO, learnt, letter
+from diagnose.budget.terms.weight_terms import ZERO, letter, trained_weights
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth
 from diagnose.traits import during
@@ -21,41 +21,41 @@ SHARES = "Megatron core/optimizer/distrib_optimizer.py: shard_main_param.grad"
 NORM = "DeepSpeed get_grad_norm_direct: one gradient in double precision"
 
 
-def word(job: Setup) -> str:
+def optimizer_name(job: Setup) -> str:
     """The optimizer of this job."""
     return job.book.word("train.optimizer") or "adamw"
 
 
-def in_backward(job: Setup) -> bool:
+def steps_in_backward(job: Setup) -> bool:
     """Whether the step is taken inside the backward pass, so that only the gradient of the parameter in hand exists."""
-    used = optimizer(word(job))
+    used = optimizer(optimizer_name(job))
     if (used is not None and used.layered) or job.book.switch("train.optimizer_in_backward"):
         return True
     projected = used is not None and used.projected and job.book.switch("galore.layerwise") is True
     return projected and not job.traits.layerwise_after_backward
 
 
-def away(job: Setup) -> bool:
-    """Whether the states live in host memory."""
+def is_offloaded(job: Setup) -> bool:
+    """Whether the optimizer states live in host memory."""
     return job.sharding.offload_optimizer or job.book.word("train.optimizer_offload") in ("cpu", "nvme")
 
 
-def exist_from_start(job: Setup) -> bool:
+def states_exist_from_start(job: Setup) -> bool:
     """Whether the engine takes a step when it is made, so that the moments exist before training does."""
     release = job.book.version("version.deepspeed")
     late = releases(f">={table()['moments_at_first_step']}")
     return job.sharding.scheme in ("zero1", "zero2", "zero3") and late.holds(release) is False
 
 
-def moments(job: Setup, *, exist: bool = True) -> list[Term]:
+def optimizer_states(job: Setup, *, exist: bool = True) -> list[Term]:
     """Optimizer state, which the first step creates; before it (`exist` False) the term stands there with 0 bytes."""
-    if not job.role.trained or not job.knows("Pt") or away(job):
+    if not job.role.trained or not job.knows("Pt") or is_offloaded(job):
         return []
-    name = word(job)
+    name = optimizer_name(job)
     used = optimizer(name)
     if used is None:
         return []
-    if not exist and not exist_from_start(job):
+    if not exist and not states_exist_from_start(job):
         return [job.term("moments_not_yet", "optimizer_states", "0", source=used.source)]
     per = "" if job.sharding.scheme in ("single", "ddp", "zero0") else "/N"
     if per and not job.knows("N"):
@@ -82,8 +82,8 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
         return f"{slot}*({used.slots}*P_lin + {used.rest}*(Pt - P_lin))", "", lines
     if used.slots is not None and job.trainable.lora and not job.precision.master and job.precision.states is None:
         if job.trainable.kind == "adalora":  # PEFT tuners/adalora/layer.py RankAllocator: importance, its mean, its spread
-            return learnt(job, used.slots + 3), "" if job.traits.ranks_adalora else learnt(job, used.slots), values
-        return learnt(job, used.slots), "", values
+            return trained_weights(job, used.slots + 3), "" if job.traits.ranks_adalora else trained_weights(job, used.slots), values
+        return trained_weights(job, used.slots), "", values
     if used.slots is not None:
         return (
             (f"{used.slots}*{slot}" if isinstance(job.precision.slot, Span) else f"{_product(used.slots, job.precision.slot)}") + "*Pt",
@@ -93,7 +93,7 @@ def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
     if used.paged:
         return _paged(job, used)
     low = f"{used.least}*Pt" if used.least != used.flat else ""
-    exempt = False if flattened or not used.exempts else _exempt(job)
+    exempt = False if flattened or not used.exempts else _exempts_embedding(job)
     if exempt is False or not job.knows("V", "h") or job.trainable.lora:
         return f"{used.flat:g}*Pt", low, values
     return f"{used.flat:g}*(Pt - V*h) + 8*V*h", low if exempt is None else "", values
@@ -108,7 +108,7 @@ def _linears(job: Setup) -> int:
     return model.text_params - model.embedding_params - model.head_params if model is not None else 0
 
 
-def _exempt(job: Setup) -> Truth:
+def _exempts_embedding(job: Setup) -> Truth:
     """Whether the integration keeps the embedding's states in 32 bits; None where the release is not known."""
     span = job.traits.exempts_embeddings
     return False if span is None else during(span, job.book)
@@ -158,22 +158,22 @@ def block_letters(job: Setup) -> dict[str, Number]:
 
 def step_transient(job: Setup) -> list[Term]:
     """What the optimizer step takes on top of the states."""
-    if not job.role.trained or not job.knows("Pt") or away(job):
+    if not job.role.trained or not job.knows("Pt") or is_offloaded(job):
         return []
     scheme = job.sharding.scheme
     if scheme in ("zero1", "zero2", "zero3"):
-        return _of_zero(job) if job.knows("N") else []
-    used, name = optimizer(word(job)), word(job)
+        return _zero_transient(job) if job.knows("N") else []
+    used, name = optimizer(optimizer_name(job)), optimizer_name(job)
     if scheme == "zero0" or used is None:
         return []
     if job.trainable.lora:
-        return _foreach(job, learnt(job)) if name == "adamw" else []
-    if name in ("adamw", "adamw_fused") and not in_backward(job):
+        return _foreach(job, trained_weights(job)) if name == "adamw" else []
+    if name in ("adamw", "adamw_fused") and not steps_in_backward(job):
         return _foreach(job, f"{letter(job.precision.slot, 'w')}*Pt") if name == "adamw" else []
     return _one_by_one(job, used, name) if scheme in ("single", "ddp") and job.knows("V", "h", "f") else []
 
 
-def _of_zero(job: Setup) -> list[Term]:
+def _zero_transient(job: Setup) -> list[Term]:
     """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time.
     Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
     if job.traits.main_weights:

@@ -1,5 +1,5 @@
-"""What training adds to the weights and keeps on the card: gradients and master copies. Weights, moments and what the step takes are in
-modules of their own, and reached from here."""
+"""What training adds to the weights on the card: gradients and master copies. Re-exports the weights, optimizer states and step transients
+of their own modules."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from diagnose.budget.model.formulas import term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import optimizer, table
-from diagnose.budget.terms.optimizer_step import block_letters, exist_from_start, in_backward, moments, step_transient, word
-from diagnose.budget.terms.weight_terms import ADAPTER, ZERO, adapters, learnt, letter, shardable, weights
+from diagnose.budget.terms.optimizer_step import (
+    block_letters,
+    optimizer_name,
+    optimizer_states,
+    states_exist_from_start,
+    step_transient,
+    steps_in_backward,
+)
+from diagnose.budget.terms.weight_terms import ADAPTER, ZERO, adapters, letter, shardable, trained_weights, weights
 
 __all__ = [
     "ADAPTER",
     "GROUPS",
     "ZERO",
-    "accumulates",
-    "accumulation",
+    "accumulates_gradients",
+    "accumulation_steps",
     "adapters",
     "embedding_gradient",
-    "exist_from_start",
     "gradients",
-    "learnt",
     "letter",
-    "master",
-    "moments",
+    "master_copies",
+    "optimizer_states",
     "shardable",
+    "states_exist_from_start",
     "step_transient",
+    "trained_weights",
     "weights",
 ]
 
@@ -48,16 +55,16 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
     if job.sharding.offload_optimizer and scheme in ("zero2", "zero3", "fsdp", "fsdp_grad"):
         return [job.term("gradients_offloaded", "gradients", "0", source=ZERO)]
     whole = _gradient(job)
-    used = optimizer(word(job))
+    used = optimizer(optimizer_name(job))
     one_block = used is not None and used.blocks and not job.trainable.lora and job.knows("P_layer", "N")
     if scheme == "zero3" and used is not None and one_block:
         block = f"{letter(job.precision.gradient, 'g')}*P_b/N"
         return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
     if scheme == "zero3":
         return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
-    if resident and not accumulates(job) and not job.traits.main_weights:
+    if resident and not accumulates_gradients(job) and not job.traits.main_weights:
         return _accumulated(job) if scheme == "zero0" else []
-    if in_backward(job):
+    if steps_in_backward(job):
         embedding_symbols, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""
         return [job.term("gradients_one", "gradients", embedding_symbols, source=source)] if job.knows("V", "h") and not resident else []
     if used is not None and used.blocks and job.knows("P_layer"):
@@ -73,7 +80,13 @@ def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
     """The embedding's gradient, which backward makes last: on top of all others where it is added to one that is there, of a tied head or
     of earlier micro batches (`kept`), or is still whole while the others are sharded."""
     model, sharded = job.model, job.sharding.scheme in ("zero2", "zero3")
-    if model is None or job.trainable.lora or job.trainable.count != job.trainable.params or in_backward(job) or not job.knows("V", "h"):
+    if (
+        model is None
+        or job.trainable.lora
+        or job.trainable.count != job.trainable.params
+        or steps_in_backward(job)
+        or not job.knows("V", "h")
+    ):
         return []
     if job.sharding.scheme in ("fsdp", "fsdp_grad") or not (model.tied or persists or sharded):
         return []
@@ -92,18 +105,18 @@ def _accumulated(job: Setup) -> list[Term]:
 def _gradient(job: Setup) -> str:
     """Bytes of every gradient, before sharding."""
     if job.trainable.lora and not job.sharding.zero:
-        return learnt(job)
+        return trained_weights(job)
     if job.trainable.lora:
         return "4*Pt" if job.sharding.scheme == "zero0" else "2*Pt"
     return f"{letter(job.precision.gradient, 'g')}*Pt"
 
 
-def accumulates(job: Setup) -> bool:
+def accumulates_gradients(job: Setup) -> bool:
     """Whether gradients of earlier micro batches may be there in a forward pass."""
-    return accumulation(job) > 1
+    return accumulation_steps(job) > 1
 
 
-def accumulation(job: Setup) -> int:
+def accumulation_steps(job: Setup) -> int:
     """Micro batches per optimizer step: as set, or what the global batch needs on these ranks."""
     stated = job.book.count("train.gradient_accumulation")
     if stated:
@@ -117,11 +130,11 @@ def accumulation(job: Setup) -> int:
     return 1
 
 
-def master(job: Setup) -> list[Term]:
+def master_copies(job: Setup) -> list[Term]:
     """The copy of higher precision that DeepSpeed makes of what it trains, and a block optimizer of its block."""
     if not job.role.trained or not job.knows("Pt"):
         return []
-    used = optimizer(word(job))
+    used = optimizer(optimizer_name(job))
     if not job.precision.master and used is not None and used.blocks and job.precision.weight != 4 and job.knows("P_layer"):
         return [term("master_block", "optimizer_states", "4*P_b", block_letters(job), source=used.source)]
     if not job.precision.master:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.trainable_params import every_linear
-from diagnose.budget.terms.layer_mode import Mode, adapter_copies, double, upcast, wide
+from diagnose.budget.terms.layer_mode import Mode, adapter_copies, computes_in_fp32, has_fp32_residual, is_upcast
 
 EMBEDDED = "transformers modeling_gemma4.py project_per_layer_inputs"
 
 
-def embedded(job: Setup) -> list[Term]:
+def layer_embeddings(job: Setup) -> list[Term]:
     """The layers' own embeddings: all of them at once, and the fp32 copy that the norm of their projection keeps where that has a gradient;
     where the norm learns, its product as well."""
     if not job.knows("h_p", "L", "T"):
         return []
-    saved = _each(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
+    saved = _value_width(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
     return [job.term("layer_inputs", "activations", f"{saved}*h_p*L*T", source=EMBEDDED)]
 
 
-def embedded_backward(job: Setup) -> list[Term]:
+def layer_embedding_gradient(job: Setup) -> list[Term]:
     """Their gradient: every layer's slice is padded to all layers and added to the sum."""
     if not job.knows("h_p", "L", "T") or not _learns(job):
         return []
-    return [job.term("layer_inputs_gradient", "activations", f"{2 * _each(job)}*h_p*L*T", source=EMBEDDED)]
+    return [job.term("layer_inputs_gradient", "activations", f"{2 * _value_width(job)}*h_p*L*T", source=EMBEDDED)]
 
 
-def of_layer(job: Setup, how: Mode) -> list[str]:
+def embedding_gate(job: Setup, how: Mode) -> list[str]:
     """The gate of a layer's own embedding: its input, its output, the activation, the product, which an adapter shares or copies; and the
     fp32 copy of the values, which have a norm without weights."""
     if not job.model or not job.model.uneven:
@@ -44,5 +44,5 @@ def _learns(job: Setup) -> bool:
     return not job.trainable.lora or every_linear(job.book.word("lora.targets") or "")
 
 
-def _each(job: Setup) -> int:
-    return 4 if double(job) or wide(job) or upcast(job) else 2
+def _value_width(job: Setup) -> int:
+    return 4 if computes_in_fp32(job) or has_fp32_residual(job) or is_upcast(job) else 2

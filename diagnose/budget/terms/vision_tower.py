@@ -31,7 +31,7 @@ def _patches(job: Setup) -> dict[str, Number] | None:
     return {**job.values, **own, "a_v": tower.heads, "p": tower.patch, "i_v": images}
 
 
-def _flattened(job: Setup) -> bool:
+def _flattens_batch(job: Setup) -> bool:
     """Whether the tower puts all patches of the batch in one row and tells images apart by a mask of patches by patches,
     which SDPA turns from boolean into the computing precision."""
     towers, limit = table()["flattened_towers"], table()["flattened_until"]
@@ -40,7 +40,7 @@ def _flattened(job: Setup) -> bool:
     return kind in towers and job.attention == "sdpa" and releases(limit).holds(release) is True
 
 
-def _tower(job: Setup) -> dict[str, Any]:
+def _tower_entry(job: Setup) -> dict[str, Any]:
     """What is known of this kind of tower: bytes per patch that a layer keeps, frames that one patch of pixels holds."""
     kinds = table()["towers"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
@@ -53,44 +53,44 @@ def pixels(job: Setup) -> list[Term]:
     values = _patches(job)
     if values is None:
         return []
-    frames = _tower(job)["frames"]
+    frames = _tower_entry(job)["frames"]
     return [term("pixels", "mm_inputs", f"B*n_v*3*{frames}*p*p*4", values, source="processor output in fp32")]
 
 
-def tower_kept(job: Setup) -> list[Term]:
+def tower_activations(job: Setup) -> list[Term]:
     """What a tower that learns keeps of the images until backward; a frozen one keeps nothing."""
     values = _patches(job)
     whole = job.trainable.count is not None and job.trainable.params == job.trainable.count and not job.trainable.lora
-    if values is None or not (whole or _adapted(job)):
+    if values is None or not (whole or _may_be_adapted(job)):
         return []
-    saved, source = _tower(job)["kept"], _tower(job)["source"]
+    saved, source = _tower_entry(job)["kept"], _tower_entry(job)["source"]
     every = f"B*n_v*L_v*({saved})"
-    if _adapted(job):  # whether the names also match linears of the tower is up to the model
+    if _may_be_adapted(job):  # whether the names also match linears of the tower is up to the model
         return [term("vision_tower", "mm_inputs", f"0*{every}", values, high=every, source=source)]
     if recomputes(job):  # some towers do not take part in checkpointing
         return [term("vision_tower", "mm_inputs", "2*h_v*B*n_v*L_v", values, high=every, source=source)]
     return [term("vision_tower", "mm_inputs", every, values, source=source)]
 
 
-def _adapted(job: Setup) -> bool:
+def _may_be_adapted(job: Setup) -> bool:
     """Whether adapters may lie on the tower's linears: all linears are asked for, and nothing says that the tower is frozen."""
     targets = (job.book.word("lora.targets") or "").replace("-", "_")
     named = targets in ("all", "all_linear")
     return job.trainable.lora and named and not tower_frozen(job.book, job.framework)
 
 
-def tower_working(job: Setup) -> list[Term]:
+def tower_transient(job: Setup) -> list[Term]:
     """One layer of the tower at work, with its scores where attention is eager."""
     values = _patches(job)
     if values is None:
         return []
-    terms = [term("vision_layer", "mm_inputs", f"B*n_v*({_tower(job)['kept']})", values, source=_tower(job)["source"])]
-    if _flattened(job):
-        terms.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower(job)["source"]))
-        terms.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+    terms = [term("vision_layer", "mm_inputs", f"B*n_v*({_tower_entry(job)['kept']})", values, source=_tower_entry(job)["source"])]
+    if _flattens_batch(job):
+        terms.append(term("vision_mask", "mm_inputs", "B*n_v*B*n_v", values, source=_tower_entry(job)["source"]))
+        terms.append(term("vision_mask_16", "mm_inputs", "2*B*n_v*B*n_v", values, source=_tower_entry(job)["source"]))
     score_bytes = job.book.count("data.patch_score_bytes")
     if score_bytes and job.attention in ("sdpa", "eager"):  # the request shows that no fused kernel takes this mask
-        terms.append(term("vision_dense_scores", "mm_inputs", f"{score_bytes}*a_v*B*n_v*B*n_v", values, source=_tower(job)["source"]))
+        terms.append(term("vision_dense_scores", "mm_inputs", f"{score_bytes}*a_v*B*n_v*B*n_v", values, source=_tower_entry(job)["source"]))
     elif job.attention == "eager":
-        terms.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower(job)["source"]))
+        terms.append(term("vision_scores", "mm_inputs", "6*B*i_v*a_v*(n_v/i_v)*(n_v/i_v)", values, source=_tower_entry(job)["source"]))
     return terms

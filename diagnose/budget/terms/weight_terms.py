@@ -31,7 +31,7 @@ def weights(job: Setup) -> list[Term]:
         return []
     if job.sharding.offload_param or job.role.offloaded:
         return [job.term("weights_offloaded", "weights", "0", source=ZERO)]
-    if (job.trainable.lora or job.role.predicts) and quantised(job.book):
+    if (job.trainable.lora or job.role.predicts) and is_quantised(job.book):
         return _quantized(job)
     width = letter(job.precision.weight, "w")
     if not job.sharding.whole_weights:
@@ -41,14 +41,14 @@ def weights(job: Setup) -> list[Term]:
     return [job.term("weights_whole", "weights", symbols, source="model.parameters()")]
 
 
-def quantised(book: FactBook) -> bool:
+def is_quantised(book: FactBook) -> bool:
     """Whether the base has fewer bits than it is computed with."""
     return book.word("model.quantization") not in (None, "none", "other")
 
 
 def shardable(book: FactBook) -> bool:
     """Whether ZeRO-3 and FSDP can shard the base: one that is quantised only where the framework stores it in a type that they take."""
-    if not quantised(book):
+    if not is_quantised(book):
         return True
     release = book.version("version.bitsandbytes")
     old = release is not None and release < Version("0.43")
@@ -60,10 +60,10 @@ def _entry(job: Setup) -> dict[str, object]:
     return entry
 
 
-def prepared(job: Setup) -> bool:
+def is_prepared(job: Setup) -> bool:
     """Whether the weights beside a quantised base were upcast to fp32 for training."""
     keeps_16_bit = job.traits.keeps_16_bit_beside_quantized
-    return quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
+    return is_quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
 
 
 def _quantized(job: Setup) -> list[Term]:
@@ -82,7 +82,7 @@ def _quantized(job: Setup) -> list[Term]:
         "P_lin": layers_here,
         "P_rest": max(0, all_params - layers_here) if isinstance(all_params, int) else model.params - layers,
     }
-    rest_width = "4" if prepared(job) and job.role.trained else "2"
+    rest_width = "4" if is_prepared(job) and job.role.trained else "2"
     return [
         term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),
         term(
@@ -104,10 +104,10 @@ def adapters(job: Setup) -> list[Term]:
     if job.sharding.zero:
         return [job.term("adapters", "weights", "2*Pt", source=ZERO)]
     if job.sharding.scheme in ("fsdp", "fsdp_grad"):
-        return [job.term("adapters", "weights", f"{learnt(job)}/N", source=CASTS)] if job.knows("N") else []
+        return [job.term("adapters", "weights", f"{trained_weights(job)}/N", source=CASTS)] if job.knows("N") else []
     resident = job.book.count("lora.resident") or 1  # beside the one that learns: a reference adapter, former ones
     times = f"{resident}*" if resident > 1 else ""
-    return [job.term("adapters", "weights", f"{times}{learnt(job)}", source=CASTS)]
+    return [job.term("adapters", "weights", f"{times}{trained_weights(job)}", source=CASTS)]
 
 
 def adapter_width(job: Setup) -> Number:
@@ -117,20 +117,20 @@ def adapter_width(job: Setup) -> Number:
     if dtype in ADAPTER:
         return ADAPTER[dtype]
     release = job.book.version("version.peft")
-    moved = release is not None and release < AUTOCASTS and not quantised(job.book) and not job.traits.casts_trained
+    moved = release is not None and release < AUTOCASTS and not is_quantised(job.book) and not job.traits.casts_trained
     return job.precision.weight if moved or job.traits.adapters_like_weights else 4
 
 
-def learnt(job: Setup, copies: int = 1) -> str:
+def trained_weights(job: Setup, copies: int = 1) -> str:
     """Bytes of everything that is trained beside a frozen base: adapters, and modules trained whole in the precision they were
     loaded in, or in fp32 where a framework casts what it trains or a quantised base was prepared for training."""
     adapter, whole = adapter_width(job), whole_module(job)
     if not job.trainable.saved or whole == adapter:
-        return f"{_times(copies, adapter)}*Pt"
-    return f"({_times(copies, adapter)}*(Pt - P_s) + {_times(copies, whole)}*P_s)"
+        return f"{_scaled_width(copies, adapter)}*Pt"
+    return f"({_scaled_width(copies, adapter)}*(Pt - P_s) + {_scaled_width(copies, whole)}*P_s)"
 
 
-def _times(copies: int, width: Number) -> str:
+def _scaled_width(copies: int, width: Number) -> str:
     """So many copies of a width; the letter w where that is open."""
     if isinstance(width, Span):
         return "w" if copies == 1 else f"{copies}*w"
@@ -139,4 +139,26 @@ def _times(copies: int, width: Number) -> str:
 
 def whole_module(job: Setup) -> Number:
     """Bytes per parameter of a module that is trained whole beside adapters."""
-    return 4 if prepared(job) or job.traits.casts_trained else job.precision.weight
+    return 4 if is_prepared(job) or job.traits.casts_trained else job.precision.weight
+
+
+def _keeps_dequantized(job: Setup) -> bool:
+    """Whether a linear makes its weight anew with plain operators, so that autograd keeps it until the linear's backward."""
+    entry = table()["quantizations"].get(job.book.word("model.quantization") or "", {})
+    return job.trainable.lora and is_quantised(job.book) and bool(entry.get("remade"))
+
+
+def dequantized_in_layer(job: Setup) -> list[Term]:
+    """Those of the layer that is computed again: all are kept, the largest on its way from 32 bits (4 bytes, then 1 beside them, of which
+    2 stay). Kernels that keep none (Triton) are the lower end."""
+    if not _keeps_dequantized(job) or not job.knows("P_layer", "h", "f") or (job.model and job.model.experts):
+        return []
+    symbols = "2*P_layer + 3*h*f"
+    return [job.term("remade", "weights", symbols, low=f"0*({symbols})", source=table()["remakes"])]
+
+
+def dequantized_in_all_layers(job: Setup) -> list[Term]:
+    """Without checkpointing those of every layer."""
+    if not _keeps_dequantized(job) or not job.knows("P_layer", "L") or (job.model and job.model.experts):
+        return []
+    return [job.term("remade", "weights", "2*P_layer*L", low="0*P_layer*L", source=table()["remakes"])]

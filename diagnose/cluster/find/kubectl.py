@@ -9,7 +9,7 @@ from typing import Any
 from diagnose.cluster.find import coerce
 from diagnose.cluster.find.job import About, state_severity
 from diagnose.cluster.find.job_index import JobRecord
-from diagnose.parse.messages import kubernetes_quantity
+from diagnose.parse.messages import scheduler_oom
 
 #: Labels in which the operators that start jobs name the job of a pod; the first that is present holds.
 JOB_LABELS = (
@@ -115,7 +115,7 @@ def _gpus(container: Mapping[str, Any]) -> int:
 def _memory_limit(container: Mapping[str, Any]) -> int | None:
     """The container's limit of host memory, in bytes."""
     limit = _mapping(_mapping(container, "resources"), "limits").get("memory")
-    size = kubernetes_quantity.of(str(limit)) if isinstance(limit, (str, int)) else None
+    size = scheduler_oom.parse_quantity(str(limit)) if isinstance(limit, (str, int)) else None
     return size.bytes if size else None
 
 

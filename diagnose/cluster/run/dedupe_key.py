@@ -17,7 +17,7 @@ from diagnose.catalogue import Model
 from diagnose.decide import rule_loader
 from diagnose.decide.comparison import holds
 from diagnose.parse.model.event import Event, Frame
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.rules import remedy_rules
 from diagnose.record import fields
 
@@ -38,12 +38,12 @@ _RUN_NAME_KEYS = (
     "|wandb_run_name|wandb_name|wandb_run_id|wandb_id|tensorboard_dir|tensorboard_path|cache_dir|tmp_dir|master_addr|master_port"
     "|main_process_ip|main_process_port|rdzv_id|rdzv_endpoint|node_rank|machine_rank|timestamp"
 ).replace("_", "[_-]")
-_RUN_NAME = later(rf"""(?<![\w.-])((?:--)?["']?(?:{_RUN_NAME_KEYS})["']?)(\s*[:=]\s*|\s+)("[^"\n]*"|'[^'\n]*'|[^\s,;)}}\]]+)""")
+_RUN_NAME = lazy_compile(rf"""(?<![\w.-])((?:--)?["']?(?:{_RUN_NAME_KEYS})["']?)(\s*[:=]\s*|\s+)("[^"\n]*"|'[^'\n]*'|[^\s,;)}}\]]+)""")
 _DAY = "log.day"
-_HOME_OWNER = later(r"(?<=/)(home|Users|users)/[^/]+")
-_SCRIPT = later(r"(?<!\S)[^\s=]*/[\w.-]+\.py(?!\S)")
-_RUN_NUMBER = later(r"(?:[0-9a-fA-F]{8,}|\d{4,})(?:[-_.]\d+)*")
-_PROCESS_ID = later(r"\b(pid|PID|[Pp]rocess)([ =:]{1,2})\d+")
+_HOME_OWNER = lazy_compile(r"(?<=/)(home|Users|users)/[^/]+")
+_SCRIPT = lazy_compile(r"(?<!\S)[^\s=]*/[\w.-]+\.py(?!\S)")
+_RUN_NUMBER = lazy_compile(r"(?:[0-9a-fA-F]{8,}|\d{4,})(?:[-_.]\d+)*")
+_PROCESS_ID = lazy_compile(r"\b(pid|PID|[Pp]rocess)([ =:]{1,2})\d+")
 
 
 def diagnosis_key(reading: Reading, configs: Iterable[ConfigSource], basis: str = "", *, own_rules: bool = False) -> str:

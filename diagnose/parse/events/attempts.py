@@ -15,7 +15,6 @@ from diagnose.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.scan.excerpts import Hit
 
 #: Grammars of rules/messages.yaml whose hits are starts: of a launcher's own, and of a launch.
@@ -72,11 +71,3 @@ class Attempts:
     @property
     def last(self) -> Attempt:
         return self._all[-1]
-
-
-def launch_of(failures: Sequence[PlacedMessage]) -> int:
-    """The last launch that ended in a failure of its own."""
-    return max(
-        (failure.attempt.launch for failure in failures if failure.fatal),
-        default=max((failure.attempt.launch for failure in failures), default=1),
-    )

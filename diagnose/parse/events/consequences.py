@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import Event
 
 if TYPE_CHECKING:
@@ -32,22 +32,22 @@ def consequences_of(
     groups: dict[tuple[int, str], list[Mark]] = {}
     last: tuple[Page | None, int] = (None, -1)
     for mark in marks:
-        if mark.kind not in sayings("consequences") or (mark.page is last[0] and mark.offset < last[1]):
+        if mark.kind not in statement_specs("consequences") or (mark.page is last[0] and mark.offset < last[1]):
             continue
         attempt = attempt_at(mark.source, mark.offset)
         if attempt not in causes or (mark.source == places[attempt][0] and mark.offset < places[attempt][1]):
             continue
         last = (mark.page, mark.page.line_end(mark.offset))  # a line is one thing, whatever else it names
         groups.setdefault((attempt, mark.kind), []).append(mark)
-    return [_event(marks, causes[attempt], attempt) for (attempt, _), marks in groups.items()]
+    return [_build_event(marks, causes[attempt], attempt) for (attempt, _), marks in groups.items()]
 
 
-def _event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
+def _build_event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
     """The event of lines that say one thing."""
     prefixes = [mark.page.writer_at(mark.offset) for mark in marks[:COUNTED]]
     first, prefix = marks[0], prefixes[0]
     return Event(
-        family=sayings("consequences")[first.kind].family,
+        family=statement_specs("consequences")[first.kind].family,
         status="none",
         exception=first.words,
         attempt=attempt,

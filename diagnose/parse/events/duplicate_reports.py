@@ -1,5 +1,5 @@
-"""One failure told twice in different words: an allocator's own log and the exception that follows it, a warning with the figures that
-the exception lacks, a message cut short. And what libraries say after a fault of the device, which is no word on memory."""
+"""Reports of one failure in different words: an allocator's log line and the exception after it, a warning with figures that the exception
+lacks, a message cut short. Also library errors that only follow from an earlier fault of the device and say nothing about memory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BACK = 8  # messages that are looked back at
 
 
 def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMessage, PlacedMessage], None]) -> list[PlacedMessage]:
-    """The messages, those that tell of a failure again in other words merged into the first that told it."""
+    """Merge each message that reports an earlier failure again into the first report of it."""
     unique: list[PlacedMessage] = []
     for placed in all_seen:
-        first = next((earlier for earlier in reversed(unique[-BACK:]) if _retells(earlier, placed)), None)
+        first = next((earlier for earlier in reversed(unique[-BACK:]) if _is_duplicate(earlier, placed)), None)
         if first is None:
             unique.append(placed)
             continue
@@ -36,7 +36,7 @@ def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMe
     return unique
 
 
-def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
+def _is_duplicate(first: PlacedMessage, second: PlacedMessage) -> bool:
     near = first.page is second.page and second.index - first.index < NEAR and first.attempt == second.attempt
     if not near or "lookalike" in (first.message.status, second.message.status):
         return False
@@ -46,7 +46,7 @@ def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
     if second.message.retells:
         return bool(family.allocator) or family.retold
     if family.shared and families.of(second.message.family).shared:  # two frameworks, one allocator
-        return _agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
+        return _sizes_agree(first.message.figures.get("requested"), second.message.figures.get("requested"))
     own_tracebacks = first.trace.frames and second.trace.frames and first.trace.places != second.trace.places
     if first.message.family != second.message.family or family.kill or family.collective or own_tracebacks:
         return False
@@ -55,16 +55,16 @@ def _retells(first: PlacedMessage, second: PlacedMessage) -> bool:
     ours, theirs = first.message.figures, second.message.figures
     if ours.keys() == theirs.keys() or not (ours.keys() <= theirs.keys() or theirs.keys() <= ours.keys()):
         return False
-    return all(_agree(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
+    return all(_sizes_agree(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
 
 
-def _agree(first: Size | None, second: Size | None) -> bool:
-    """Whether two prints can be of one size; what is not printed contradicts nothing."""
+def _sizes_agree(first: Size | None, second: Size | None) -> bool:
+    """Whether two printed sizes can be equal; a size that is not printed agrees with any."""
     return first is None or second is None or (first.low <= second.high and second.low <= first.high)
 
 
 def blame_earlier_fault(event: Event, earlier_events: Sequence[Event]) -> Event:
-    """An event that only follows from an earlier fault of the device, as the consequence that it is: no failure of memory."""
+    """Mark an event that only follows from an earlier device fault as its consequence."""
     if not families.of(event.family).handles or event.requested is not None or event.status not in ("oom", "suspected"):
         return event
     faulty = any(earlier.reason in FAULTS and earlier.attempt == event.attempt for earlier in earlier_events)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.parse.events import duplicate_reports
-from diagnose.parse.messages.host_oom import joined, same_death, same_number, settle
+from diagnose.parse.messages.host_oom import join_traces, same_death, same_number, settle
 from diagnose.parse.text.lines import Prefix
 from diagnose.record import field, record, replace
 
@@ -28,7 +28,7 @@ MEMBERS = 256  # equal failures that one event holds with their figures; more ar
 
 
 def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
-    """Every failure once: printed again by Ray, by `raise ... from` or by a logger it is the same."""
+    """Drop messages printed again for one failure: by Ray, by `raise ... from`, by a logger."""
     unique: list[PlacedMessage] = []
     alike: dict[Hashable, list[PlacedMessage]] = defaultdict(list)
     for placed in duplicate_reports.join_duplicates(all_seen, _merge):
@@ -39,8 +39,8 @@ def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
             if last is not None:
                 _add_evidence(last, placed)
                 continue
-        group = alike[kind(placed)]
-        first = _first(group[-64:], placed)
+        group = alike[repeat_key(placed)]
+        first = _find_original(group[-64:], placed)
         if first is None:
             unique.append(placed)
             group.append(placed)
@@ -50,38 +50,38 @@ def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
     return unique
 
 
-def _first(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
-    """The failure that this is another print of: of several deaths the one of the same process number, else the latest."""
-    alike = (earlier for earlier in reversed(group) if _again(earlier, second))
+def _find_original(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
+    """The failure that this message repeats: among kills the one of the same process id, else the latest."""
+    alike = (earlier for earlier in reversed(group) if _is_repeat(earlier, second))
     if not families.of(second.message.family).kill:
         return next(alike, None)
     return max(alike, key=lambda earlier: same_number(earlier.message, second.message), default=None)
 
 
-def kind(placed: PlacedMessage) -> Hashable:
-    """What two prints of one failure have in common."""
+def repeat_key(placed: PlacedMessage) -> Hashable:
+    """Grouping key: messages that may be prints of one failure have the same."""
     message, attempt = placed.message, placed.attempt.number
     if families.of(message.family).kill:  # kernel, scheduler and launcher each have a word for one death
         return "killed", attempt
     if families.of(message.family).collective:
         return message.family, attempt
-    return message.family, attempt, message.gpu, figures(placed), message.processes, message.reason
+    return message.family, attempt, message.gpu, figure_texts(placed), message.processes, message.reason
 
 
-def figures(placed: PlacedMessage) -> tuple[str, ...]:
+def figure_texts(placed: PlacedMessage) -> tuple[str, ...]:
     return tuple(f"{name} {size}" for name, size in sorted(placed.message.figures.items()))
 
 
-def _again(first: PlacedMessage, second: PlacedMessage) -> bool:
+def _is_repeat(first: PlacedMessage, second: PlacedMessage) -> bool:
     if None not in (first.prefix.rank, second.prefix.rank) and first.prefix.rank != second.prefix.rank:
         return False
     if families.of(first.message.family).kill:
-        return _one_death(first, second)
+        return _is_same_kill(first, second)
     if families.of(first.message.family).collective:
         return True
-    if second.repeated or _of_others(first, second) or first.survived != second.survived:
+    if second.repeated or _is_of_other_process(first, second) or first.survived != second.survived:
         return False
-    if any(figures(second)):
+    if any(figure_texts(second)):
         return True
     alike = first.prefix == second.prefix or (
         Prefix() in (first.prefix, second.prefix) and not _own_tracebacks(first.trace, second.trace)
@@ -91,14 +91,14 @@ def _again(first: PlacedMessage, second: PlacedMessage) -> bool:
     return alike and first.page is second.page and second.index - first.index < NEAR
 
 
-def _one_death(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two words for a kill are of one process. Launchers of two nodes each have a local rank 0."""
+def _is_same_kill(first: PlacedMessage, second: PlacedMessage) -> bool:
+    """Whether two reports of a kill mean one process. Launchers of two nodes each have a local rank 0."""
     launchers = None not in (first.message.local_rank, second.message.local_rank) and first.prefix != second.prefix
     return not launchers and same_death(first.message, second.message)
 
 
-def _of_others(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two processes of one kind printed the same figures: each of them failed."""
+def _is_of_other_process(first: PlacedMessage, second: PlacedMessage) -> bool:
+    """Whether two messages with equal figures are failures of different processes."""
     pids = None not in (first.pid, second.pid) and first.pid != second.pid
     hosts = "" not in (first.prefix.host, second.prefix.host) and first.prefix.host != second.prefix.host
     return (pids or hosts) and _class_of_actor(first) == _class_of_actor(second)
@@ -120,7 +120,7 @@ def _merge(first: PlacedMessage, second: PlacedMessage) -> None:
         if families.of(first.message.family).kill:  # the line that knows most stands first
             first.evidence, second.evidence = second.evidence, first.evidence
     if families.of(first.message.family).kill and families.of(second.message.family).kill:
-        joined(first.message, second.message)
+        join_traces(first.message, second.message)
     elif first.message.family == second.message.family:
         for name, size in second.message.figures.items():
             first.message.figures.setdefault(name, size)
@@ -173,11 +173,11 @@ class _Equal:
     def event(self) -> Event:
         if not self.members:
             return replace(self.first, count=self.count) if self.count > 1 else self.first
-        first = _placed_like(self.first, self.members)
+        first = _representative(self.first, self.members)
         return replace(first, ranks=tuple(self.ranks), count=self.count, members=tuple(self.members[:MEMBERS]))
 
 
-def _placed_like(first: Event, members: Sequence[Event]) -> Event:
+def _representative(first: Event, members: Sequence[Event]) -> Event:
     """The first of equal failures; where its own traceback was not printed, or is cut off, with that of the next that has one."""
     if first.frames or first.phase != "unknown":
         return first
@@ -254,7 +254,7 @@ def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
 
 
 def _is_echo(name: str) -> bool:
-    """Whether a dying job prints this besides its failure: a kill of what was left, a broken collective, a library without memory."""
+    """Whether an event is a side effect of a dying job: a kill of what was left, a broken collective, a library without memory."""
     family = families.of(name)
     return family.kill or family.echo
 

@@ -1,8 +1,7 @@
-"""Tracebacks of processes that wrote into one log without a label, line by line into each other: what each of them printed.
+"""Separate the tracebacks of unlabelled processes that wrote into one log line by line.
 
-Such processes run one program and fail in one place: their tracebacks are the same lines. Where tracebacks overlap, the lines between
-the first head and the last message are a shuffle of several copies of one, and that one is found again by dealing them out.
-"""
+Such processes run one program and fail in one place, so their tracebacks are equal. Where tracebacks overlap, the lines between the first
+head and the last message are several copies of one traceback in a shuffle, which is recovered by dealing the lines out to the copies."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from diagnose.parse.frames import tracebacks
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import Prefix
 
 if TYPE_CHECKING:
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
 
 LONGEST = 20_000  # lines of overlapping tracebacks that are looked at
-_HEAD = later(r"Traceback \(most recent call last\)")
-_INDENTED = later(r"\s+\S")
-_FRAME = later(r'\s+File "')
+_HEAD = lazy_compile(r"Traceback \(most recent call last\)")
+_INDENTED = lazy_compile(r"\s+\S")
+_FRAME = lazy_compile(r'\s+File "')
 
 
 def untangle_tracebacks(messages: Sequence[PlacedMessage]) -> None:
@@ -54,7 +53,7 @@ def _untangle_page(page: Page, ends: Sequence[PlacedMessage]) -> None:
             open_heads -= 1
             inside.append(by_line[index])
             if not open_heads and lanes > 1:
-                _deal(page, first, index, lanes, inside, heads)
+                _assign_copies(page, first, index, lanes, inside, heads)
 
 
 def _heads(page: Page) -> set[int]:
@@ -68,14 +67,14 @@ def _heads(page: Page) -> set[int]:
     return indexes
 
 
-def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
+def _assign_copies(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
     """Give the failures between two lines the one traceback that the lines there are copies of, if they are."""
     skipped = heads | {placed.index for placed in ends}
     lines = [(index, page.line(index)) for index in range(first + 1, last) if index not in skipped]
     own = [(index, line.text) for index, line in lines if line.prefix == Prefix() and _INDENTED.match(line.text)]
     frames = [(index, text) for index, text in own if _FRAME.match(text)]
     copies = max(lanes, len(ends))
-    dealt = _dealt(frames, copies, min) or _dealt(frames, copies, max)
+    dealt = _split_copies(frames, copies, min) or _split_copies(frames, copies, max)
     if dealt is None:
         return
     below = _statements(own)
@@ -84,16 +83,15 @@ def _deal(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMe
         for text, places in dealt:
             at = max((place for place in places if place < placed.index), default=places[0])
             mine += [(at, text), (at, below[text])] if below[text] else [(at, text)]
-        trace = tracebacks.of_lines(mine)
+        trace = tracebacks.frames_in_lines(mine)
         if trace.frames:
             _replace(placed, trace)
 
 
-def _dealt(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
-    """The lines of one copy, each with its places; None where they are not that many copies of the same lines.
+def _split_copies(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
+    """The lines of one copy, each with its positions in every copy; None if the lines are not that many copies of one traceback.
 
-    Where a line could be the next of several copies, the shortest or the longest of them takes it, as `prefer` says.
-    """
+    Where a line could continue several copies, `prefer` says whether the shortest or the longest of them takes it."""
     whole: list[tuple[str, list[int]]] = []
     done = [0] * copies
     for index, text in lines:

@@ -13,7 +13,7 @@ from diagnose.parse.frames import partial_traceback, phases, tracebacks
 from diagnose.parse.model.event import Event
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrapped_messages
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import clean
 from diagnose.parse.text.lines import Prefix, same_stream
 from diagnose.record import field, fields, record, replace
@@ -40,18 +40,18 @@ _QUOTED = (
     r"|\b(?:if|when|avoid|prevent|get|got|cause[sd]?|an?|your)\s+$"
 )
 #: What a line of source has before the words of a message that it raises, prints or asks for.
-_SOURCE = later(
+_SOURCE = lazy_compile(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
 )
-_OF_LIBRARIES = later(r"/(?:torch|transformers|flash_attn|flashinfer|xformers|triton)/")  # run by trainers and engines alike
-_WARNING = later(r"Warning|\bWARN|\bretry|reduc(?:e|ing) batch", re.IGNORECASE)
+_OF_LIBRARIES = lazy_compile(r"/(?:torch|transformers|flash_attn|flashinfer|xformers|triton)/")  # run by trainers and engines alike
+_WARNING = lazy_compile(r"Warning|\bWARN|\bretry|reduc(?:e|ing) batch", re.IGNORECASE)
 #: Where an allocator prints a size with its unit and the number of a device, something else stands: words put together, not a message.
-_BROKEN = later(
+_BROKEN = lazy_compile(
     r"Tried to allocate \d{1,80}(?!\d)(?:\.\d{1,80}(?!\d)|(?!\.\d))"
     r"(?:(?! ?(?:[KMGT]i?B|bytes)\b)\.?\s{0,8}[^\s.]| ?[KMGT]iB\. GPU [A-Za-z])"
 )
 #: How Ray's driver says that other workers printed the same line; the numbers in it are those of one of them.
-_REPEATED = later(r"\[repeated (\d{1,6})x across cluster\]")
+_REPEATED = lazy_compile(r"\[repeated (\d{1,6})x across cluster\]")
 _GAVE_UP = "No executable batch size found"
 
 
@@ -136,7 +136,7 @@ def read_messages(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> It
 def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage | None:
     place = wrapped_messages.message_place(page, offset)
     if place is not None and grammar == "host_oom" and place.before.endswith("OutOf"):
-        place = wrapped_messages.behind_class(page, offset)  # the MemoryError of torch.OutOfMemoryError
+        place = wrapped_messages.place_behind_class(page, offset)  # the MemoryError of torch.OutOfMemoryError
         grammar = "device_oom"
     if place is None:
         return None
@@ -144,11 +144,11 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
     offset, index, prefix, line_start, line_rest = place
     text = line_rest if grammar == "device_oom" else clean(line_start[-CONTEXT:] + line_rest)[1]
     text = wrapped_messages.join_wrapped(text, page, index, prefix, reader)
-    if hasattr(reader, "begun"):
-        text = reader.begun(text, _above(page, page.index(offset), prefix))
+    if hasattr(reader, "prepend_lines"):
+        text = reader.prepend_lines(text, _lines_above(page, page.index(offset), prefix))
     own = mixed_lines.own_text(line_start, text) if grammar == "device_oom" else text
     message: Message | None = reader.read(text.partition(".")[0] if own is None else own)
-    exception = mixed_lines.single(grammar_statements.exception_before(line_start)) or (
+    exception = mixed_lines.deduplicate_exception(grammar_statements.exception_before(line_start)) or (
         grammar_statements.exception_leading(line_start) if grammar == "serving_oom" else ""
     )
     if grammar == "device_oom":
@@ -156,7 +156,7 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
             message = Message(reader.family_of(line_rest), unread=True)
         if (
             message is None
-            or not _meant(line_start, exception, message)
+            or not _is_message(line_start, exception, message)
             or (not exception and len(message.figures) < 2 and _BROKEN.search(line_rest))
         ):
             return None
@@ -168,7 +168,7 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
         message, page, offset, (source, offset), prefix, exception, words, warned, line_start if "\n" in line_start else ""
     )
     placed.torn = own is None
-    placed.evidence.append(page.witness(offset - _width(page, offset, exception)))
+    placed.evidence.append(page.witness(offset - _exception_width(page, offset, exception)))
     if hasattr(reader, "complete"):  # what other lines of the same report say, None: that it is no message
         lines = reader.complete(message, page, placed.index)
         if lines is None:
@@ -180,21 +180,21 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
     return placed
 
 
-def _above(page: Page, index: int, prefix: Prefix) -> list[str]:
+def _lines_above(page: Page, index: int, prefix: Prefix) -> list[str]:
     """The few lines before a line that the same process wrote."""
     lines = (page.line(number) for number in range(max(0, index - ABOVE), index))
     return [line.text for line in lines if same_stream(line.prefix, prefix)]
 
 
-def _meant(line_start: str, exception: str, message: Message) -> bool:
-    """Whether the words are a message and not talk about one."""
+def _is_message(line_start: str, exception: str, message: Message) -> bool:
+    """Whether the words are a printed message, not prose or source code that quotes one."""
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
     opening = line_start.strip()
     return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
 
 
-def _width(page: Page, offset: int, exception: str) -> int:
+def _exception_width(page: Page, offset: int, exception: str) -> int:
     """How many bytes before the message its exception class begins, where that stands in the same line."""
     at = offset - page.excerpt.offset
     start = page.excerpt.raw.rfind(exception.encode(), page.bounds(page.index(offset))[0], at) if exception else -1
@@ -208,11 +208,11 @@ def locate(placed: PlacedMessage) -> PlacedMessage:
     """The message with its traceback; a shortage below a pin_memory frame is one of pinned host memory."""
     if families.of(placed.message.family).kill and not placed.message.raised:
         return placed  # written by a kernel or a launcher: the traceback above belongs to something else
-    placed.trace = tracebacks.above(placed.page, placed.index, placed.prefix, placed.same_line)
+    placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line)
     if not placed.trace.frames:
-        placed.trace = partial_traceback.listed_below(placed.page, placed.index, placed.prefix)
+        placed.trace = partial_traceback.frames_listed_below(placed.page, placed.index, placed.prefix)
     if not placed.trace.frames and families.of(placed.message.family).allocator:
-        placed.trace = partial_traceback.cut_off(placed.page, placed.index)
+        placed.trace = partial_traceback.cut_off_frames(placed.page, placed.index)
     if placed.trace.places:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
         placed.evidence.append(placed.page.witness(inner))
@@ -248,7 +248,7 @@ def to_event(placed: PlacedMessage) -> Event:
         host=message.host or prefix.host or trace.host or None,
         pid=placed.pid or prefix.pid,
         gpu=message.gpu,
-        role=role(f"{prefix.actor} {trace.actor} {trace.method} {message.said}") or _role_of_frames(trace.frames),
+        role=role_of_name(f"{prefix.actor} {trace.actor} {trace.method} {message.said}") or _role_of_frames(trace.frames),
         phase=_phase(placed),
         other_processes=message.processes,
         frames=trace.frames,
@@ -274,13 +274,13 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
 
 
 def _phase(placed: PlacedMessage) -> str:
-    phase = phases.of_frames(placed.trace.frames) or placed.message.phase or phases.of_words(placed.message.said)
+    phase = phases.phase_of_frames(placed.trace.frames) or placed.message.phase or phases.phase_of_call(placed.message.said)
     if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
-        phase = phases.of_source(partial_traceback.source(placed.page, placed.index, placed.prefix))
-    return phase or phases.of_lines(placed.bytes_before()) or "unknown"
+        phase = phases.phase_of_source(partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
+    return phase or phases.phase_of_lines(placed.bytes_before()) or "unknown"
 
 
-def role(name: str) -> str | None:
+def role_of_name(name: str) -> str | None:
     """The role that a process's name shows."""
     return next((role for role, says in _roles() if says.search(name)), None) if name.strip() else None
 

@@ -1,4 +1,4 @@
-"""What stands near failures and means something only beside one: marks of rules/messages.yaml, under `near`."""
+"""Texts that mean something only near a failure: the marks of rules/messages.yaml, under `near`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_marks(pages: Sequence[Page]) -> list[Mark]:
     for page in pages:
         ends: dict[str, int] = {}
         raw = page.excerpt.raw
-        for start, word in _apart(page):
+        for start, word in _page_marks(page):
             kind, end = memory_words.words_near_messages()[word], start + len(word)
             if start < ends.get(kind, 0):
                 continue
@@ -46,7 +46,7 @@ def find_marks(pages: Sequence[Page]) -> list[Mark]:
     return marks
 
 
-def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
+def _page_marks(page: Page) -> Iterator[tuple[int, bytes]]:
     """The marks of a page: of overlapping ones the leftmost, and of those the longest."""
     spots, end = page.excerpt.spots, 0
     near_words = spots.among(memory_words.words_near_messages().keys())
@@ -56,12 +56,12 @@ def _apart(page: Page) -> Iterator[tuple[int, bytes]]:
             yield start, word
 
 
-def with_messages(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
+def merge_hits(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
     """The hits of one input, and in order among them the messages that are looked for only in what was kept of it: how jobs end."""
     if not any(_may_end(page, grammars, bool(hits)) for page in pages):
         return sorted(hits, key=lambda hit: hit.offset)
     places = {(hit.grammar, hit.line) for hit in hits}
-    marked_hits = [_hit(mark) for mark in _few([mark for mark in find_marks(pages) if mark.kind in grammars])]
+    marked_hits = [_hit(mark) for mark in _first_and_last([mark for mark in find_marks(pages) if mark.kind in grammars])]
     return sorted([*hits, *(hit for hit in marked_hits if (hit.grammar, hit.line) not in places)], key=lambda hit: hit.offset)
 
 
@@ -72,7 +72,7 @@ def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
     return any(True for _ in memory_words.ending_literals(grammars).find(memoryview(page.excerpt.raw)))
 
 
-def _few(marks: Sequence[Mark]) -> Iterator[Mark]:
+def _first_and_last(marks: Sequence[Mark]) -> Iterator[Mark]:
     """Of each wording the first and the last: a kernel complains once per thread."""
     alike: dict[tuple[str, str], list[Mark]] = {}
     for mark in marks:

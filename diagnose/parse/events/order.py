@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 REACH = 200  # characters of a line in which its time stamp is sought
 _CLOCK = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<part>\d{1,9}))?"
 _STAMPS = {
-    "date": later(rf"(?P<day>\d{{4}}[-/]\d\d[-/]\d\d)[T _]{_CLOCK}"),
-    "glog": later(rf"\b[IWEF](?P<day>\d{{4}}) {_CLOCK}"),
-    "short": later(rf"\b(?:ERROR|WARNING|INFO|CRITICAL) (?P<day>\d\d-\d\d) {_CLOCK}"),
-    "syslog": later(rf"^(?P<day>[A-Z][a-z]{{2}} [ \d]\d) {_CLOCK}"),
+    "date": lazy_compile(rf"(?P<day>\d{{4}}[-/]\d\d[-/]\d\d)[T _]{_CLOCK}"),
+    "glog": lazy_compile(rf"\b[IWEF](?P<day>\d{{4}}) {_CLOCK}"),
+    "short": lazy_compile(rf"\b(?:ERROR|WARNING|INFO|CRITICAL) (?P<day>\d\d-\d\d) {_CLOCK}"),
+    "syslog": lazy_compile(rf"^(?P<day>[A-Z][a-z]{{2}} [ \d]\d) {_CLOCK}"),
 }
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ROOT = later(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
-_TABLE = later(r"time {1,8}: {0,2}\d{4}-\d\d-\d\d_(\d\d):(\d\d):(\d\d)\s{1,80}host {1,8}:[^\n]{0,200}\s{1,80}rank {1,8}: {0,2}(\d{1,6})")
+_ROOT = lazy_compile(rb"Root Cause \(first observed failure\):(?:(?!Root Cause)[\s\S]){0,400}?rank\s*: (\d{1,6})")
+_TABLE = lazy_compile(
+    r"time {1,8}: {0,2}\d{4}-\d\d-\d\d_(\d\d):(\d\d):(\d\d)\s{1,80}host {1,8}:[^\n]{0,200}\s{1,80}rank {1,8}: {0,2}(\d{1,6})"
+)
 
 
 class Stamp(NamedTuple):
@@ -68,9 +70,11 @@ def _day(text: str) -> int:
     return int(re.sub(r"\D", "", text))
 
 
-def by_time(failures: Sequence[PlacedMessage], root_rank_named: int | None, pages: Sequence[Page], one_log: bool) -> list[PlacedMessage]:
+def sort_by_time(
+    failures: Sequence[PlacedMessage], root_rank_named: int | None, pages: Sequence[Page], one_log: bool
+) -> list[PlacedMessage]:
     """The failures as they happened. `named`: the rank that the launcher's summary names as the first."""
-    noticed = dict(_noticed(pages)) if root_rank_named is not None else {}
+    noticed = dict(_launcher_times(pages)) if root_rank_named is not None else {}
     stamped = [(failure, stamp(failure.line_start)) for failure in failures]
     placed: list[tuple[PlacedMessage, Stamp | None]] = []
     for failure, when in stamped:
@@ -78,14 +82,14 @@ def by_time(failures: Sequence[PlacedMessage], root_rank_named: int | None, page
         while (
             at
             and placed[at - 1][0].attempt.number == failure.attempt.number
-            and _before(failure, when, *placed[at - 1], noticed, root_rank_named, one_log)
+            and _precedes(failure, when, *placed[at - 1], noticed, root_rank_named, one_log)
         ):
             at -= 1
         placed.insert(at, (failure, when))
     return [failure for failure, _ in placed]
 
 
-def _before(
+def _precedes(
     failure: PlacedMessage,
     when: Stamp | None,
     earlier: PlacedMessage,
@@ -111,7 +115,7 @@ def _before(
     return first is not None and second is not None and second - first > 1
 
 
-def _noticed(pages: Sequence[Page]) -> Iterator[tuple[int, int]]:
+def _launcher_times(pages: Sequence[Page]) -> Iterator[tuple[int, int]]:
     """Rank and second of the day of every failure in torchrun's summary."""
     for page in pages:
         raw = page.excerpt.raw

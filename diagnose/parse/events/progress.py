@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import clean
 from diagnose.record import NamedTuple
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 BACK = 8  # bars from the end among which the latest that counts training is sought before all are read
 LONGEST = 400  # bytes that the state of a bar takes
 #: A state of a tqdm bar behind its percentage; its description is what stands before it in the line.
-_BAR = later(rb"%(?:\|[^|\r\n]{0,300}\|)? *([\d,]{1,20})/([\d,]{1,20}) \[")
-_COUNTER = later(
+_BAR = lazy_compile(rb"%(?:\|[^|\r\n]{0,300}\|)? *([\d,]{1,20})/([\d,]{1,20}) \[")
+_COUNTER = lazy_compile(
     rb"global_step/max_steps': '(\d{1,12})/(\d{1,12})'|\biteration {1,8}(\d{1,12})/ {0,8}(\d{1,12}) \|"
     rb"|\bINFO - (?:\x1b\[\d{1,3}m)?step: {1,8}(\d{1,12})()|\bstep:(\d{1,12}) - ()"
     rb"|\bIter\(train\) {1,3}\[ {0,8}(\d{1,12})/(\d{1,12})\]|\bEpoch\(train\) {1,3}\[1\]\[ {0,8}(\d{1,12})/(\d{1,12})\]"
@@ -40,12 +40,12 @@ COUNTS = (
     b'"current_steps"',
 )
 #: Bars of what is no training.
-_OTHER = later(
+_OTHER = lazy_compile(
     r"(?i)load|map|token|download|fetch|shard|generat|processed|prompts|packing|filter|sav|writ|eval|valid|convert"
     r"|captur|dropping|group|experience|comput|mini.?batch|update (?:policy|critic)"
 )
-_ROUND = later(r"(?i)^(episode|rollout|outer)")
-_MICRO = later(r"(?i)^train epoch")
+_ROUND = lazy_compile(r"(?i)^(episode|rollout|outer)")
+_MICRO = lazy_compile(r"(?i)^train epoch")
 
 
 class Bar(NamedTuple):
@@ -74,31 +74,31 @@ class Progress(NamedTuple):
     micro: Bar | None = None
 
 
-def bars(raw: bytes) -> list[Bar]:
+def read_bars(raw: bytes) -> list[Bar]:
     """The last state of every bar in these bytes, in order."""
     last: dict[tuple[str, bytes], tuple[bytes, int]] = {}
-    for label, step, total, at in _drawn(raw, 0, len(raw)):
+    for label, step, total, at in _bar_states(raw, 0, len(raw)):
         last.pop((label, total), None)
         last[label, total] = step, at
     by_label: dict[tuple[str, int], Bar] = {}
     for bar in (
         *(Bar(label, _number(step), _number(total), at) for (label, total), (step, at) in last.items()),
-        *_counted(raw, 0, len(raw)),
+        *_counter_states(raw, 0, len(raw)),
     ):
         by_label.pop((bar.label, bar.total), None)
         by_label[bar.label, bar.total] = bar
     return list(by_label.values())
 
 
-def states(raw: bytes, start: int, end: int, counters: bool = True) -> Iterator[Bar]:
+def read_states(raw: bytes, start: int, end: int, counters: bool = True) -> Iterator[Bar]:
     """Every state of every bar between two line ends: those of bars in order, then those of counters, where there may be any."""
-    for label, step, total, at in _drawn(raw, start, end):
+    for label, step, total, at in _bar_states(raw, start, end):
         yield Bar(label, _number(step), _number(total), at)
     if counters:
-        yield from _counted(raw, start, end)
+        yield from _counter_states(raw, start, end)
 
 
-def _drawn(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, bytes, int]]:
+def _bar_states(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, bytes, int]]:
     """Label, step, total and place of every state of a bar."""
     labels: dict[bytes, str] = {}
     for match in _BAR.finditer(raw, start, end):
@@ -116,7 +116,7 @@ def _drawn(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, bytes
         yield label, match[1], match[2], at
 
 
-def _counted(raw: bytes, start: int, end: int) -> Iterator[Bar]:
+def _counter_states(raw: bytes, start: int, end: int) -> Iterator[Bar]:
     """The states of counters, which stand in lines that hold certain words."""
     lines: set[tuple[int, int]] = set()
     for words in COUNTS:
@@ -139,11 +139,11 @@ def _number(digits: bytes) -> int:
 def progress_before(raw: bytes, evaluation_from: int = -1, planned: int | None = None, counters: bool = True) -> Progress:
     """The progress at the end of these bytes. `evaluation_from`: where an evaluation began that has bars of its own;
     `planned`: the number of steps that the log announces; `counters`: whether there may be any."""
-    if evaluation_from < 0 and not _has_rounds(raw) and not (counters and any(True for _ in _counted(raw, 0, len(raw)))):
-        latest = _latest(raw, planned)
+    if evaluation_from < 0 and not _has_rounds(raw) and not (counters and any(True for _ in _counter_states(raw, 0, len(raw)))):
+        latest = _latest_training_bar(raw, planned)
         if latest is not None:
             return Progress(latest)
-    all_bars = bars(raw)
+    all_bars = read_bars(raw)
     training = [bar for bar in all_bars if bar.trains and (evaluation_from < 0 or bar.at < evaluation_from)]
     rounds = next((bar for bar in reversed(training) if _ROUND.match(bar.label)), None)
     micro = next((bar for bar in reversed(training) if _MICRO.match(bar.label)), None) if rounds else None
@@ -159,7 +159,7 @@ def _has_rounds(raw: bytes) -> bool:
     return any(words in lower for words in (b"episode", b"rollout", b"outer"))
 
 
-def _latest(raw: bytes, planned: int | None) -> Bar | None:
+def _latest_training_bar(raw: bytes, planned: int | None) -> Bar | None:
     """The last state of a bar that counts training, of as many steps as planned; None where all would have to be read to tell."""
     end = len(raw)
     for _ in range(BACK):
@@ -167,7 +167,7 @@ def _latest(raw: bytes, planned: int | None) -> Bar | None:
         if at < 0:
             return None
         end = at
-        for label, step, total, place in _drawn(raw, max(0, at - 3), min(len(raw), at + LONGEST)):
+        for label, step, total, place in _bar_states(raw, max(0, at - 3), min(len(raw), at + LONGEST)):
             bar = Bar(label, _number(step), _number(total), place)
             if place < at and bar.trains and planned in (None, 0, bar.total):
                 return bar

@@ -73,7 +73,7 @@ class Survival:
         while part * PART < min(end, len(raw)):
             if (page, part) not in self._bars:
                 counters = page.excerpt.spots.any(progress.COUNTS)
-                states = progress.states(raw, _line_end(raw, part * PART), _line_end(raw, (part + 1) * PART), counters)
+                states = progress.read_states(raw, _line_end(raw, part * PART), _line_end(raw, (part + 1) * PART), counters)
                 self._bars[page, part] = sorted((bar for bar in states if bar.trains), key=lambda bar: bar.at)
             progress_bars += [bar for bar in self._bars[page, part] if start <= bar.at < end]
             part += 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.facts import Notice
-from diagnose.parse.events import attempts, consequences, folding, interleaved_tracebacks, nearby_marks, order
+from diagnose.parse.events import consequences, folding, interleaved_tracebacks, nearby_marks, order
 from diagnose.parse.events import log_events as events
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
@@ -51,7 +51,7 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     for number, scan in enumerate(scanned):
         launches[scan.input.name] = input_attempts = Attempts(scan.hits, scan.label.attempt)
         hits = [hit for hit in scan.hits if hit.grammar in events.READERS]
-        input_messages = list(events.read_messages(pages[number], nearby_marks.with_messages(hits, pages[number], events.READERS), number))
+        input_messages = list(events.read_messages(pages[number], nearby_marks.merge_hits(hits, pages[number], events.READERS), number))
         stopped = min((message.offset for message in input_messages if message.message.reason in STOPS), default=1 << 62)
         input_messages = [
             message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
@@ -71,7 +71,7 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     marks = nearby_marks.find_marks(every)
     failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
     folded = folding.fold_events([events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
-    launch = attempts.launch_of(failures)
+    launch = _diagnosed_launch(failures)
     since = min((scan.attempt.number for scan in failures if scan.attempt.launch == launch), default=1)
     state = Timeline(tuple(failures), tuple(folded), since, launches, tuple(messages))
     follow = consequences.consequences_of(
@@ -98,16 +98,16 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
             continue
         if failure.message.helper:
             failure.message.status, failure.message.reason = "lookalike", "after_end"
-        saving = phases.of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
+        saving = phases.phase_of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
         own = families.of(failure.message.family).own  # Ray ends the job's own workers, and says which
         failure.survived = failure.survived or failure.message.helper or not (saving or own)
     failures.sort(key=lambda failure: failure.attempt.number)
     named = next((fact.value for fact in order.root_rank(pages)), None)
-    return order.by_time(failures, named if isinstance(named, int) else None, pages, one_log)
+    return order.sort_by_time(failures, named if isinstance(named, int) else None, pages, one_log)
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
-    """Ray prints what may have happened whenever a worker is gone: that counts where nothing else was found."""
+    """Drop Ray's generic list of reasons for a lost worker unless nothing else was found."""
     certain = [placed for placed in messages if not families.of(placed.message.family).kill or placed.message.weight]
     return certain or messages
 
@@ -119,7 +119,7 @@ def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> Non
     for placed in reversed(messages):
         source, end = placed.page.source, placed.attempt.end
         following = behind[source]
-        if following and folding.kind(following[-1]) != folding.kind(placed):
+        if following and folding.repeat_key(following[-1]) != folding.repeat_key(placed):
             next_of_input[source] = following[-1]
         until = min(next_of_input[source].offset, end) if source in next_of_input else end
         placed.survived = (
@@ -137,7 +137,7 @@ def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> Non
 def _fails_again(later: PlacedMessage, placed: PlacedMessage) -> bool:
     """Whether a message is another failure of the same process."""
     same_process = (later.prefix, later.message.gpu) == (placed.prefix, placed.message.gpu)
-    return same_process and not later.gave_up and folding.kind(later) != folding.kind(placed)
+    return same_process and not later.gave_up and folding.repeat_key(later) != folding.repeat_key(placed)
 
 
 # -- what else is of the launch that failed
@@ -191,3 +191,11 @@ def notices(state: Timeline, root: Event | None) -> Iterator[Notice]:
         yield Notice("info", "started_again", phrase("parse.started_again"), root.evidence[0])
     if not root.fatal and root.status == "oom":
         yield Notice("info", "survived", phrase("parse.survived"), root.evidence[0])
+
+
+def _diagnosed_launch(failures: Sequence[PlacedMessage]) -> int:
+    """The last launch that ended in a failure of its own."""
+    return max(
+        (failure.attempt.launch for failure in failures if failure.fatal),
+        default=max((failure.attempt.launch for failure in failures), default=1),
+    )

@@ -55,7 +55,7 @@ def facts(pages: Sequence[Page]) -> Iterator[Fact]:
             return
 
 
-def floored(digits: str, unit: str) -> Size | None:
+def floored_size(digits: str, unit: str) -> Size | None:
     """A figure of the table: divided down to whole units, so the truth is less than one unit above it."""
     scale = SCALE[BINARY_ALIAS.get(unit, unit)]
     low = int(digits) * scale
@@ -78,7 +78,7 @@ def _table(page: Page, at: int) -> Iterator[Fact]:
     for row in rows.finditer(raw, at, end):
         now, peak = _ROWS[row[1].decode()]
         for name, digits, unit in ((now, row[2], row[3]), (peak, row[4], row[5])):
-            size = floored(digits.decode(), unit.decode())
+            size = floored_size(digits.decode(), unit.decode())
             if name and size is not None:
                 yield fact(name, size, row.start(1))
 

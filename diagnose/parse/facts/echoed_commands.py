@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from base64 import urlsafe_b64decode
 from functools import cache
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.model.reading import Command
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ _NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
 
 
 @cache
-def _seen() -> re.Pattern[bytes]:
+def _program_pattern() -> re.Pattern[bytes]:
     """Where a line may hold the start of a program (rules/programs.yaml)."""
     return re.compile("|".join(rule_files.table("programs")["echoed"]).encode())
 
@@ -53,45 +55,45 @@ def _programs() -> str:
 
 
 @cache
-def _starts() -> re.Pattern[str]:
+def _command_pattern() -> re.Pattern[str]:
     """How a command begins: variables, what runs others, the program."""
     return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
 
 
 @cache
-def _pasted() -> re.Pattern[str]:
+def _pasted_pattern() -> re.Pattern[str]:
     """A command without a prompt, which variables set before a program give away: no output begins like that."""
     return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
 #: How DeepSpeed's launcher lists what it started on this node, and what ended; before it the host, where there are several
 #: (deepspeed/launcher/launch.py, multinode_runner.py).
-_LISTED = later(
+_LISTED = lazy_compile(
     rb"^(?P<host>[^\s\[]{1,200}: )?[^\n]{0,80}\[launch\.py:\d{1,5}:(?:main\] process \d{1,10} spawned with command: |sigkill_handler\] )"
     rb"\[(?P<words>['\"][^\n]{1,65536}['\"])\]",
     re.MULTILINE,
 )
-_ITEM = later(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_ITEM = lazy_compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 
-def read(pages: Sequence[Page]) -> list[Command]:
+def read_commands(pages: Sequence[Page]) -> list[Command]:
     """The commands in the head of the logs, in order; where there is none, the one that DeepSpeed's launcher lists."""
-    return _echoed(pages) or _listed(pages)
+    return _find_commands(pages) or _launcher_command(pages)
 
 
-def _listed(pages: Iterable[Page]) -> list[Command]:
+def _launcher_command(pages: Iterable[Page]) -> list[Command]:
     """The last of its lists, which is of the highest local rank, as the launcher was told it."""
     for page in pages:
         matches = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
         if matches:
             words = [quoted or plain for quoted, plain in _ITEM.findall(matches[-1]["words"].decode("utf-8", "replace"))]
-            text = _as_told(words, alone=matches[-1]["host"] is None)
+            text = _rebuild_command(words, alone=matches[-1]["host"] is None)
             return [Command(text, page.witness(page.excerpt.offset + matches[-1].start()))] if text else []
     return []
 
 
-def _as_told(words: Sequence[str], *, alone: bool) -> str:
-    """The launcher's command, from that of its process: interpreter, script (or -m and a module), local rank, the script's own words."""
+def _rebuild_command(words: Sequence[str], *, alone: bool) -> str:
+    """Rebuild the launcher's command from that of its process: interpreter, script (or -m and a module), local rank, script arguments."""
     program = list(words[1:])
     if program[:1] == ["-u"]:
         del program[0]
@@ -102,7 +104,7 @@ def _as_told(words: Sequence[str], *, alone: bool) -> str:
     return shlex.join(["deepspeed", *counted, *(["--module"] if module else []), *arguments]) if arguments else ""
 
 
-def _echoed(pages: Iterable[Page]) -> list[Command]:
+def _find_commands(pages: Iterable[Page]) -> list[Command]:
     commands: list[Command] = []
     done: set[tuple[str, int]] = set()
     for page in pages:
@@ -111,19 +113,19 @@ def _echoed(pages: Iterable[Page]) -> list[Command]:
         words = page.excerpt.spots.among(_words())
         places = sorted(at for word in words for at in page.excerpt.spots.places(word))
         for at in places:
-            if _seen().match(page.excerpt.raw, at, REACH) is None:
+            if _program_pattern().match(page.excerpt.raw, at, REACH) is None:
                 continue
             index = page.index(page.excerpt.offset + at)
             text = page.line(index).text
-            echo = re.match(_ECHO, text) or _pasted().match(text)
-            if echo is None or (page.source, page.number(index)) in done or not _starts().match(text[echo.end() :]):
+            echo = re.match(_ECHO, text) or _pasted_pattern().match(text)
+            if echo is None or (page.source, page.number(index)) in done or not _command_pattern().match(text[echo.end() :]):
                 continue
             done.add((page.source, page.number(index)))
-            commands.append(Command(_whole(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
+            commands.append(Command(_join_continued(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
     return commands
 
 
-def _whole(page: Page, index: int, start: int) -> str:
+def _join_continued(page: Page, index: int, start: int) -> str:
     """A command with the lines that backslashes join to it; kept whole however long."""
     begin, end = page.bounds(index)
     raw = page.excerpt.raw[begin:end].decode("utf-8", "replace").rstrip("\r")
@@ -162,3 +164,31 @@ def _allocator(text: str) -> Iterator[tuple[str, Value]]:
         yield "alloc.max_split_size", Size.exactly(int(options["max_split_size_mb"][:9]) << 20)
     if re.fullmatch(r"0?\.\d+|1(\.0+)?", options.get("garbage_collection_threshold", "")):
         yield "alloc.gc_threshold", float(options["garbage_collection_threshold"])
+
+
+_OPTION = b"--world_info="
+_CODED = re.compile(rb"([A-Za-z0-9+/_-]{8,65536}={0,2})(?![A-Za-z0-9+/_=-])")
+
+
+def world_info_facts(pages: Sequence[Page]) -> Iterator[Fact]:
+    """How many processes and nodes the first readable option names; nothing where it is cut off or not of that form."""
+    for page in pages:
+        for at in page.excerpt.spots.places(_OPTION)[:4]:
+            cards = _cards_per_host(page.excerpt.raw, at + len(_OPTION))
+            if cards:
+                place = page.witness(page.excerpt.offset + at)
+                yield Fact("parallel.world", sum(cards), "log", place)
+                yield Fact("parallel.nodes", len(cards), "log", place)
+                return
+
+
+def _cards_per_host(raw: bytes, at: int) -> list[int]:
+    """The number of cards of every host."""
+    coded = _CODED.match(raw, at)
+    try:
+        hosts = json.loads(urlsafe_b64decode(coded[1])) if coded else None
+    except (ValueError, RecursionError):  # of base64, of UTF-8 and of JSON
+        return []
+    if not isinstance(hosts, dict) or not all(isinstance(slots, list) for slots in hosts.values()):
+        return []
+    return [len(slots) for slots in hosts.values()]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from diagnose import catalogue
 from diagnose.errors import UserError
 from diagnose.facts import Fact, declared, library_of
-from diagnose.parse.events.log_events import role
+from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import same_stream
 from diagnose.units import Version
 
@@ -27,17 +27,17 @@ REACH = 256 << 10  # bytes of the head in which these lines are looked for
 DUMP = 400  # lines of a printed model configuration
 MOST = 64  # lines of each kind that are parsed
 
-_VERSIONED = later(
+_VERSIONED = lazy_compile(
     rb"(?<![\w./-])`?(?:[Pp]y[Tt]orch|[Tt]orch|[Tt]ransformers|[Aa]ccelerate|[Dd]eep[Ss]peed|peft|PEFT|trl|TRL|llamafactory"
     rb"|axolotl|openrlhf|OpenRLHF|vllm|vLLM|sglang|lmdeploy|ray|bitsandbytes|[Ll]iger[-_][Kk]ernel|flash[-_]attn|verl|ms[-_]swift|swift)`?"
     rb"(?: version[^:\n]{0,16}: ?|==| ?: ?| {1,40}| @ )v?\d{1,6}\.\d"
 )
-_CARD = later(
+_CARD = lazy_compile(
     rb"GPU type: |, (?:NVIDIA|Tesla|AMD) [A-Z]"
     rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
     rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
 )
-_CONFIG = later(rb"Model config \w{1,80} \{")
+_CONFIG = lazy_compile(rb"Model config \w{1,80} \{")
 #: A word that stands in each text that is looked for, near its beginning; and what the words of libraries are followed by.
 _LIBRARIES = frozenset(
     b"orch ransformers ccelerate eepspeed eepSpeed peft PEFT trl TRL llamafactory axolotl openrlhf OpenRLHF vllm vLLM sglang lmdeploy ray"
@@ -47,15 +47,15 @@ _AFTER_NAME = b"` =:-_"
 _CARDS = frozenset(b"NVIDIA Tesla AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
 _MODELS = frozenset((b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v"))
 NEAR, LONG = 32, 128  # bytes before such a word in which its text begins, and behind it in which it is recognised
-_ITEM_BEFORE = later(r"(?:^|[:=|,;(\[*\-])\s*$")
-_ITEM_AFTER = later(r"\s*(?:$|[,.;:|)(\[\]])")
+_ITEM_BEFORE = lazy_compile(r"(?:^|[:=|,;(\[*\-])\s*$")
+_ITEM_AFTER = lazy_compile(r"\s*(?:$|[,.;:|)(\[\]])")
 _MODEL = (
-    later(rb"models--(?P<owner>[\w.-]{1,80}?)--(?P<name>[\w.-]{1,120}?)/"),
-    later(rb"loading (?:configuration|weights) file (?P<path>/?[\w./-]{1,300})/[\w.-]{1,80}\.(?:json|safetensors|bin)"),
-    later(rb"loading model: (?P<path>[\w./-]{1,300})"),
-    later(rb"LLM engine \(v[\w.]{1,20}\) with config: model='(?P<path>[^'\n]{1,300})'"),
+    lazy_compile(rb"models--(?P<owner>[\w.-]{1,80}?)--(?P<name>[\w.-]{1,120}?)/"),
+    lazy_compile(rb"loading (?:configuration|weights) file (?P<path>/?[\w./-]{1,300})/[\w.-]{1,80}\.(?:json|safetensors|bin)"),
+    lazy_compile(rb"loading model: (?P<path>[\w./-]{1,300})"),
+    lazy_compile(rb"LLM engine \(v[\w.]{1,20}\) with config: model='(?P<path>[^'\n]{1,300})'"),
 )
-_ENGINE = later(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
+_ENGINE = lazy_compile(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
 _MAKERS = ("NVIDIA", "NVIDIA GeForce", "NVIDIA Graphics Device", "Tesla", "AMD", "GeForce", "Quadro")
 #: A line of printed JSON; lines of other processes and progress bars may stand between them.
 _JSON = r"\s*(?:\"[^\"\n]{0,200}\"\s*:?.{0,2000}|[{}\[\]]+,?|-?[\d.eE+-]+,?|(?:true|false|null),?)\s*$"
@@ -75,7 +75,9 @@ def facts(pages: Iterable[Page]) -> Iterator[Fact]:
                 yield fact
 
 
-def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], start_word: bytes = b"") -> Iterator[re.Match[bytes]]:
+def _search_near_words(
+    page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], start_word: bytes = b""
+) -> Iterator[re.Match[bytes]]:
     """What `pattern.finditer` finds in the head of a page, where each match holds one of these words (`before` one of these bytes)."""
     raw, spots = page.excerpt.raw, page.excerpt.spots
     stop = min(REACH, len(raw))
@@ -95,7 +97,7 @@ def _round(page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], star
 
 def _versions(page: Page) -> Iterator[Fact]:
     parsed: set[int] = set()
-    for match in _round(page, _LIBRARIES, _VERSIONED, _AFTER_NAME):
+    for match in _search_near_words(page, _LIBRARIES, _VERSIONED, _AFTER_NAME):
         index = page.index(page.excerpt.offset + match.start())
         if index not in parsed and len(parsed) < MOST:
             parsed.add(index)
@@ -107,8 +109,8 @@ def _versions(page: Page) -> Iterator[Fact]:
 
 def _line_versions(page: Page, index: int) -> Iterator[Fact]:
     text = page.line(index).text
-    for statement in grammar_statements.statements("environment", text):
-        if statement.kind != "version" or not _installed(text, statement):
+    for statement in grammar_statements.parse_statements("environment", text):
+        if statement.kind != "version" or not _is_installed(text, statement):
             continue
         package, release = (word.strip("`") for word in statement.words)
         name = package.lower().replace("_", "-")
@@ -122,7 +124,7 @@ def _line_versions(page: Page, index: int) -> Iterator[Fact]:
             yield Fact("train.framework", name, "log", witness)
 
 
-def _installed(text: str, statement: Statement) -> bool:
+def _is_installed(text: str, statement: Statement) -> bool:
     """Whether a release is one of a list; "needs torch 2.4" in a sentence says nothing of what is installed."""
     between = text[statement.start + len(statement.words[0]) : statement.end - len(statement.words[1])]
     line_start = text[: statement.start]
@@ -144,11 +146,11 @@ def _cards(page: Page) -> Iterator[Fact]:
     count, indexes = 0, set[str]()
     first: Fact | None = None
     place = None
-    for match in islice(_round(page, _CARDS, _CARD), MOST):
+    for match in islice(_search_near_words(page, _CARDS, _CARD), MOST):
         index = page.index(page.excerpt.offset + match.end() - 1)
         text = page.line(index).text[:400]
-        for statement in grammar_statements.statements("environment", text):
-            if statement.kind not in ("card", "cards") or (statement.kind == "cards" and not _listed(text, statement)):
+        for statement in grammar_statements.parse_statements("environment", text):
+            if statement.kind not in ("card", "cards") or (statement.kind == "cards" and not _is_listed_item(text, statement)):
                 continue
             name = statement.words[-1].strip()
             if text[statement.end :].lstrip().startswith("..") or name in _MAKERS:
@@ -162,7 +164,7 @@ def _cards(page: Page) -> Iterator[Fact]:
         yield Fact("hardware.count", max(count, len(indexes)), "log", place)
 
 
-def _listed(text: str, statement: Statement) -> bool:
+def _is_listed_item(text: str, statement: Statement) -> bool:
     """Whether cards are an item of their own. In a sentence they may be anybody's: "it fits on my colleague's 2x A100"."""
     return _ITEM_BEFORE.search(text[: statement.start]) is not None and _ITEM_AFTER.match(text[statement.end :]) is not None
 
@@ -194,13 +196,13 @@ def _models(page: Page) -> Iterator[Fact]:
             else groups["path"].decode("utf-8", "replace")
         )
         offset = page.excerpt.offset + start
-        if role(page.around(offset)[0].actor) in (None, "actor") and "models--" not in name:
+        if role_of_name(page.around(offset)[0].actor) in (None, "actor") and "models--" not in name:
             yield Fact("model.path", name, "log", page.witness(offset))
             break
-    yield from _dumped(page)
+    yield from _printed_models(page)
 
 
-def _dumped(page: Page) -> Iterator[Fact]:
+def _printed_models(page: Page) -> Iterator[Fact]:
     """The dimensions of a model whose configuration is printed in full."""
     raw, spots = page.excerpt.raw, page.excerpt.spots
     built = spots.first(b"Instantiating ", 0, REACH)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from diagnose import families
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.events import progress
-from diagnose.parse.facts import node_memory
+from diagnose.parse.facts import run_memory
 from diagnose.parse.frames import activity as doing
 from diagnose.parse.frames import partial_traceback, phases
 from diagnose.parse.messages import host_oom
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ _FIELDS = (
     "rank",
 )
 
-_SITE = later(r".*(?:site|dist)-packages/|.*transformers_modules/")
-_PASSES_ON = later(r"^(_wrapped_call_impl|_call_impl|inner|wrapper|wrapped_fn|<module>)$")
+_SITE = lazy_compile(r".*(?:site|dist)-packages/|.*transformers_modules/")
+_PASSES_ON = lazy_compile(r"^(_wrapped_call_impl|_call_impl|inner|wrapper|wrapped_fn|<module>)$")
 #: Statements that only one attention implementation runs.
 _ATTENTION = (
-    ("flash_attention_2", later(r"flash_attn|flash_attention_forward|flash_attn_cuda")),
-    ("sdpa", later(r"scaled_dot_product_attention")),
+    ("flash_attention_2", lazy_compile(r"flash_attn|flash_attention_forward|flash_attn_cuda")),
+    ("sdpa", lazy_compile(r"scaled_dot_product_attention")),
     (
         "eager",
-        later(
+        lazy_compile(
             r"attn_(?:weights|scores|probs)\s*=.*softmax|attention_(?:probs|scores)\s*=.*softmax|eager_attention_forward"
             r"|att(?:entio)?n_(?:weights|scores)\s*=\s*(?:torch\.(?:matmul|bmm|baddbmm)|attention_scores\s*[/+])"
         ),
@@ -56,14 +56,14 @@ _ATTENTION = (
 )
 #: How the class is printed before torch 2.5, and from then on.
 _NAMED = {"torch.cuda.OutOfMemoryError": True, "torch.OutOfMemoryError": False}
-_PLANNED = later(rb"Total optimization steps = ([\d,]{1,20})")
+_PLANNED = lazy_compile(rb"Total optimization steps = ([\d,]{1,20})")
 _EVALUATION = (b"Running Evaluation", b"Running Prediction")
 _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
 #: How vLLM and SGLang say that they capture graphs, and what they say next.
-_CAPTURES = later(rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)|Capture cuda graph begin")
-_CAPTURED = later(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
+_CAPTURES = lazy_compile(rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)|Capture cuda graph begin")
+_CAPTURED = lazy_compile(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
 #: Activities of an engine at its start whose failure is a check of its own (words of log.engine_check).
 _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
 
@@ -76,8 +76,8 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
         return Fact(name, value, "log", place)
 
     yield from figures(root)
-    for name, said in placed.message.facts.items():
-        yield fact(name, said)
+    for name, printed in placed.message.facts.items():
+        yield fact(name, printed)
     if root.role is not None:
         actor = placed.page.witness(placed.page.excerpt.offset + placed.page.starts[placed.trace.head]) if placed.trace.actor else place
         yield Fact("log.role", root.role, "log", actor)
@@ -96,7 +96,7 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
     yield from _progress(placed)
     yield from _after_evaluation(placed)
     yield from _engine(root, placed)
-    yield from node_memory.before(placed)
+    yield from run_memory.node_memory_before_failure(placed)
 
 
 def figures(root: Event) -> Iterator[Fact]:
@@ -104,7 +104,9 @@ def figures(root: Event) -> Iterator[Fact]:
     for name in _FIELDS:
         value: Value = getattr(root, name)
         if value is not None and value != "unknown":
-            yield Fact(host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, "log", _printed(root, value))
+            yield Fact(
+                host_oom.capacity_of(root.family) if name == "capacity" else f"log.{name}", value, "log", _figure_witness(root, value)
+            )
 
 
 def trainer(root: Event) -> Iterator[Fact]:
@@ -122,8 +124,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
     yield from _processes(root, place)
     if root.frames:
         frame = root.evidence[:2][-1]
-        yield Fact("log.frame", _named(root.frames), "log", frame)
-        activity = doing.of_frames(root.frames)
+        yield Fact("log.frame", _innermost_function(root.frames), "log", frame)
+        activity = doing.activity_of_frames(root.frames)
         if activity:
             yield Fact("log.doing", activity, "log", frame)
         if activity == "load_optimizer":
@@ -143,13 +145,13 @@ def circumstances(root: Event) -> Iterator[Fact]:
         yield Fact("log.saving", root.phase == "checkpoint_save", "log", place)
 
 
-def _printed(root: Event, value: Value) -> Witness:
+def _figure_witness(root: Event, value: Value) -> Witness:
     """The line of the failure that prints a figure: reports of host memory run over several."""
     figure = value.text.partition(" ")[0] if isinstance(value, Size) else ""
     return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
 
 
-def _capturing(raw: bytes) -> bool:
+def _captures_graphs(raw: bytes) -> bool:
     """Whether an engine had begun to capture its graphs, and not said that it was done."""
     begun = [match.end() for match in _CAPTURES.finditer(raw)]
     return bool(begun) and _CAPTURED.search(raw, begun[-1]) is None
@@ -157,8 +159,8 @@ def _capturing(raw: bytes) -> bool:
 
 def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
     """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
-    captures = "Capture cuda graph failed" in placed.words or (not root.frames and _capturing(placed.bytes_before()))
-    activities = ["capture_graphs"] if captures else doing.all_of_frames(root.frames)
+    captures = "Capture cuda graph failed" in placed.words or (not root.frames and _captures_graphs(placed.bytes_before()))
+    activities = ["capture_graphs"] if captures else doing.all_activities(root.frames)
     return next((_CHECKS[activity] for activity in activities if activity in _CHECKS), "none")
 
 
@@ -189,7 +191,7 @@ def _largest(root: Event, place: Witness) -> Iterator[Fact]:
     yield Fact("log.alike_held", sum(alike, start=Size.exactly(0)), "log", place)
 
 
-def _named(frames: Sequence[Frame]) -> str:
+def _innermost_function(frames: Sequence[Frame]) -> str:
     """The innermost frame that is more than a call passed on, as package/file.py:function."""
     frame = next((frame for frame in reversed(frames) if not _PASSES_ON.match(frame.function)), frames[-1])
     return f"{_SITE.sub('', frame.file)}:{frame.function}"
@@ -198,7 +200,7 @@ def _named(frames: Sequence[Frame]) -> str:
 def _attention(placed: PlacedMessage) -> Iterator[Fact]:
     """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
     if not placed.trace.frames:
-        name = _implementation("", partial_traceback.source(placed.page, placed.index, placed.prefix))
+        name = _implementation("", partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
         if name is not None:
             yield Fact("model.attention", name, "log", placed.page.witness(placed.page.excerpt.offset + placed.page.starts[placed.index]))
         return
@@ -233,7 +235,7 @@ def _progress(placed: PlacedMessage) -> Iterator[Fact]:
     """Optimizer steps, rounds and micro batches that the bars show as done."""
     raw = placed.bytes_before()
     start = placed.offset - len(raw)
-    spots, planned = placed.page.excerpt.spots, _planned(placed)
+    spots, planned = placed.page.excerpt.spots, _planned_steps(placed)
     began = max(raw.rfind(text) for text in _EVALUATION) if spots.any(_EVALUATION) else -1
     ended = raw.rfind(b"'eval_loss'") if began >= 0 else -1
     done = progress.progress_before(raw, began if began > ended else -1, planned, spots.any(progress.COUNTS))
@@ -263,13 +265,13 @@ def _after_evaluation(placed: PlacedMessage) -> Iterator[Fact]:
     ended = raw.rfind(b"'eval_loss'")
     if ended < 0:
         return
-    ahead = {(bar.label, bar.total): bar.step for bar in progress.bars(raw[:ended])}
-    on = any(bar.step > ahead.get((bar.label, bar.total), bar.step) for bar in progress.bars(raw[ended:]))
+    ahead = {(bar.label, bar.total): bar.step for bar in progress.read_bars(raw[:ended])}
+    on = any(bar.step > ahead.get((bar.label, bar.total), bar.step) for bar in progress.read_bars(raw[ended:]))
     place = placed.page.witness(placed.offset - len(raw) + ended)
     yield Fact("log.after_eval", not on and b"'loss'" not in raw[ended:], "log", place)
 
 
-def _planned(placed: PlacedMessage) -> int | None:
+def _planned_steps(placed: PlacedMessage) -> int | None:
     """The number of steps that this run of the job announced."""
     raw, first = placed.page.excerpt.raw, placed.page.excerpt.offset
     for at in placed.page.excerpt.spots.places(b"Total optimization steps = "):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from diagnose import rule_files
 from diagnose.facts import Fact, Origin, Value, declared
 from diagnose.parse.events import order
-from diagnose.parse.events.log_events import role
-from diagnose.parse.facts import printed_arguments, world_info
+from diagnose.parse.events.log_events import role_of_name
+from diagnose.parse.facts import echoed_commands, settings_dumps
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import REACH
 from diagnose.record import NamedTuple
 from diagnose.units import Size, Version
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 CLOSE = 5000
 _DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
 #: After which of DeepSpeed's captions the states are in place.
-_INITIALISED = later(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
-_CAPTION = later(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
+_INITIALISED = lazy_compile(r"After initializ|initialize \[end\]|[Aa]fter .*\binit")
+_CAPTION = lazy_compile(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
 
 
 #: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
-_DAY = later(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
+_DAY = lazy_compile(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
 _SINCE = 64 << 10
 _WITHIN = 46  # bytes of a line in which its year stands
 
@@ -58,13 +58,13 @@ class Place(NamedTuple):
 def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
     """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
     by_name: dict[str, Fact] = {}
-    for row in _spoken(pages):
+    for row in _rows_present(pages):
         place = _find(row, pages, end)
         for fact in _said(row, place) if place is not None else ():
             by_name.setdefault(fact.name, fact)
             yield fact
-    yield from world(by_name)
-    yield from world_info.facts(pages)
+    yield from world_from_banner(by_name)
+    yield from echoed_commands.world_info_facts(pages)
     yield from _memory_lines(pages)
     yield from order.root_rank(pages)
     yield from _day(pages, end)
@@ -78,15 +78,19 @@ def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
             continue
         line = raw.find(b"\n", at)
         stop = line if line >= 0 else len(raw)
-        starts = (start for start in _upwards(raw, stop, max(0, at - _SINCE)) if raw.find(b"20", start, min(start + _WITHIN, stop)) >= 0)
-        found = next((match for start in starts if (match := _DAY.match(raw, start, stop))), None)
-        if found is not None:
-            year, month, day = map(int, found.groups())
-            yield Fact("log.day", Version(f"{year}.{month}.{day}"), "log", page.witness(page.excerpt.offset + found.start()))
+        starts = (
+            start
+            for start in _line_starts_before(raw, stop, max(0, at - _SINCE))
+            if raw.find(b"20", start, min(start + _WITHIN, stop)) >= 0
+        )
+        last_match = next((match for start in starts if (match := _DAY.match(raw, start, stop))), None)
+        if last_match is not None:
+            year, month, day = map(int, last_match.groups())
+            yield Fact("log.day", Version(f"{year}.{month}.{day}"), "log", page.witness(page.excerpt.offset + last_match.start()))
             return
 
 
-def _upwards(raw: bytes, stop: int, first: int) -> Iterator[int]:
+def _line_starts_before(raw: bytes, stop: int, first: int) -> Iterator[int]:
     """Where lines start between two places, the last first."""
     while stop >= first:
         newline = raw.rfind(b"\n", max(0, first - 1), stop)
@@ -110,7 +114,7 @@ def _words() -> frozenset[bytes]:
     return frozenset(_rows())
 
 
-def _spoken(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
+def _rows_present(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
     """The rows whose words stand in the pages at all."""
     words = {word for page in pages for word in page.excerpt.spots.among(_words())}
     table = rule_files.table("log_lines")
@@ -144,7 +148,7 @@ def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[
 def _speaks(row: Mapping[str, Any], place: Place) -> bool:
     prefix, _, line_rest = place.page.around(place.offset)
     names = [row.get("fact", ""), *row.get("take", ())]
-    if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role(prefix.actor) not in (None, "actor"):
+    if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role_of_name(prefix.actor) not in (None, "actor"):
         return False
     if "beside" in row and row["beside"].encode() not in place.line:
         return False
@@ -160,12 +164,12 @@ def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
     if "rest" in row and text.strip():
         pairs.append((row["rest"], text.strip()[:400]))
     if "keys" in row:
-        pairs += printed_arguments.known(text, row["keys"])
+        pairs += settings_dumps.parse_arguments(text, row["keys"])
     if "take" in row:
         texts = values(text)
         texts = texts[-len(row["take"]) :] if row.get("before") else texts
         if row.get("sum"):
-            sizes = [size for size in (grammar_statements.size(value, binary=True) for value in texts) if size is not None]
+            sizes = [size for size in (grammar_statements.parse_size(value, binary=True) for value in texts) if size is not None]
             pairs += [(row["take"][0], sum(sizes[1:], sizes[0]))] if sizes else []
             texts = []
         pairs += [(name, _typed(name, value, row)) for name, value in zip(row["take"], texts, strict=False) if name]
@@ -179,7 +183,7 @@ def values(text: str) -> list[str]:
     """The numbers, sizes and types in a text, in order."""
     return [
         statement.words[0]
-        for statement in grammar_statements.statements("log_line", grammar_statements.collapsed(text[:400]))
+        for statement in grammar_statements.parse_statements("log_line", grammar_statements.collapse_blanks(text[:400]))
         if statement.kind == "value"
     ]
 
@@ -189,7 +193,7 @@ def _typed(name: str, text: str, row: Mapping[str, Any]) -> Value:
     entry = declared(name)
     kind = entry.kind if entry is not None else ""
     if kind == "size":
-        return _decimal(text) if row.get("decimal") else grammar_statements.size(f"{text} {row.get('unit', '')}", binary=True)
+        return _decimal(text) if row.get("decimal") else grammar_statements.parse_size(f"{text} {row.get('unit', '')}", binary=True)
     if kind == "count":
         return _count(text.replace(",", ""))
     if kind == "ratio":
@@ -241,7 +245,7 @@ def _memory_line(page: Page, at: int) -> Fact | None:
     offset = page.excerpt.offset + at
     index = page.index(offset)
     line = page.line(index)
-    caption = next(_above(page, index), "")
+    caption = next(_lines_above(page, index), "")
     if _CAPTION.match(caption) and not _INITIALISED.search(caption):
         return None
     printed = re.search(r"\bMA (\d{1,9}(?:\.\d{1,9})?) GB", line.text)
@@ -249,7 +253,7 @@ def _memory_line(page: Page, at: int) -> Fact | None:
     exact = Size.printed(f"{float(printed[1]):.2f}", "GB", binary=True) if printed else None
     if printed is None or exact is None:
         return None
-    kind = role(line.prefix.actor)
+    kind = role_of_name(line.prefix.actor)
     if kind not in (None, "actor", "critic"):
         return None
     name = "log.critic_allocated_after_init" if kind == "critic" else "log.allocated_after_init"
@@ -262,16 +266,16 @@ def _memory_line(page: Page, at: int) -> Fact | None:
     )
 
 
-def _above(page: Page, index: int) -> Iterator[str]:
+def _lines_above(page: Page, index: int) -> Iterator[str]:
     """The few lines above that the same process wrote."""
     line = page.line(index)
     for number in range(index - 1, max(-1, index - 4), -1):
-        other = page.line(number)
-        if other.prefix.actor == line.prefix.actor and other.prefix.pid == line.prefix.pid:
-            yield other.text
+        above = page.line(number)
+        if above.prefix.actor == line.prefix.actor and above.prefix.pid == line.prefix.pid:
+            yield above.text
 
 
-def world(by_name: Mapping[str, Fact]) -> Iterator[Fact]:
+def world_from_banner(by_name: Mapping[str, Fact]) -> Iterator[Fact]:
     """The number of processes that the Trainer's banner implies, where nothing names it."""
     rows = [by_name.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
     everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Value, Witness
+from diagnose.parse.facts.memory_trend import FEWEST, Trend, classify_trend
 from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from diagnose.parse.facts.memory_trend import Trend
     from diagnose.parse.text.lines import Page
 
-#: Fewer prints than this show no course.
-FEWEST = 5
 MOST = 600  # points of one series
 LOOKS = 100  # points where only looks lie between the excerpts
 SPARSE = 64 << 10  # bytes between two excerpts that are a gap
@@ -82,7 +80,7 @@ class Series:
 
 def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[Fact]:
     """The course of memory before an offset of one input, as the process of a rank printed it (of the one that printed most)."""
-    series_found = series(pages, end, rank)
+    series_found = read_series(pages, end, rank)
     if series_found is None:
         return
     points = series_found.points
@@ -103,13 +101,11 @@ def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[
 
 def _course(points: Sequence[Point]) -> Iterator[Fact]:
     """How memory went over the prints, with the figures of that."""
-    from diagnose.parse.facts.memory_trend import trend  # few logs come this far
-
     sizes = [point.size for point in points]
-    shape = trend(sizes)
+    shape = classify_trend(sizes)
     steps = _steps(points) if shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
     if steps is not None and shape.word == "linear_growth":
-        shape = trend(sizes, steps)
+        shape = classify_trend(sizes, steps)
     last = points[-1].witness
     yield Fact("log.memory_trend", None if shape.word == "unknown" else shape.word, "log", last)
     yield Fact("log.memory_grows", shape.word == "linear_growth", "log", last)
@@ -125,21 +121,21 @@ def _figures(shape: Trend, points: Sequence[Point], steps: Sequence[int] | None)
             yield Fact("log.memory_jump_step", steps[shape.jump], "derived", points[shape.jump].witness)
 
 
-def series(pages: Sequence[Page], end: int | None = None, rank: int | None = None) -> Series | None:
+def read_series(pages: Sequence[Page], end: int | None = None, rank: int | None = None) -> Series | None:
     """The first kind of line of the table that was printed often enough to show a course, else the first that was printed at all."""
     short_series: Series | None = None
-    said = {word for page in pages for word in page.excerpt.spots.among(_words())}
-    if not said:
+    words_present = {word for page in pages for word in page.excerpt.spots.among(_words())}
+    if not words_present:
         return None
     ordered = sorted(pages, key=lambda page: page.excerpt.offset)
-    begin = _attempt(ordered, end)
+    begin = _attempt_start(ordered, end)
     for row in rule_files.table("memory_lines"):
         words = row["says"].encode()
-        places = _thinned([place for page in ordered for place in _places(page, words, begin, end)]) if words in said else []
-        points = _of_one(list(_points(places, row)), rank) if places else []
+        places = _thin_out([place for page in ordered for place in _places(page, words, begin, end)]) if words in words_present else []
+        points = _points_of_process(list(_points(places, row)), rank) if places else []
         measure = ("peak_" if row.get("peak") else "") + row["of"]
         if len(points) >= FEWEST:
-            return Series(measure, _even(points, _has_gaps(ordered)))
+            return Series(measure, _spread_evenly(points, _has_gaps(ordered)))
         if points and short_series is None:
             short_series = Series(measure, points)
     return short_series
@@ -168,7 +164,7 @@ def _places(page: Page, literal: bytes, begin: int, end: int | None) -> Iterator
             yield _Place(page, at, stop)
 
 
-def _thinned(places: list[_Place]) -> list[_Place]:
+def _thin_out(places: list[_Place]) -> list[_Place]:
     """A few places from every part of the run: several processes may print one after another."""
     if len(places) <= 4 * MOST:
         return places
@@ -187,7 +183,7 @@ def _has_gaps(pages: Sequence[Page]) -> bool:
     return any(page.excerpt.offset > end + SPARSE for page, end in zip(pages[1:], ends, strict=False))
 
 
-def _even(points: list[Point], sparse: bool) -> list[Point]:
+def _spread_evenly(points: list[Point], sparse: bool) -> list[Point]:
     """Points in even distances over the run, the last among them."""
     buckets = LOOKS if sparse else MOST
     if len(points) <= buckets:
@@ -197,7 +193,7 @@ def _even(points: list[Point], sparse: bool) -> list[Point]:
     return [*(by_bucket[number] for number in sorted(by_bucket) if by_bucket[number] is not points[-1]), points[-1]]
 
 
-def _attempt(pages: Sequence[Page], end: int | None) -> int:
+def _attempt_start(pages: Sequence[Page], end: int | None) -> int:
     """Where the attempt began that ended there: memory starts anew with every one."""
     begin = 0
     for page in pages:
@@ -248,14 +244,14 @@ def _size(match: re.Match[bytes], row: dict[str, Any]) -> Size | None:
             slop = 5 * 10 ** (8 - places) if places < 9 else 0
             exact = round(float(digits) * 10**9)
             return printed and Size(max(0, exact - slop), exact + slop, exact, f"{digits} GB (10^9)")
-        return _printed(digits[:20], unit)
+        return _parse_printed(digits[:20], unit)
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=1024)
-def _printed(digits: str, unit: str) -> Size | None:
-    """Most prints repeat the one before."""
+def _parse_printed(digits: str, unit: str) -> Size | None:
+    """Cached, because most prints repeat the one before."""
     return Size.printed(digits, unit)
 
 
@@ -267,7 +263,7 @@ def _stream(page: Page, match: re.Match[bytes]) -> tuple[Any, ...]:
     return (prefix.rank if prefix.rank is not None else prefix.local_rank, prefix.actor, prefix.host, prefix.pid)
 
 
-def _of_one(points: list[Point], rank: int | None) -> list[Point]:
+def _points_of_process(points: list[Point], rank: int | None) -> list[Point]:
     """Those of one process: of the rank asked for, else of the one that printed most."""
     streams: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:

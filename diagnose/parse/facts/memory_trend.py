@@ -1,17 +1,18 @@
-"""A row of sizes to one word: flat, step_change, linear_growth, per_epoch_reset, spikes, unknown; with the figures of that course."""
+"""Classify a series of sizes: flat, step_change, linear_growth, per_epoch_reset, spikes or unknown, with slope or jump."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from diagnose.parse.facts.memory_series import FEWEST
 from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: Fewer prints than this show no course.
+FEWEST = 5
 #: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
 _GROWTH = 1.03
 #: Differences below this share of the level are none.
@@ -29,7 +30,7 @@ class Trend:
     jump: int | None = None
 
 
-def trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
+def classify_trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
     """The course of sizes, printed in this order; `steps` are the training steps that they belong to."""
     if len(sizes) < FEWEST:
         return Trend("unknown")
@@ -38,12 +39,12 @@ def trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
     warm = _without_warm_up(values)
     if _is_flat(values, slop) or _is_flat(warm, slop):
         return Trend("flat")
-    if _comes_back(values):
+    if _is_periodic(values):
         return Trend("per_epoch_reset")
     if _has_spikes(warm):
         return Trend("spikes")
-    jump, apart = _split(values)
-    if _grows(values) and _line(values) <= apart:
+    jump, apart = _best_split(values)
+    if _grows(values) and _line_residual(values) <= apart:
         return Trend("linear_growth", _slope(values, steps, slop) if steps else None)
     if _is_step(values, jump, apart):
         return Trend("step_change", jump=jump)
@@ -75,8 +76,8 @@ def _grows(values: Sequence[float]) -> bool:
     return middle >= early * _GROWTH and late >= middle * _GROWTH
 
 
-def _comes_back(values: Sequence[float]) -> bool:
-    """Two or more times a slow rise and a sudden fall, in even distances."""
+def _is_periodic(values: Sequence[float]) -> bool:
+    """Whether the series rises slowly and falls suddenly two or more times at even distances."""
     spread = max(values) - min(values)
     if spread < 2 * _LEVEL * _median(values):
         return False
@@ -113,7 +114,7 @@ def _squares(values: Sequence[float]) -> float:
     return sum((value - mean) ** 2 for value in values)
 
 
-def _split(values: Sequence[float]) -> tuple[int, float]:
+def _best_split(values: Sequence[float]) -> tuple[int, float]:
     """Where two levels part the values best, and what is left of the squares then."""
     total, count = sum(values), len(values)
     whole = sum(value * value for value in values)
@@ -126,7 +127,7 @@ def _split(values: Sequence[float]) -> tuple[int, float]:
     return at, max(best, 0.0)
 
 
-def _line(values: Sequence[float]) -> float:
+def _line_residual(values: Sequence[float]) -> float:
     """What is left of the squares beside a straight line."""
     slope, start = _fit(list(range(len(values))), values)
     return sum((value - start - slope * index) ** 2 for index, value in enumerate(values))

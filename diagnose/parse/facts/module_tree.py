@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact, Value
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 REACH = 256 << 10
 TREE = 64 << 10  # bytes of one printed model
 
-_BEGIN = later(rb"\b[A-Z]\w{3,60}\(\r?\n {1,8}\((?:model|base_model|transformer|module|_fsdp_wrapped_module|language_model|gpt_neox)\): ")
-_EMBEDDING = later(
+_BEGIN = lazy_compile(
+    rb"\b[A-Z]\w{3,60}\(\r?\n {1,8}\((?:model|base_model|transformer|module|_fsdp_wrapped_module|language_model|gpt_neox)\): "
+)
+_EMBEDDING = lazy_compile(
     rb"\((?:embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\): (?:ModulesToSaveWrapper\(\s{1,20}\(original_module\): )?"
     rb"\w{0,30}Embedding\((\d{1,8}), (\d{1,6})"
 )
-_QUERY = later(
+_QUERY = lazy_compile(
     rb"\((?:q_proj|query|query_key_value|qkv_proj|Wqkv|wq)\): [^\n]{0,80}?(?:\n {1,80}\(base_layer\): [^\n]{0,40}?)?in_features=(\d{1,6}),"
 )
-_LAYERS = later(rb"\((?:0-(\d{1,4}))\): (\d{1,4}) x (\w{0,60}(?:Layer|Block)\w{0,10})\(")
-_ADAPTER = later(rb"\(lora_A\): ModuleDict\(\s{1,80}\(\w{1,40}\): Linear\(in_features=\d{1,8}, out_features=(\d{1,6})")
+_LAYERS = lazy_compile(rb"\((?:0-(\d{1,4}))\): (\d{1,4}) x (\w{0,60}(?:Layer|Block)\w{0,10})\(")
+_ADAPTER = lazy_compile(rb"\(lora_A\): ModuleDict\(\s{1,80}\(\w{1,40}\): Linear\(in_features=\d{1,8}, out_features=(\d{1,6})")
 
 
 def facts(pages: Iterable[Page]) -> Iterator[Fact]:
@@ -32,11 +34,11 @@ def facts(pages: Iterable[Page]) -> Iterator[Fact]:
     for page in pages:
         match = _BEGIN.search(page.excerpt.raw, 0, REACH) if page.excerpt.offset < REACH else None
         if match is not None:
-            yield from _of(page, match.start())
+            yield from _model_facts(page, match.start())
             return
 
 
-def _of(page: Page, begin: int) -> Iterator[Fact]:
+def _model_facts(page: Page, begin: int) -> Iterator[Fact]:
     raw, end = page.excerpt.raw, begin + TREE
 
     def fact(name: str, value: Value, at: int) -> Fact:

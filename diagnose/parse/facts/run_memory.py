@@ -1,4 +1,4 @@
-"""What a log shows of memory besides the failure: its course over the run, tables of cards, tables of the allocator, model trees."""
+"""Memory facts of the run besides the failure: its course, tables of cards and allocator, module trees, the node's memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
+from diagnose.facts import Fact
 from diagnose.parse.facts import memory_series
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,26 +31,64 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, plac
     end = None if placed is None else placed.offset
     mine = [page for page in pages if page.source == source]
     yield from memory_series.facts([*mine, *(page for page in looks if page.source == source)], end, None if root is None else root.rank)
-    if _hold(pages, *_tables()):
+    if _contain(pages, *_card_table_words()):
         from diagnose.parse.facts import smi_tables
 
         yield from smi_tables.facts(pages, source, end, None if root is None else root.gpu)
-    if _hold(mine, b"memory summary", b"allocated_bytes.all"):
+    if _contain(mine, b"memory summary", b"allocated_bytes.all"):
         from diagnose.parse.facts import allocator_summary
 
         yield from allocator_summary.facts(mine)
-    if _hold(pages, b"): ModuleList(", b": Embedding("):
+    if _contain(pages, b"): ModuleList(", b": Embedding("):
         from diagnose.parse.facts import module_tree
 
         yield from module_tree.facts(pages)
 
 
 @cache
-def _tables() -> tuple[bytes, ...]:
+def _card_table_words() -> tuple[bytes, ...]:
     """Words of which every table of cards holds one."""
     rows = tuple(row["says"].encode() for row in rule_files.table("card_tables"))
     return (*rows, b"memory.used", b"memory.total", b"FB Memory Usage", b"GPU Memory |", b"Process name", b"MIG")
 
 
-def _hold(pages: Iterable[Page], *words: bytes) -> bool:
+def _contain(pages: Iterable[Page], *words: bytes) -> bool:
     return any(page.excerpt.spots.any(words) for page in pages)
+
+
+_USED = lazy_compile(rb"CPU Virtual Memory:\s+used = (\d{1,9}(?:\.\d{1,4})?) GB, percent = (\d{1,3}(?:\.\d{1,4})?)%")
+_FREE_TABLE = lazy_compile(rb"\btotal +used +free +shared[^\n]{0,60}\n[^\n]{0,40}?\bMem: +(\d{1,12}(?:\.\d{1,2})?)(?:([KMGT])i?)? ")
+#: What a node of a training job has: by it a bare number tells its unit, KiB unless `free` was given -m or -g.
+_LEAST, _MOST = 16 << 30, 16 << 40
+
+
+def node_memory_before_failure(placed: PlacedMessage) -> Iterator[Fact]:
+    """What follows from the last of DeepSpeed's lines before a failure: what was used, and which share of the whole that is."""
+    if not placed.page.excerpt.spots.has(b"CPU Virtual Memory:"):
+        return
+    raw = placed.bytes_before(1 << 20)
+    used = list(_USED.finditer(raw))
+    if not used or float(used[-1][2]) < 1:
+        return
+    used_bytes, percent = float(used[-1][1]) * 2**30, float(used[-1][2])
+    total = Size.between(
+        int(used_bytes / (percent + 0.05) * 100), int(used_bytes / (percent - 0.05) * 100), int(used_bytes / percent * 100)
+    )
+    yield Fact("host.ram", total, "log", placed.page.witness(placed.offset - len(raw) + used[-1].start()))
+
+
+def node_memory_from_free(pages: Iterable[Page]) -> Iterator[Fact]:
+    """The total of the first table of `free`; nothing where its unit cannot be told."""
+    for page in pages:
+        table = _FREE_TABLE.search(page.excerpt.raw) if page.excerpt.spots.has(b"Mem:") else None
+        size = _parse_total(table[1].decode(), table[2].decode() if table[2] else "") if table else None
+        if table is not None and size is not None:
+            yield Fact("host.ram", size, "log", page.witness(page.excerpt.offset + table.start(1)))
+            return
+
+
+def _parse_total(digits: str, unit: str) -> Size | None:
+    """A printed total; of a bare number where only one unit makes a node of it."""
+    sizes = [Size.printed(digits, name) for name in ([f"{unit}iB"] if unit else ["KiB", "MiB", "GiB"])]
+    likely = [size for size in sizes if size is not None and (unit or _LEAST <= size.bytes <= _MOST)]
+    return likely[0] if len(likely) == 1 else None

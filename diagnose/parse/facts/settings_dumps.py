@@ -7,15 +7,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
-from diagnose.parse.events.log_events import role
+from diagnose.facts import declared
+from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.model.reading import Dump
 from diagnose.parse.text.lines import same_stream
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from diagnose.facts import Witness
+    from diagnose.facts import Value, Witness
     from diagnose.parse.text.lines import Page
 
 REACH = 256 << 10  # bytes of a log's head in which programs print their settings
@@ -36,9 +37,9 @@ class _Row(NamedTuple):
     at: int
 
 
-def read(pages: Iterable[Page]) -> tuple[Dump, ...]:
+def read_dumps(pages: Iterable[Page]) -> tuple[Dump, ...]:
     """The dumps in the heads of the logs, in the order of the table; those of a critic or a reward model are not the trainer's."""
-    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _spoken(page) for dump in _of(row, page))
+    return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _rows_present(page) for dump in _dumps_of_page(row, page))
 
 
 @cache
@@ -46,31 +47,31 @@ def _words() -> frozenset[bytes]:
     return frozenset(row["says"].encode() for row in rule_files.table("dumps"))
 
 
-def _spoken(page: Page) -> list[dict[str, Any]]:
+def _rows_present(page: Page) -> list[dict[str, Any]]:
     """The rows whose words stand in a page."""
     words = page.excerpt.spots.among(_words())
     return [row for row in rule_files.table("dumps") if row["says"].encode() in words] if words else []
 
 
-def _of(row: dict[str, Any], page: Page) -> Iterator[Dump]:
+def _dumps_of_page(row: dict[str, Any], page: Page) -> Iterator[Dump]:
     literal, raw = row["says"].encode(), page.excerpt.raw
     at = raw.find(literal, 0, REACH)
     for _ in range(MOST):
         if at < 0:
             return
-        dump = _cut(row, page, at)
+        dump = _cut_dump(row, page, at)
         if dump is not None:
             yield dump
         at = raw.find(literal, at + len(literal), REACH)
 
 
-def _cut(row: dict[str, Any], page: Page, at: int) -> Dump | None:
+def _cut_dump(row: dict[str, Any], page: Page, at: int) -> Dump | None:
     raw = page.excerpt.raw
     index = page.index(page.excerpt.offset + at)
     line_start = raw[max(page.bounds(index)[0], at - 1000) : at]
     if row.get("beside", "").encode() not in line_start or re.search(rb"(?:raise|def|class|import)\s|[=.]\s?$", line_start[-80:]):
         return None
-    if role(page.line(index).prefix.actor) not in (None, "actor"):
+    if role_of_name(page.line(index).prefix.actor) not in (None, "actor"):
         return None
     begin = at + row["says"].find(row["from"]) if "from" in row else _word_start(raw, at)
     lines = _lines(page, begin)
@@ -157,3 +158,35 @@ def _yaml(lines: Iterator[_Row], items: bool) -> list[_Row]:
         shifted = len(row.text.encode()) - len(text.encode())
         rows.append(_Row(text, row.at + shifted))
     return rows
+
+
+_DTYPES = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+_QUOTED_VALUE = r"'([^'\n]{1,400})'|\"([^\"\n]{1,400})\""
+
+
+def parse_arguments(text: str, keys: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
+    """Fact and value of each key that is set; "None" and "auto" set nothing. `keys`: the program's name of a setting to the fact's."""
+    for key, name in keys.items():
+        match = re.search(rf"(?<![\w.-])['\"]?{re.escape(key)}['\"]?\s?[=:]\s?(?:{_QUOTED_VALUE}|([\w./+-]{{1,200}}))", text)
+        value = None if match is None else _parse_argument(name, next(group for group in match.groups() if group))
+        if value is not None:
+            yield name, value
+
+
+def _parse_argument(name: str, text: str) -> Value:
+    entry = declared(name)
+    if entry is None or text in ("None", "auto", "null"):
+        return None
+    match entry.kind:
+        case "count":
+            return int(text) if re.fullmatch(r"[1-9]\d{0,14}", text) else None
+        case "ratio":
+            return float(text) if re.fullmatch(r"\d?\.\d{1,18}|1(?:\.0)?", text) else None
+        case "switch":
+            return {"True": True, "False": False, "true": True, "false": False}.get(text)
+        case "word":
+            word = _DTYPES.get(text.removeprefix("torch."), text)
+            return word if word in entry.words else None
+        case "text":
+            return text
+    return None

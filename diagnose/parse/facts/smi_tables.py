@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Value
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 from diagnose.units import Size
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MOST = 256  # rows of each kind that are read in one excerpt
 TABLE = 24 << 10  # bytes that the rows of one table stand within
 
-_QUERY = later(rb"FB Memory Usage\s{0,8}\n((?:[ \t]{4,40}[A-Z]\w{1,20}[ \t]{1,60}: [^\n]{1,40}\n){1,6})")
-_FIGURE = later(rb"(Total|Used)[ \t]{1,60}: (\d{1,9}) MiB")
+_QUERY = lazy_compile(rb"FB Memory Usage\s{0,8}\n((?:[ \t]{4,40}[A-Z]\w{1,20}[ \t]{1,60}: [^\n]{1,40}\n){1,6})")
+_FIGURE = lazy_compile(rb"(Total|Used)[ \t]{1,60}: (\d{1,9}) MiB")
 _APP = (
     rb"\| {1,8}(?P<index>\d{1,3}) {1,8}(?:\S{1,8} {1,8}\S{1,8} {1,16})?(?P<pid>\d{1,9}) {1,8}[CGM+]{1,5} {1,8}"
     rb"(?P<name>\S[^|\n]{0,120}?) {1,80}(?:\d{1,9}MiB|N/A) {1,4}\|"
@@ -52,7 +52,7 @@ def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) 
         stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
         cards = _last_table(_cards(page, stop))
         if cards:
-            yield from _of_cards(cards, gpu, _renumbered(pages))
+            yield from _card_facts(cards, gpu, _is_renumbered(pages))
             break
     for page in reversed(pages):
         stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
@@ -60,7 +60,7 @@ def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) 
         if processes:
             yield from processes
             break
-    yield from _slices(pages)
+    yield from _is_sliced(pages)
 
 
 # -- rows
@@ -144,7 +144,7 @@ def _last_table(cards: Sequence[Card]) -> list[Card]:
 # -- facts
 
 
-def _of_cards(cards: Sequence[Card], gpu: int | None, renumbered: bool) -> Iterator[Fact]:
+def _card_facts(cards: Sequence[Card], gpu: int | None, renumbered: bool) -> Iterator[Fact]:
     def fact(name: str, value: Value, card: Card) -> Fact:
         return Fact(name, value, "log", card.page.witness(card.offset))
 
@@ -163,7 +163,7 @@ def _of_cards(cards: Sequence[Card], gpu: int | None, renumbered: bool) -> Itera
         yield fact("log.cards_used", ", ".join(f"{card.number}: {card.used}" for card in cards[:64]), first)
 
 
-def _renumbered(pages: Iterable[Page]) -> bool:
+def _is_renumbered(pages: Iterable[Page]) -> bool:
     """Whether the job may count cards otherwise than the tools do: CUDA_VISIBLE_DEVICES hides some."""
     return any(re.search(rb"(?:CUDA|HIP|ASCEND_RT)_VISIBLE_DEVICES['\"]?[=:]", page.excerpt.raw) for page in pages)
 
@@ -185,7 +185,7 @@ def _processes(page: Page, stop: int) -> Iterator[Fact]:
         yield Fact("log.processes_on_card", len(crowded), "log", _at(page, crowded[-1][1]))
 
 
-def _slices(pages: Iterable[Page]) -> Iterator[Fact]:
+def _is_sliced(pages: Iterable[Page]) -> Iterator[Fact]:
     """Whether the card is cut into slices: then a slice's memory is all that a process has."""
     for page in pages:
         match = _pattern(_MIG).search(page.excerpt.raw) if b"MIG" in page.excerpt.raw else None

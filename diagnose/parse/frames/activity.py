@@ -1,4 +1,4 @@
-"""What the job was doing, finer than a phase, and by which method it trained: read from the frames that only one has
+"""What the job was doing, finer than a phase, and its training method: read from frames that occur in one activity only
 (rules/phases.yaml, `doing`, `moves_model`, `megatron`, `trainer` and `stage`)."""
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from diagnose.parse.model.event import Frame
 
 
-def of_frames(frames: Sequence[Frame]) -> str:
+def activity_of_frames(frames: Sequence[Frame]) -> str:
     """A word of the fact log.doing; empty where no frame (innermost first) shows one."""
-    return _shown(tuple(frames), "doing")
+    return _activities(tuple(frames), "doing")
 
 
-def all_of_frames(frames: Sequence[Frame]) -> list[str]:
+def all_activities(frames: Sequence[Frame]) -> list[str]:
     """Every activity that the frames show, the innermost first: one may run within another."""
-    activities = (_by("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    activities = (_frame_activities("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
     return list(dict.fromkeys(filter(None, activities)))
 
 
@@ -44,34 +44,34 @@ def runs_megatron(frames: Sequence[Frame]) -> bool:
 
 def stage_of_frames(frames: Sequence[Frame]) -> str:
     """The training method whose trainer the traceback runs through; empty where it runs through none."""
-    return _shown(tuple(frames), "stage")
+    return _activities(tuple(frames), "stage")
 
 
 def trainer_of_frames(frames: Sequence[Frame]) -> str:
     """The framework whose own code the traceback runs through; empty where it runs through none that we know."""
-    return _whose(frames, "trainer")
+    return _owner_of_frames(frames, "trainer")
 
 
 def engine_of_frames(frames: Sequence[Frame]) -> str:
     """The inference engine whose own code the traceback runs through; empty where it runs through none that we know."""
-    return _whose(frames, "engine")
+    return _owner_of_frames(frames, "engine")
 
 
-def _whose(frames: Sequence[Frame], table_name: str) -> str:
+def _owner_of_frames(frames: Sequence[Frame], table_name: str) -> str:
     files = [frame.file.replace("\\", "/") for frame in frames]
     rules = rule_files.table("phases")[table_name]
     return next((str(rule[table_name]) for rule in rules if any(lazy_re.matches_pattern(rule["file"], file) for file in files)), "")
 
 
 @lru_cache(maxsize=1024)
-def _shown(frames: tuple[Frame, ...], table_name: str) -> str:
+def _activities(frames: tuple[Frame, ...], table_name: str) -> str:
     """What the frames show; the same code fails in many jobs."""
-    words = (_by(table_name, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
+    words = (_frame_activities(table_name, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
     return next(filter(None, words), "")
 
 
 @lru_cache(maxsize=4096)
-def _by(table_name: str, function: str, file: str, statement: str) -> str:
+def _frame_activities(table_name: str, function: str, file: str, statement: str) -> str:
     """What one frame shows; the same frames come again and again."""
     frame_parts = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
     for rule in rule_files.table("phases")[table_name]:

@@ -1,16 +1,15 @@
-"""What is left of a traceback where no frames stand above the message: a list below it, the beginning of another process's, or one
-line of source."""
+"""Frames of an incomplete traceback, where none stand above the message: a list below it, the beginning of another process's traceback,
+or one line of source."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.parse.frames.tracebacks import Traceback, of_lines
+from diagnose.parse.frames.tracebacks import Traceback, frames_in_lines
 from diagnose.parse.model.event import Frame
-from diagnose.parse.text import context_lines
-from diagnose.parse.text.lazy_re import later
-from diagnose.parse.text.lines import same_stream
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.lines import lines_above, lines_below, same_stream
 
 if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page, Prefix
@@ -21,7 +20,7 @@ BOXED = 8  # lines of source in a box of rich, and what it shows below
 
 #: pybind11 writes the frames below the words of a Python error that passed through C++, the innermost first.
 _LIST = re.compile(r"\s*At:\s*$")
-_LISTED = later(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200})$")
+_LISTED = lazy_compile(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200})$")
 
 #: The lower edge of a box that rich draws round a traceback, and the line of source in it that failed.
 _EDGE = re.compile(r"\s*╰─+╯\s*$")
@@ -32,12 +31,12 @@ _FENCE = re.compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = re.compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
 
-def listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
+def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
     """The frames of pybind11's list below a message, innermost last; none where there is no list."""
     frames: list[Frame] = []
     places: list[int] = []
     begun = False
-    for at, text in context_lines.below(page, index, APART + LISTED):
+    for at, text in lines_below(page, index, APART + LISTED):
         if not same_stream(page.line(at).prefix, prefix):
             continue
         frame = _LISTED.match(text) if begun else None
@@ -51,11 +50,11 @@ def listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
     return Traceback(tuple(reversed(frames)), tuple(reversed(places)))
 
 
-def cut_off(page: Page, index: int) -> Traceback:
+def cut_off_frames(page: Page, index: int) -> Traceback:
     """The frames of a traceback that begins just below a message and is cut off before it says what it ends in: where a text stops
     within it, another process had begun to tell the same."""
     lines: list[tuple[int, str]] = []
-    for at, text in context_lines.below(page, index, APART + LISTED):
+    for at, text in lines_below(page, index, APART + LISTED):
         if lines and (_FENCE.match(text) or not text.strip()):
             break
         if not lines and at - index > APART:
@@ -64,20 +63,20 @@ def cut_off(page: Page, index: int) -> Traceback:
             lines.append((at, text))
         if lines and (_ENDS.match(text) or at - index == APART + LISTED):
             return Traceback()
-    return of_lines(lines[1:])
+    return frames_in_lines(lines[1:])
 
 
-def source(page: Page, index: int, prefix: Prefix) -> str:
+def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
     """The line just above a message, which may be the source line that failed; empty where it is another process's."""
-    for at, text in context_lines.above(page, index, APART):
+    for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
-            return _marked(page, at)
+            return _marked_line(page, at)
         if text.strip():
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
 
 
-def _marked(page: Page, edge: int) -> str:
+def _marked_line(page: Page, edge: int) -> str:
     """The line that rich marks in the box that ends at this edge; empty where that part was not pasted."""
-    lines = (_MARKED.match(text) for _, text in context_lines.above(page, edge, BOXED))
+    lines = (_MARKED.match(text) for _, text in lines_above(page, edge, BOXED))
     return next((match[1].strip() for match in lines if match), "")

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 from diagnose import rule_files
 from diagnose.parse.model.event import Frame
 from diagnose.parse.text import lazy_re
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 #: Frames of torch and of decorators that only pass a call on.
-_PASSES_ON = later(
+_PASSES_ON = lazy_compile(
     r"^(_wrapped_call_impl|_call_impl|__call__|inner|wrapped_fn|wrapped_func|wrapper|wrapped"
     r"|decorate_\w+|_fn|<module>|<lambda>|apply|new_forward)$"
 )
 
 
 @lru_cache(maxsize=1024)
-def of_frames(frames: tuple[Frame, ...]) -> str:
+def phase_of_frames(frames: tuple[Frame, ...]) -> str:
     """The phase that frames (innermost last) show; empty where they show none. The same code fails in many jobs."""
     phase = ""
     for at in range(len(frames) - 1, -1, -1):
         frame, caller = frames[at], frames[at - 1].statement if at else ""
-        phase = _of_frame(frame.file, frame.function, frame.statement, caller)
+        phase = _phase_of_frame(frame.file, frame.function, frame.statement, caller)
         if phase:
             break
     for rule in _rules("context") if phase else ():
@@ -37,7 +37,7 @@ def of_frames(frames: tuple[Frame, ...]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _of_frame(file: str, function: str, statement: str, caller: str) -> str:
+def _phase_of_frame(file: str, function: str, statement: str, caller: str) -> str:
     """The phase that one frame shows; the frames of libraries come again and again."""
     return next((str(rule["phase"]) for rule in _rules("frames") if _fits(rule, file, function, statement, caller)), "")
 
@@ -55,34 +55,34 @@ def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
     for name, expected in (("unless", False), ("inside", True)):
         if name in rule and any(lazy_re.matches_pattern(rule[name], function) for function in functions) is not expected:
             return False
-    return any(_stands(rule.get("file"), rule.get("function"), frame.file, frame.function) for frame in frames)
+    return any(_matches_place(rule.get("file"), rule.get("function"), frame.file, frame.function) for frame in frames)
 
 
 @lru_cache(maxsize=8192)
-def _stands(files: str | None, functions: str | None, file: str, function: str) -> bool:
+def _matches_place(files: str | None, functions: str | None, file: str, function: str) -> bool:
     """Whether a frame is of such a file and function, where they are named."""
     named = {"file": files, "function": functions}
     return _fits({name: pattern for name, pattern in named.items() if pattern is not None}, file, function, "", "")
 
 
-def of_source(line: str) -> str:
+def phase_of_source(line: str) -> str:
     """The phase that one line of source shows, whose frame was not printed; empty where it shows none."""
-    return of_frames((Frame("", 0, "", line),)) if line else ""
+    return phase_of_frames((Frame("", 0, "", line),)) if line else ""
 
 
-def of_words(text: str) -> str:
+def phase_of_call(text: str) -> str:
     """The phase that the name of a remote call shows; empty where it shows none."""
     return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.matches_pattern(rule["says"], text)), "") if text else ""
 
 
-def of_lines(raw: bytes) -> str:
+def phase_of_lines(raw: bytes) -> str:
     """The phase that the last lines before a failure show; empty where they show none."""
     best, phase = -1, ""
     for rule in _rules("lines"):
         at = max(raw.rfind(text.encode()) for text in rule["says"])
         if at <= best or any(raw.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(raw, at, text)):
             continue
-        if rule["phase"] == "model_load" and _finished(raw[at : at + 4096]):
+        if rule["phase"] == "model_load" and _bar_finished(raw[at : at + 4096]):
             continue
         best, phase = at, str(rule["phase"])
     return phase
@@ -92,7 +92,7 @@ def loaded_last(raw: bytes) -> bool:
     """Whether a load that ran to its end is the last that the lines show of what the job did: no bar goes on after it."""
     for rule in _rules("lines"):
         at = max(raw.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
-        if at >= 0 and _finished(raw[at : at + 4096]):
+        if at >= 0 and _bar_finished(raw[at : at + 4096]):
             return all(_same_line(raw, at, text) for text in (*rule["over"], "it/s", "s/it"))
     return False
 
@@ -103,7 +103,7 @@ def _same_line(raw: bytes, at: int, text: str) -> bool:
     return end < 0 or raw.find(text.encode(), end) < 0
 
 
-def _finished(text: bytes) -> bool:
+def _bar_finished(text: bytes) -> bool:
     """Whether a progress bar that starts here ran to its end."""
     line = text.partition(b"\n")[0].rpartition(b"\r")[2]
     state = re.search(rb"\| (\d+)/(\d+) \[", line)

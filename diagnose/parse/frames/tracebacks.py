@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.parse.model.event import Frame
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import BAR, SHORT
 from diagnose.parse.text.lines import same_stream
 from diagnose.parse.text.prefixes import NOBODY, peel
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 REACH = 2000  # lines that are looked through upwards, those of other processes included
 PATIENCE = 3  # lines of the same process that may stand between traceback and message
 
-_HEAD = later(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
-_PLACE = later(
+_HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
+_PLACE = lazy_compile(
     r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |<ipython-input'  # noqa: E501
 )
 #: A notebook's frames: as IPython before 8 wrote them, without their lines; its cells.
-_CELL = later(r"([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in )")
-_BEGUN = later(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
-_FLUSH = later(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
-_GROUP = later(r"^\s{0,40}[|] ")  # the border of an exception group
-_CUT_PATH = later(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a place in a box that was not wide enough for it
+_CELL = lazy_compile(r"([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in )")
+_BEGUN = lazy_compile(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
+_FLUSH = lazy_compile(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
+_GROUP = lazy_compile(r"^\s{0,40}[|] ")  # the border of an exception group
+_CUT_PATH = lazy_compile(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a place in a box that was not wide enough for it
 WIDE = 60  # characters that a line has at least which a console cut
-_ARROW = later(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
-_BESIDE = later(r"\s*\d{1,9}(?: |$)")  # those around it
-_RICH_SOURCE = later(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
-_FRAME = later(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
+_ARROW = lazy_compile(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
+_BESIDE = lazy_compile(r"\s*\d{1,9}(?: |$)")  # those around it
+_RICH_SOURCE = lazy_compile(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
+_FRAME = lazy_compile(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
 #: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
-_LINKED = later(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
-_RAY_TASK = later(
+_LINKED = lazy_compile(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
+_RAY_TASK = lazy_compile(
     r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)(?:\.(?P<method>\w+))?[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)"
 )
 
@@ -54,7 +54,7 @@ class Traceback(NamedTuple):
     method: str = ""  # of the actor: a process that holds several models says by it whose turn it was
 
 
-def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
+def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
     """The traceback that ends at a line of the page; without frames where there is none.
 
     `same_line`: what stands before the message in its own line, where someone wrote the whole traceback into one.
@@ -66,7 +66,7 @@ def above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceb
     task: re.Match[str] | None = None
     for at in range(index - 1, max(-1, index - 1 - REACH), -1):
         line = page.line(at)
-        cut = at > 0 and not line.text[:2].isspace() and _is_rest(page, at, prefix)
+        cut = at > 0 and not line.text[:2].isspace() and _is_continuation(page, at, prefix)
         if not (cut or line.prefix == prefix or same_stream(line.prefix, prefix)) or not line.text.strip():
             continue
         ended = False
@@ -106,20 +106,20 @@ def _parts(line: str) -> tuple[_Part, ...]:
 
 
 def _looked_at(line: str) -> tuple[_Part, ...]:
-    texts = [_GROUP.sub("", part) for part in _unlinked(line).split("\n")]
+    texts = [_GROUP.sub("", part) for part in _strip_links(line).split("\n")]
     return tuple(_Part(text, _HEAD.search(text) is not None, _PLACE.match(text) is not None) for text in reversed(texts))
 
 
 _remembered = lru_cache(maxsize=4096)(_looked_at)  # the same code fails in many jobs
 
 
-def _unlinked(text: str) -> str:
+def _strip_links(text: str) -> str:
     """A line with the links in it as the words that were shown."""
     return _LINKED.sub(r"\1", text) if "](" in text else text
 
 
-def _is_rest(page: Page, index: int, prefix: Prefix) -> bool:
-    """Whether a line is the rest of the one above, which a console cut at its width: traceback lines are indented, rests are not."""
+def _is_continuation(page: Page, index: int, prefix: Prefix) -> bool:
+    """Whether a line continues the one above, which a console cut at its width: traceback lines are indented, continuations are not."""
     line = page.line(index)
     if not line.text.strip() or line.prefix not in (NOBODY, prefix):
         return False
@@ -131,28 +131,28 @@ def _is_rest(page: Page, index: int, prefix: Prefix) -> bool:
     return _BEGUN.match(above.text) is not None or (above.text.startswith("    ") and len(above.text) >= WIDE)
 
 
-def of_lines(lines: list[tuple[int, str]]) -> Traceback:
+def frames_in_lines(lines: list[tuple[int, str]]) -> Traceback:
     """The frames in lines of one traceback, each with its index on the page."""
     return Traceback(*_frames(lines))
 
 
 def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
     texts = tuple(text for _, text in lines)
-    read_lines = _read if sum(map(len, texts)) < grammar_statements.MUCH else _read.__wrapped__
+    read_lines = _parse_frames if sum(map(len, texts)) < grammar_statements.MUCH else _parse_frames.__wrapped__
     pairs = read_lines(texts)
     return tuple(frame for frame, _ in pairs), tuple(lines[row][0] for _, row in pairs)
 
 
 @lru_cache(maxsize=256)
-def _read(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
+def _parse_frames(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
     """The frames in lines, each with the number of the line that it ends with."""
     boxed = any(text.startswith("│") or text.endswith("│") for text in lines)
-    texts = [_unboxed(text) if boxed else text for text in lines]
-    texts = _uncut(texts)
-    texts = _of_notebook(texts) if any(_ARROW.match(text) for text in texts) else texts
+    texts = [_strip_box(text) if boxed else text for text in lines]
+    texts = _join_cut_lines(texts)
+    texts = _notebook_lines(texts) if any(_ARROW.match(text) for text in texts) else texts
     pairs = [
         (_frame(statement.words), statement.line - 1)
-        for statement in grammar_statements.statements("traceback", "\n".join(texts))
+        for statement in grammar_statements.parse_statements("traceback", "\n".join(texts))
         if statement.kind == "frame"
     ]
     return tuple((frame, row) for frame, row in pairs if frame is not None)
@@ -166,8 +166,8 @@ def _frame(words: tuple[str, ...]) -> Frame | None:
     return Frame(match[1], int(match[2][:9]), (match[3] or "").strip(), _RICH_SOURCE.sub("", statement).strip())
 
 
-def _uncut(texts: list[str]) -> list[str]:
-    """The lines with those that a console or a narrow box cut in one piece; what was joined to one above is left empty."""
+def _join_cut_lines(texts: list[str]) -> list[str]:
+    """Join lines that a console or a narrow box cut; a line that was appended to the one above becomes empty."""
     whole = list(texts)
     last = -1  # the line that a rest is a part of
     for at, text in enumerate(texts):
@@ -190,25 +190,25 @@ def _uncut(texts: list[str]) -> list[str]:
     return whole
 
 
-def _of_notebook(texts: list[str]) -> list[str]:
+def _notebook_lines(texts: list[str]) -> list[str]:
     """IPython's lines with the failing one alone as the statement of its frame, and its number where the place has none."""
     plain: list[str] = []
     number = "0"
     for text in reversed(texts):  # the arrow stands below its place
         arrow, cell = _ARROW.match(text), _CELL.match(text)
         number = arrow[1] if arrow else number
-        plain.append("" if _BESIDE.match(text) else _of_cell(cell, number) if cell else text)
+        plain.append("" if _BESIDE.match(text) else _notebook_place(cell, number) if cell else text)
     return plain[::-1]
 
 
-def _of_cell(cell: re.Match[str], number: str) -> str:
+def _notebook_place(cell: re.Match[str], number: str) -> str:
     """A notebook's place as Python writes one."""
     if cell[3] is not None:
         return f'File "In [{cell[3]}]", line {cell[4] or number}, in <module>'
     return f'File "{cell[1]}", line {number}, in {"<module>" if cell[2].startswith("<cell") else cell[2]}'
 
 
-def _unboxed(text: str) -> str:
+def _strip_box(text: str) -> str:
     """A line of rich's box without its borders; of a source line without its number only where it is the one that failed."""
     text = text.strip()
     text = text[1:] if text[:1] in ("│", "|") else text

@@ -7,18 +7,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose import families
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import replace
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
 
-_OLD = later(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
+_OLD = lazy_compile(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
 
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
 ABSURD = 16
@@ -27,16 +27,16 @@ ABSURD = 16
 ALIKE, NEIGHBOURS = 0.25, 16
 
 #: A message that one of these ends is whole; one without them may go on in the next line.
-_ENDED = later(
+_ENDED = lazy_compile(
     r"but unallocated|reserved in total by PyTorch|cached\)|If reserved|private pool|PyTorch limit .*: |Requested size: .* |HIGH_WATERMARK"
     r"|empty_cache|TASK_QUEUE_ENABLE|already enabled",
     re.IGNORECASE | re.DOTALL,
 )
-_GOES_ON = later(
+_GOES_ON = lazy_compile(
     r"\b(?:[KMGT]iB|bytes|memory|PyTorch|capaci?ty|Requested|Tried to allocate|(?:un)?allocated|is free)\b|^\s*: ", re.IGNORECASE
 )
-_ASYNC_LINE = later(r"(?:Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|) *[:(]")
-_NEW_START = later(
+_ASYNC_LINE = lazy_compile(r"(?:Currently allocated|Requested|Device limit|Free \(according to CUDA\)|PyTorch limit|) *[:(]")
+_NEW_START = lazy_compile(
     r"Traceback|\s+File \"|During handling|The above exc|\S*(?:Error|Exception|Warning)\b|[=*-]{6}|\s*\d+%\||\{'|\s*[\[\"']|out of memory",
     re.IGNORECASE,
 )
@@ -44,7 +44,7 @@ _NEW_START = later(
 
 def goes_on(text: str, line: str) -> bool:
     """Whether the next line of the same process belongs to this message, which someone wrapped."""
-    if _is_ended(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
+    if _is_complete(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
         return False
     if "would exceed allowed" in text:
         return _ASYNC_LINE.match(line) is not None
@@ -53,18 +53,18 @@ def goes_on(text: str, line: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _is_ended(text: str) -> bool:
+def _is_complete(text: str) -> bool:
     """Whether a message is whole; of one it is asked for several lines."""
     return _ENDED.search(text) is not None
 
 
 def read(text: str) -> Message | None:
     """The message that a text begins with; None where it is talk about memory and not a message."""
-    text = grammar_statements.collapsed(text)
-    all_said = grammar_statements.statements("device_oom", text)
-    if not all_said or re.match(r"\s*[\w'-]", text[all_said[0].end :]):
+    text = grammar_statements.collapse_blanks(text)
+    statements = grammar_statements.parse_statements("device_oom", text)
+    if not statements or re.match(r"\s*[\w'-]", text[statements[0].end :]):
         return None
-    head, *rest = all_said
+    head, *rest = statements
     message = Message(family_of(head.words[0]))
     device = re.search(r"device (\d{1,4})", head.words[0])
     message.gpu = int(device[1]) if device else None
@@ -74,20 +74,20 @@ def read(text: str) -> Message | None:
         message.facts["log.request_exact"] = True
     if families.of(message.family).reworded and _OLD.search(text):
         message.facts["log.torch_before_2_1"] = True
-    if any(said.kind == "cached" for said in rest):
+    if any(statement.kind == "cached" for statement in rest):
         message.facts["log.torch_before_1_4"] = True
-    for said in rest:
-        _learn(message, said)
-    _own_process(message)
-    _siblings(message)
-    _implied(message)
+    for statement in rest:
+        _add_statement(message, statement)
+    _mark_own_process(message)
+    _count_sibling_ranks(message)
+    _infer_driver(message)
     return message
 
 
 def family_of(text: str) -> str:
     """The family that the first words of a message name."""
     first = text.lower().split()[0] if text else ""
-    says = sayings("device_oom")
+    says = statement_specs("device_oom")
     return says.get(first, says["unnamed"]).family
 
 
@@ -96,9 +96,9 @@ def speaks_for_an_engine(text: str) -> bool:
     return "out of memory occurred when warming up" in text
 
 
-def _learn(message: Message, said: Statement) -> None:
-    kind, printed = said.kind, grammar_statements.size(said.word("SIZE"))
-    index = re.search(r"\d+", said.word("HAS_CAPACITY", "DEVICE", "PROCESS"))
+def _add_statement(message: Message, statement: Statement) -> None:
+    kind, printed = statement.kind, grammar_statements.parse_size(statement.word("SIZE"))
+    index = re.search(r"\d+", statement.word("HAS_CAPACITY", "DEVICE", "PROCESS"))
     match kind:
         case "process":
             message.processes += (OtherProcess(int(index[0]) if index else 0, printed),)
@@ -123,7 +123,7 @@ def _learn(message: Message, said: Statement) -> None:
                 message.figures.setdefault(name, printed)
 
 
-def _own_process(message: Message) -> None:
+def _mark_own_process(message: Message) -> None:
     """In a container the failed process is printed by its number on the host like all others: it is the one that
     holds what torch holds, and the least above that."""
     figures = message.figures
@@ -131,8 +131,8 @@ def _own_process(message: Message) -> None:
     own = figures.get("process_in_use")
     if (own is not None and own.bytes) or torch[0] is None:
         return
-    held = sum(size.low for size in torch if size is not None)
-    fitting = [p for p in message.processes if p.in_use is not None and p.in_use.high >= held]
+    torch_bytes = sum(size.low for size in torch if size is not None)
+    fitting = [p for p in message.processes if p.in_use is not None and p.in_use.high >= torch_bytes]
     if not fitting:
         return
     nearest = min(fitting, key=lambda p: p.in_use.bytes if p.in_use else 0)
@@ -141,14 +141,16 @@ def _own_process(message: Message) -> None:
     message.processes = tuple(p._replace(own=p is nearest) for p in message.processes)
 
 
-def _siblings(message: Message) -> None:
+def _count_sibling_ranks(message: Message) -> None:
     """How many other processes on the card are ranks of the same job: one launcher numbered them one after the other, and they hold
     about what the failed one holds."""
     own = next((p for p in message.processes if p.own), None)
-    held = message.figures.get("process_in_use")
-    if held is None or not held.bytes or not message.processes:
+    process_size = message.figures.get("process_in_use")
+    if process_size is None or not process_size.bytes or not message.processes:
         return
-    alike = [p.pid for p in message.processes if p.in_use is not None and abs(p.in_use.bytes - held.bytes) <= ALIKE * held.bytes]
+    alike = [
+        p.pid for p in message.processes if p.in_use is not None and abs(p.in_use.bytes - process_size.bytes) <= ALIKE * process_size.bytes
+    ]
     pids = sorted({*alike, own.pid} if own is not None else alike)
     runs: list[list[int]] = []
     for pid in pids:
@@ -161,7 +163,7 @@ def _siblings(message: Message) -> None:
         message.facts["log.siblings"] = len(mine) - (own is not None)
 
 
-def _implied(message: Message) -> None:
+def _infer_driver(message: Message) -> None:
     """What figures say that no memory can have, or that only one kind of driver prints."""
     figures, facts = message.figures, message.facts
     requested, capacity = figures.get("requested"), figures.get("capacity")
@@ -174,10 +176,10 @@ def _implied(message: Message) -> None:
         message.reason = "request_overflow"
     elif isinstance(reserve, Size) and requested is not None and requested.low > reserve.high:
         message.reason = "segment_reserve"
-    _beyond_the_card(message)
+    _exceeds_card(message)
 
 
-def _beyond_the_card(message: Message) -> None:
+def _exceeds_card(message: Message) -> None:
     """Torch counts more than the card has. The driver of Windows lends memory of the host, and tells no figure of a process; any other
     has no more than it prints, and torch goes on counting what an engine gave back to sleep (vLLM's CuMemAllocator keeps the blocks)."""
     figures, facts = message.figures, message.facts
@@ -185,10 +187,10 @@ def _beyond_the_card(message: Message) -> None:
     counted = figures.get("reserved_total") or figures.get("allocated")
     if capacity is None or counted is None or counted.low <= capacity.high:
         return
-    told = (figures.get("process_in_use"), *(process.in_use for process in message.processes))
-    if free is None or not any(size is not None and size.bytes for size in told):
+    process_sizes = (figures.get("process_in_use"), *(process.in_use for process in message.processes))
+    if free is None or not any(size is not None and size.bytes for size in process_sizes):
         facts["log.sysmem_fallback"] = True
         return
-    held = counted + idle if idle is not None and "reserved_total" not in figures else counted
+    torch_total = counted + idle if idle is not None and "reserved_total" not in figures else counted
     facts |= {"rollout.sleep": True, "rollout.placement": "colocated"}  # in this very process
-    facts["log.asleep"] = replace(held + free - capacity, text="")
+    facts["log.asleep"] = replace(torch_total + free - capacity, text="")

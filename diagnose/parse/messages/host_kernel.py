@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import OtherProcess
-from diagnose.parse.text import context_lines, grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.lines import lines_above
 from diagnose.record import NamedTuple
 from diagnose.units import IMPOSSIBLE, Size
 
@@ -26,9 +27,9 @@ REACH = 1200  # lines of one report: its table has a row per process
 LARGEST = 10  # processes of the table that are named
 
 _TOLD = ("memory: usage", "oom-kill:", "invoked oom-killer", "pages RAM", "pages reserved", "killed as a result of limit", "mem avail:")
-_ENDS = later(r"invoked oom-killer|Kill(?:ed)? process \d|mem avail:")
-_ROW = later(r"\[ {0,9}(\d{1,10})\] {1,9}\d{1,10} {1,9}\d{1,10} {1,12}(\d{1,15}) {1,12}(\d{1,15}) (?:.{0,80} (\S{1,40})$)?")
-_TOTAL = later(r"total-vm:(\d{1,20})kB")
+_ENDS = lazy_compile(r"invoked oom-killer|Kill(?:ed)? process \d|mem avail:")
+_ROW = lazy_compile(r"\[ {0,9}(\d{1,10})\] {1,9}\d{1,10} {1,9}\d{1,10} {1,12}(\d{1,15}) {1,12}(\d{1,15}) (?:.{0,80} (\S{1,40})$)?")
+_TOTAL = lazy_compile(r"total-vm:(\d{1,20})kB")
 
 
 class _Row(NamedTuple):
@@ -43,24 +44,24 @@ class _Row(NamedTuple):
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     """Add what the report says above its last line; the indexes of the lines that said it."""
     lines, rows = _report(page, index)
-    kernel, group = (sayings("host_oom")[kind].family for kind in ("kernel", "cgroup"))
+    kernel, group = (statement_specs("host_oom")[kind].family for kind in ("kernel", "cgroup"))
     used = []
     pages: dict[str, int] = {}
     for at, text in lines:
-        for said in grammar_statements.statements("host_oom", grammar_statements.collapsed(text)):
-            numbers = [int(number) for number in re.findall(r"\d+", said.words[0])] if said.words else []
-            match said.kind:
+        for statement in grammar_statements.parse_statements("host_oom", grammar_statements.collapse_blanks(text)):
+            numbers = [int(number) for number in re.findall(r"\d+", statement.words[0])] if statement.words else []
+            match statement.kind:
                 case "usage":
                     message.family = group
                     message.figures.setdefault("capacity", Size.printed(str(numbers[1]), "KiB"))
                     used.append(at)
-                case "constraint" if said.words[0].endswith("MEMCG") and f"pid={message.pid}" in said.words:
+                case "constraint" if statement.words[0].endswith("MEMCG") and f"pid={message.pid}" in statement.words:
                     message.family = group
                     used.append(at)
                 case "limit":
                     message.family = group
                 case "pages_ram" | "pages_reserved":
-                    pages.setdefault(said.kind, numbers[0])
+                    pages.setdefault(statement.kind, numbers[0])
                 case "available":
                     message.figures.setdefault("capacity", Size.printed(str(numbers[1]), "MiB"))
                     used.append(at)
@@ -84,7 +85,7 @@ def _report(page: Page, index: int) -> tuple[list[tuple[int, str]], list[_Row]]:
     """The telling lines of the report that ends at a line, from the nearest up, and its table."""
     lines: list[tuple[int, str]] = []
     rows: list[_Row] = []
-    for at, text in context_lines.above(page, index, REACH):
+    for at, text in lines_above(page, index, REACH):
         row = _ROW.search(text[:200])
         if row is not None:
             rows.append(_Row(int(row[1]), int(row[2]), int(row[3]), row[4] or ""))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.parse.messages import host_kernel
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def capacity_of(family: str) -> str:
 
 #: A wrapped numpy message, the second line of the old kernel's kill, torch's shared memory file.
 _GOES_ON = (
-    (later(r"sacrifice child\s*$"), later(r"Killed process \d")),
+    (lazy_compile(r"sacrifice child\s*$"), lazy_compile(r"Killed process \d")),
     (
-        later(r"MemoryError:\s*$|Unable to allocate[^\n]{0,80}$|with shape \([\d, ]{0,100}$"),
-        later(r"\s*(Unable|for an|\(|\d|and data type|shape|data)"),
+        lazy_compile(r"MemoryError:\s*$|Unable to allocate[^\n]{0,80}$|with shape \([\d, ]{0,100}$"),
+        lazy_compile(r"\s*(Unable|for an|\(|\d|and data type|shape|data)"),
     ),
-    (later(r"(due to|and swap used|memory used)\s*$"), later(r"\s*(memory|swap|\()")),
+    (lazy_compile(r"(due to|and swap used|memory used)\s*$"), lazy_compile(r"\s*(memory|swap|\()")),
 )
 
 
@@ -51,15 +51,17 @@ def goes_on(text: str, line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The message in a line; None where none of its words is one."""
-    all_said = grammar_statements.statements("host_oom", grammar_statements.collapsed(text[:LONGEST]))
-    says = sayings("host_oom")
-    leading = max((said for said in all_said if said.kind in says), key=lambda said: says[said.kind].weight, default=None)
+    statements = grammar_statements.parse_statements("host_oom", grammar_statements.collapse_blanks(text[:LONGEST]))
+    says = statement_specs("host_oom")
+    leading = max(
+        (statement for statement in statements if statement.kind in says), key=lambda statement: says[statement.kind].weight, default=None
+    )
     if leading is None:
         return None
     message = says[leading.kind].message(leading)
     message.raised = leading.kind in _RAISED
-    for said in all_said:
-        _learn(message, said)
+    for statement in statements:
+        _add_statement(message, statement)
     if leading.kind == "kernel":  # of a limit it says "Memory cgroup out of memory"
         message.facts["host.limited"] = False
     _weigh(message, leading, text)
@@ -71,20 +73,20 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     return host_kernel.complete(message, page, index) if "kernel" in message.killed else ()
 
 
-def _learn(message: Message, said: Statement) -> None:
-    words = said.words[0] if said.words else ""
+def _add_statement(message: Message, statement: Statement) -> None:
+    words = statement.words[0] if statement.words else ""
     numbers = [int(number) for number in re.findall(r"\d+", words)]
-    if said.kind == "shape" or ((row := sayings("host_oom").get(said.kind)) is not None and row.asks):
-        message.figures["requested"] = _requested(message.figures.get("requested"), said.kind, words, numbers)
+    if statement.kind == "shape" or ((row := statement_specs("host_oom").get(statement.kind)) is not None and row.asks):
+        message.figures["requested"] = _requested_size(message.figures.get("requested"), statement.kind, words, numbers)
         return
-    match said.kind:
+    match statement.kind:
         case "kernel" | "cgroup" | "killed_process":
             comm = re.search(r"\(([^()]+)\)$", words)
             message.pid = message.killed["kernel"] = int(re.findall(r"process (\d+)", words, re.IGNORECASE)[0])
             message.said = comm[1] if comm else message.said
-        case "constraint" if len(said.words) > 1:
-            message.pid = message.killed["kernel"] = int(said.words[1][4:])
-            message.family = sayings("host_oom")["cgroup"].family if words.endswith("MEMCG") else message.family
+        case "constraint" if len(statement.words) > 1:
+            message.pid = message.killed["kernel"] = int(statement.words[1][4:])
+            message.family = statement_specs("host_oom")["cgroup"].family if words.endswith("MEMCG") else message.family
         case "anon":
             message.figures["process_in_use"] = Size.printed(str(numbers[0]), "KiB")
         case "shmem" if numbers[0]:
@@ -98,15 +100,15 @@ def _learn(message: Message, said: Statement) -> None:
             message.pid = message.killed["loader"] = numbers[0]
 
 
-def _requested(known: Size | None, kind: str, words: str, numbers: Sequence[int]) -> Size | None:
+def _requested_size(printed_size: Size | None, kind: str, words: str, numbers: Sequence[int]) -> Size | None:
     """What an allocator was asked for; the shape of an array tells it exactly where its size is printed rounded."""
     if kind == "shape":
-        exact = _of_array(words)
-        agrees = exact is not None and (known is None or exact in known)
-        return Size(exact, exact, exact, known.text if known else "") if exact is not None and agrees else known
+        exact = _array_size(words)
+        agrees = exact is not None and (printed_size is None or exact in printed_size)
+        return Size(exact, exact, exact, printed_size.text if printed_size else "") if exact is not None and agrees else printed_size
     if kind == "numpy":
         printed = words.removeprefix("Unable to allocate ").removesuffix(" for an array")
-        size = grammar_statements.size(printed)
+        size = grammar_statements.parse_size(printed)
         return size and Size(size.low, size.high, size.bytes, printed)
     if kind in ("cpu_allocator_old", "mapped_old"):  # an integer division cut the rest off
         whole = numbers[0] << 30
@@ -115,12 +117,12 @@ def _requested(known: Size | None, kind: str, words: str, numbers: Sequence[int]
     return None if count < 0 or "allocate -" in words else Size.printed(str(count), "bytes")
 
 
-def _sum(one: Size | None, other: Size | None) -> Size | None:
-    total = one + other if one is not None and other is not None else one or other
+def _sum(left: Size | None, right: Size | None) -> Size | None:
+    total = left + right if left is not None and right is not None else left or right
     return total if total is None or total.bytes <= IMPOSSIBLE else None
 
 
-def _of_array(text: str) -> int | None:
+def _array_size(text: str) -> int | None:
     """The bytes of an array of this shape and type, as numpy prints both; None for types whose size the name does not tell."""
     shape, _, named = text.partition(")")
     kind = re.search(r"(?:dtype\('|data type )([<>|=]?[A-Za-z]+)(\d*)", named)
@@ -137,23 +139,21 @@ def _of_array(text: str) -> int | None:
 def _weigh(message: Message, leading: Statement, text: str) -> None:
     """A mapped file of torch's own is shared memory."""
     if leading.kind == "mapped" and "/torch_" in text:
-        message.family = sayings("host_oom")["shm_file"].family
+        message.family = statement_specs("host_oom")["shm_file"].family
 
 
 # -- which traces are of one death
 
 
-def same_death(first: Message, one: Message) -> bool:
-    """Kernel, scheduler and launcher each have a word for one death; the same of them naming another process speaks of another death.
-
-    (A kernel numbers processes otherwise than a container does: numbers of different witnesses are not compared.)
-    """
-    return all(one.killed.get(witness, who) == who for witness, who in first.killed.items())
+def same_death(first: Message, second: Message) -> bool:
+    """Whether two reports are of one kill. Kernel, scheduler and launcher each report it once; two reports of one kind that name
+    different processes are two kills. Process ids of different reporters are not compared: a container numbers its own."""
+    return all(second.killed.get(witness, who) == who for witness, who in first.killed.items())
 
 
-def same_number(first: Message, one: Message) -> bool:
+def same_number(first: Message, second: Message) -> bool:
     """Whether two witnesses name one process by the same number: they look from the same side of a container's wall."""
-    return not set(first.killed.values()).isdisjoint(one.killed.values())
+    return not set(first.killed.values()).isdisjoint(second.killed.values())
 
 
 def settle(deaths: Sequence[Message]) -> None:
@@ -166,22 +166,22 @@ def settle(deaths: Sequence[Message]) -> None:
             death.rank = death.local_rank = None
 
 
-def joined(first: Message, one: Message) -> None:
-    """What the second trace of one death adds to the first."""
-    first.killed = {**one.killed, **first.killed}
-    limits = families.of(first.family).limited, families.of(one.family).limited
-    for name, size in one.figures.items():
-        if first.family == one.family or (name == "capacity" and all(limits)) or (name == "process_in_use" and first.pid == one.pid):
+def join_traces(first: Message, second: Message) -> None:
+    """Add figures and evidence of a second report of one kill to the first."""
+    first.killed = {**second.killed, **first.killed}
+    limits = families.of(first.family).limited, families.of(second.family).limited
+    for name, size in second.figures.items():
+        if first.family == second.family or (name == "capacity" and all(limits)) or (name == "process_in_use" and first.pid == second.pid):
             first.figures.setdefault(name, size)
-    for name, value in one.facts.items():
+    for name, value in second.facts.items():
         first.facts.setdefault(name, value)
     if any(limits):  # a scheduler counts kills of either kind
         first.facts.pop("host.limited", None)
-    first.pid = first.pid or one.pid
-    first.host = first.host or one.host
-    first.said = first.said or one.said
-    first.processes = first.processes or one.processes
-    if one.rank is not None or one.local_rank is not None:  # a launcher knows ranks, a scheduler numbers its own tasks
-        first.rank = one.rank if first.rank is None else first.rank
-        first.local_rank = one.local_rank if first.local_rank is None else first.local_rank
-    first.tasks = first.tasks or (one.tasks if one.status == "oom" else ())
+    first.pid = first.pid or second.pid
+    first.host = first.host or second.host
+    first.said = first.said or second.said
+    first.processes = first.processes or second.processes
+    if second.rank is not None or second.local_rank is not None:  # a launcher knows ranks, a scheduler numbers its own tasks
+        first.rank = second.rank if first.rank is None else first.rank
+        first.local_rank = second.local_rank if first.local_rank is None else first.local_rank
+    first.tasks = first.tasks or (second.tasks if second.status == "oom" else ())

@@ -1,4 +1,4 @@
-"""Launchers and shells on processes that ended by a signal (grammars/launcher_oom.lark): witnesses of a death, not of its reason."""
+"""Reports of launchers and shells on processes ended by a signal (grammars/launcher_oom.lark): they prove a kill, not its reason."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from diagnose.parse.messages import scheduler_oom
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
-from diagnose.parse.text import context_lines, grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.lines import lines_above
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,9 +32,9 @@ _FIGURES = {
     "spawned": ("local_rank",),
 }
 
-_HEAD = later(r"^\s*\[\d{1,6}\]:")
-_FIELD = later(r"^\s*(host|rank) {0,8}: (\S{1,200})(?: \(local_rank: (\d{1,6})\))?")
-_HYDRA = later(r"=\s+(?:RANK (\d{1,6}) )?PID (\d{1,10}) RUNNING AT (\S{1,100})")
+_HEAD = lazy_compile(r"^\s*\[\d{1,6}\]:")
+_FIELD = lazy_compile(r"^\s*(host|rank) {0,8}: (\S{1,200})(?: \(local_rank: (\d{1,6})\))?")
+_HYDRA = lazy_compile(r"=\s+(?:RANK (\d{1,6}) )?PID (\d{1,10}) RUNNING AT (\S{1,100})")
 
 
 def goes_on(_text: str, _line: str) -> bool:
@@ -43,38 +44,38 @@ def goes_on(_text: str, _line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The message in a line; None where it tells of no signal that says anything."""
-    told = grammar_statements.statements("launcher_oom", grammar_statements.collapsed(text[:LONGEST]))
-    return next((message for said in told if (message := _message(said)) is not None), None)
+    statements = grammar_statements.parse_statements("launcher_oom", grammar_statements.collapse_blanks(text[:LONGEST]))
+    return next((message for statement in statements if (message := _message(statement)) is not None), None)
 
 
-def _message(said: Statement) -> Message | None:
-    words = said.words[0] if said.words else ""
-    told = dict(zip(_FIGURES.get(said.kind, ()), (int(number) for number in re.findall(r"\d+", words)), strict=False))
-    row = sayings("launcher_oom").get(f"signal_{_signal(said.kind, words, told)}")
+def _message(statement: Statement) -> Message | None:
+    words = statement.words[0] if statement.words else ""
+    figures = dict(zip(_FIGURES.get(statement.kind, ()), (int(number) for number in re.findall(r"\d+", words)), strict=False))
+    row = statement_specs("launcher_oom").get(f"signal_{_signal(statement.kind, words, figures)}")
     if row is None:
         return None
-    message = row.message(said)
-    message.pid, message.rank, message.local_rank = told.get("pid") or None, told.get("rank"), told.get("local_rank")
-    if said.kind == "shell":
-        shown = re.search(r"(?:line \d+:|^\[\d+\] ?[+-]?) (\d+) [Kk]illed", words)
-        message.pid = int(shown[1]) if shown else None
-    elif said.kind == "task":
-        message.tasks = scheduler_oom.tasks(words)
-    elif said.kind == "noticed":
+    message = row.message(statement)
+    message.pid, message.rank, message.local_rank = figures.get("pid") or None, figures.get("rank"), figures.get("local_rank")
+    if statement.kind == "shell":
+        match = re.search(r"(?:line \d+:|^\[\d+\] ?[+-]?) (\d+) [Kk]illed", words)
+        message.pid = int(match[1]) if match else None
+    elif statement.kind == "task":
+        message.tasks = scheduler_oom.parse_tasks(words)
+    elif statement.kind == "noticed":
         message.host = re.sub(r".* on node (\S+) exited.*", r"\1", words)
     if message.pid and row.status == "suspected":
         message.killed["launcher"] = message.pid
     return message
 
 
-def _signal(kind: str, words: str, told: Mapping[str, int]) -> int:
+def _signal(kind: str, words: str, figures: Mapping[str, int]) -> int:
     """The signal that the statement names by number or by name; 0 for one that says nothing."""
     named = re.search(r"SIG[A-Z]+", words) or re.search(r"Killed|Bus error", words)
     if kind in ("returned", "noticed", "hydra"):
         return int(re.findall(r"\d+", words)[-1])
     if kind in ("shell", "code"):
         return 9
-    return told.get("signal") or _NUMBER.get(named[0] if named else "", 0)
+    return figures.get("signal") or _NUMBER.get(named[0] if named else "", 0)
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
@@ -82,7 +83,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     line = page.line(index).text
     used: list[int] = []
     if "exitcode" in line and "failed (" not in line:
-        for at, text in context_lines.above(page, index, 5):
+        for at, text in lines_above(page, index, 5):
             field = _FIELD.match(text)
             if field is not None and field[1] == "host":
                 message.host = field[2]
@@ -92,11 +93,11 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
             if _HEAD.match(text):
                 break
     elif "SIGNAL: " in line or "EXIT STRING" in line:
-        for _, text in context_lines.above(page, index, 8):
-            shown = _HYDRA.search(text)
-            if shown is not None:
-                message.rank = int(shown[1]) if shown[1] else None
-                message.pid, message.host = int(shown[2]), shown[3]
-                message.killed["launcher"] = int(shown[2])
+        for _, text in lines_above(page, index, 8):
+            match = _HYDRA.search(text)
+            if match is not None:
+                message.rank = int(match[1]) if match[1] else None
+                message.pid, message.host = int(match[2]), match[3]
+                message.killed["launcher"] = int(match[2])
                 break
     return used

@@ -1,8 +1,8 @@
-"""What reads like a shortage of memory and is none, each kind with its reason (grammars/lookalike.lark)."""
+"""Messages that read like a memory shortage and are none, each with its reason (grammars/lookalike.lark)."""
 
 from __future__ import annotations
 
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 
@@ -19,16 +19,19 @@ def goes_on(text: str, line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The look-alike in a line; None where none of its words is one."""
-    all_said, says = grammar_statements.statements("lookalike", grammar_statements.collapsed(text)), sayings("lookalike")
-    for said in all_said:
-        if said.kind == "handled":
+    statements, says = (
+        grammar_statements.parse_statements("lookalike", grammar_statements.collapse_blanks(text)),
+        statement_specs("lookalike"),
+    )
+    for statement in statements:
+        if statement.kind == "handled":
             continue
-        row = says.get(said.kind, says["other"])
-        message = row.message(said)
+        row = says.get(statement.kind, says["other"])
+        message = row.message(statement)
         if message.status == "lookalike":
-            message.reason = message.reason or said.kind
-        if said.kind in ("segment_retry", "address_space"):
+            message.reason = message.reason or statement.kind
+        if statement.kind in ("segment_retry", "address_space"):
             message.facts["alloc.expandable_segments"] = True
-        message.fatal = message.fatal and all(one.kind != "handled" for one in all_said)
+        message.fatal = message.fatal and all(one.kind != "handled" for one in statements)
         return message
     return None

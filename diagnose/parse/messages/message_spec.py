@@ -1,4 +1,4 @@
-"""What a statement of a message means: its row in rules/statements.yaml, and the sizes that stand in the statement."""
+"""Table row for a statement of a message (rules/statements.yaml): family, status and the names of its sizes in order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.parse.model.message import Message
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
 
-_AMOUNT = later(r"(\d[\d,]*(?:\.\d+)?)\s*([KMGTP]?)(?:i?B|bytes?)?", re.IGNORECASE)
+_AMOUNT = lazy_compile(r"(\d[\d,]*(?:\.\d+)?)\s*([KMGTP]?)(?:i?B|bytes?)?", re.IGNORECASE)
 
 
-class Saying(NamedTuple):
+class StatementSpec(NamedTuple):
     """Family, status, and the names of the statement's figures in the order they stand (`gpu` is the index of a card,
     an empty name a word that is no figure).
 
@@ -39,25 +39,25 @@ class Saying(NamedTuple):
     asks: bool = False
     retells: bool = False
 
-    def message(self, said: Statement) -> Message:
+    def message(self, statement: Statement) -> Message:
         message = Message(self.family, self.status, reason=self.reason, phase=self.phase, fatal=self.fatal, weight=self.weight)
         message.check, message.retells = self.check, self.retells
-        for name, word in zip(self.figures, said.words, strict=False):
+        for name, word in zip(self.figures, statement.words, strict=False):
             if name == "gpu":
                 message.gpu = int(word)
             elif name:
-                message.figures[name] = amount(word)
+                message.figures[name] = parse_amount(word)
         return message
 
 
 @cache
-def sayings(grammar: str) -> Mapping[str, Saying]:
+def statement_specs(grammar: str) -> Mapping[str, StatementSpec]:
     """What the statements of a grammar mean, by name, in the order of the table."""
     rows = rule_files.table("statements")[grammar]
-    return MappingProxyType({kind: Saying(**{**row, "figures": tuple(row.get("figures", ()))}) for kind, row in rows.items()})
+    return MappingProxyType({kind: StatementSpec(**{**row, "figures": tuple(row.get("figures", ()))}) for kind, row in rows.items()})
 
 
-def amount(text: str) -> Size | None:
+def parse_amount(text: str) -> Size | None:
     """A size with its unit as a word, a letter or none (bytes), glued or not; all are binary. None for what no memory can have."""
     text = text.strip(" []")
     match = _AMOUNT.fullmatch(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import Saying, sayings
+from diagnose.parse.messages.message_spec import StatementSpec, statement_specs
 from diagnose.parse.text import grammar_statements
 
 if TYPE_CHECKING:
@@ -28,16 +28,18 @@ def read(text: str) -> Message | None:
     """The message in a line; None where none of its words is one. A statement with figures speaks before one without."""
     messages = [
         message
-        for message in map(_message, grammar_statements.statements("runtime_oom", grammar_statements.collapsed(text)))
+        for message in map(_message, grammar_statements.parse_statements("runtime_oom", grammar_statements.collapse_blanks(text)))
         if message is not None
     ]
     return next((message for message in messages if message.figures), messages[0] if messages else None)
 
 
-def _message(said: Statement) -> Message | None:
-    if said.kind in ("library", "library_maybe"):
-        name = re.search(r"(CUBLAS|HIPBLAS|CUDNN|CUSOLVER)_", said.words[0])
-        family = sayings("runtime_oom")[f"library_{name[1].lower()}" if name else "library"].family
-        return (Saying(family) if said.kind == "library" else Saying(family, "suspected", reason="library_status")).message(said)
-    row = sayings("runtime_oom").get(said.kind)
-    return row.message(said) if row is not None else None
+def _message(statement: Statement) -> Message | None:
+    if statement.kind in ("library", "library_maybe"):
+        name = re.search(r"(CUBLAS|HIPBLAS|CUDNN|CUSOLVER)_", statement.words[0])
+        family = statement_specs("runtime_oom")[f"library_{name[1].lower()}" if name else "library"].family
+        return (
+            StatementSpec(family) if statement.kind == "library" else StatementSpec(family, "suspected", reason="library_status")
+        ).message(statement)
+    row = statement_specs("runtime_oom").get(statement.kind)
+    return row.message(statement) if row is not None else None

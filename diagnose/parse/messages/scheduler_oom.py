@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from diagnose import families
-from diagnose.parse.messages import kubernetes_quantity
 from diagnose.parse.messages.host_oom import LONGEST
-from diagnose.parse.messages.message_spec import sayings
+from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
-from diagnose.parse.text import context_lines, grammar_statements
-from diagnose.parse.text.lazy_re import later
-from diagnose.units import Size
+from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.lines import lines_above, lines_below
+from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,16 +39,16 @@ _STOPS = {
 #: These reasons explain a kill that nothing else explains.
 STOPS = frozenset(_STOPS.values())
 
-_MEMORY_VOLUME = later(r"shm|memory", re.IGNORECASE)
+_MEMORY_VOLUME = lazy_compile(r"shm|memory", re.IGNORECASE)
 _BLOCK = 60  # lines of a pod's or job's description round the word that says how it ended
-_LIMIT = later(r"^\s*\"?[Ll]imits\"?:(?:\s*\{)?\s*$|\"limits\": ?\{([^{}]{0,300})\}")
-_LIMIT_ENDS = later(r'\s*"?[Rr]equests"?:|\s*\}')
-_MEMORY = later(r"^\s*\"?memory\"?: {1,20}\"?(\d[\w.]{0,20})\"?,?\s*$")
-_ENDS = later(r"^\s*(?:\"?containerID\"?|Container ID):|^Name:\s")
-_SEFF = later(r"Memory (Utilized|Efficiency): ([\d.]{1,12})(?:% of ([\d.]{1,12}))? ([KMGT]B)")
-_LSF = later(r"(Max|Total Requested) Memory : {1,12}([\d.]{1,12}) ([KMGT]B)")
-_STATE = later(r'OOMKilled"?: ?(true|false)')
-_HOST_CONFIG = later(r'"Memory": (\d{1,20}),')
+_LIMIT = lazy_compile(r"^\s*\"?[Ll]imits\"?:(?:\s*\{)?\s*$|\"limits\": ?\{([^{}]{0,300})\}")
+_LIMIT_ENDS = lazy_compile(r'\s*"?[Rr]equests"?:|\s*\}')
+_MEMORY = lazy_compile(r"^\s*\"?memory\"?: {1,20}\"?(\d[\w.]{0,20})\"?,?\s*$")
+_ENDS = lazy_compile(r"^\s*(?:\"?containerID\"?|Container ID):|^Name:\s")
+_SEFF = lazy_compile(r"Memory (Utilized|Efficiency): ([\d.]{1,12})(?:% of ([\d.]{1,12}))? ([KMGT]B)")
+_LSF = lazy_compile(r"(Max|Total Requested) Memory : {1,12}([\d.]{1,12}) ([KMGT]B)")
+_STATE = lazy_compile(r'OOMKilled"?: ?(true|false)')
+_HOST_CONFIG = lazy_compile(r'"Memory": (\d{1,20}),')
 
 
 def goes_on(text: str, _line: str) -> bool:
@@ -57,52 +58,56 @@ def goes_on(text: str, _line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The message in a line; None where none of its words is one."""
-    text = grammar_statements.collapsed(text[:LONGEST])
-    all_said = [said for said in grammar_statements.statements("scheduler_oom", text) if not _harmless(said)]
-    says = sayings("scheduler_oom")
-    leading = max((said for said in all_said if said.kind in says), key=lambda said: says[said.kind].weight, default=None)
+    text = grammar_statements.collapse_blanks(text[:LONGEST])
+    statements = [statement for statement in grammar_statements.parse_statements("scheduler_oom", text) if not _is_harmless(statement)]
+    says = statement_specs("scheduler_oom")
+    leading = max(
+        (statement for statement in statements if statement.kind in says), key=lambda statement: says[statement.kind].weight, default=None
+    )
     if leading is None:
         return None
     message = says[leading.kind].message(leading)
-    for said in all_said:
-        _learn(message, said)
+    for statement in statements:
+        _add_statement(message, statement)
     return message
 
 
-def _harmless(said: Statement) -> bool:
+def _is_harmless(statement: Statement) -> bool:
     """A step that is stopped because a task of it died is no reason; a container whose state says that it was not killed neither."""
-    return said.kind == "no_docker" or (said.kind == "cancelled" and said.words[0].startswith("STEP") and "DUE TO" not in said.words[0])
+    return statement.kind == "no_docker" or (
+        statement.kind == "cancelled" and statement.words[0].startswith("STEP") and "DUE TO" not in statement.words[0]
+    )
 
 
-def _learn(message: Message, said: Statement) -> None:
-    words = said.words[0] if said.words else ""
+def _add_statement(message: Message, statement: Statement) -> None:
+    words = statement.words[0] if statement.words else ""
     numbers = [int(number) for number in re.findall(r"\d+", words)]
-    match said.kind:
+    match statement.kind:
         case "slurm_over" if ">" in words:
-            held, limit = (_slurm_size(text, words) for text in re.findall(r"\d+", words.rpartition("(")[2]))
-            message.figures["process_in_use"], message.figures["capacity"] = held, limit
+            used, limit = (_slurm_size(text, words) for text in re.findall(r"\d+", words.rpartition("(")[2]))
+            message.figures["process_in_use"], message.figures["capacity"] = used, limit
         case "step":
             message.helper = words.endswith("extern")
         case "slurm_tasks":
-            message.tasks = tasks(words)
+            message.tasks = parse_tasks(words)
             message.host = _one_host(words)
         case "pbs":
             message.figures["process_in_use"], message.figures["capacity"] = (Size.printed(str(number), "KiB") for number in numbers)
         case "sge":
-            held, limit = re.findall(r"(\d+)(?:\.\d+)?", words.rpartition("(")[2])
-            message.figures["process_in_use"], message.figures["capacity"] = Size.printed(held, "bytes"), Size.printed(limit, "bytes")
+            used, limit = re.findall(r"(\d+)(?:\.\d+)?", words.rpartition("(")[2])
+            message.figures["process_in_use"], message.figures["capacity"] = Size.printed(used, "bytes"), Size.printed(limit, "bytes")
         case "condor":
             message.figures["capacity"] = Size.printed(str(numbers[0]), "MiB")
         case "k8s_event" if numbers:
-            message.family, message.pid = sayings("scheduler_oom")["k8s_process"].family, numbers[-1]
+            message.family, message.pid = statement_specs("scheduler_oom")["k8s_process"].family, numbers[-1]
         case "evicted_use":
-            message.figures["process_in_use"] = kubernetes_quantity.of(words.split()[2].rstrip(","))
+            message.figures["process_in_use"] = parse_quantity(words.split()[2].rstrip(","))
         case "volume":
             name, limit = re.findall(r'volume "?([\w.-]+)"? exceeds the limit "?(\d[\w.]*\w|\d)', words)[0]
             if _MEMORY_VOLUME.search(name):
-                message.facts["log.shm_limit"] = kubernetes_quantity.of(limit)
+                message.facts["log.shm_limit"] = parse_quantity(limit)
             else:
-                message.family, message.status, _, message.reason, *_ = sayings("scheduler_oom")["disk"]
+                message.family, message.status, _, message.reason, *_ = statement_specs("scheduler_oom")["disk"]
         case "cancelled" | "lsf_other":
             message.reason = next((reason for word, reason in _STOPS.items() if word in words), "cancelled")
 
@@ -116,16 +121,16 @@ def _slurm_size(digits: str, words: str) -> Size | None:
     return Size.printed(digits, "KiB") if int(digits) < 1 << 28 else None
 
 
-def tasks(words: str) -> tuple[int, ...]:
+def parse_tasks(words: str) -> tuple[int, ...]:
     """The numbers of `task 2` or `tasks 0-3,9`; none where the list is longer than a job of one node's worth is told apart by."""
     listed = re.search(r"tasks? ([\d,-]+)", words)
-    found: list[int] = []
+    numbers: list[int] = []
     for part in listed[1].split(",") if listed else ():
         first, _, last = part.partition("-")
         if not first or int(last or first) - int(first) > 1024:
             return ()
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found[:1024])
+        numbers += range(int(first), int(last or first) + 1)
+    return tuple(numbers[:1024])
 
 
 def _one_host(words: str) -> str:
@@ -144,68 +149,86 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
     """
     line = page.line(index).text
     state = _STATE.search(line)
-    docker, pod, slurm = (sayings("scheduler_oom")[kind].family for kind in ("docker", "k8s", "slurm"))
+    docker, pod, slurm = (statement_specs("scheduler_oom")[kind].family for kind in ("docker", "k8s", "slurm"))
     if state is not None and families.of(message.family).container:
         if state[1] == "false":
             return None
         message.family = docker
     if message.family == slurm and "State" in line:
-        return _from(message, page, index, _SEFF, 20)
+        return _usage_and_limit(message, page, index, _SEFF, 20)
     if "TERM_MEMLIMIT" in line:
-        return _from(message, page, index, _LSF, 40)
+        return _usage_and_limit(message, page, index, _LSF, 40)
     if message.family == pod and "OOMKilled" in line:
-        return _of_pod(message, page, index)
+        return _pod_limit(message, page, index)
     if message.family == docker and "OOMKilled" in line:
-        found = [(at, match) for at, text in context_lines.below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
-        if len(found) == 1 and int(found[0][1][1]):
-            message.figures["capacity"] = Size.printed(found[0][1][1], "bytes")
-            return [found[0][0]]
+        matches = [(at, match) for at, text in lines_below(page, index, 200) if (match := _HOST_CONFIG.search(text))]
+        if len(matches) == 1 and int(matches[0][1][1]):
+            message.figures["capacity"] = Size.printed(matches[0][1][1], "bytes")
+            return [matches[0][0]]
     return ()
 
 
-def _from(message: Message, page: Page, index: int, says: re.Pattern[str], reach: int) -> list[int]:
+def _usage_and_limit(message: Message, page: Page, index: int, says: re.Pattern[str], reach: int) -> list[int]:
     """Use and limit of `seff` and `bjobs`, whose MB and GB are binary. (The state may stand below them.)"""
     used = []
-    for at, text in (*context_lines.below(page, index, reach), *context_lines.above(page, index, 6)):
-        match = says.search(grammar_statements.collapsed(text[:300]))
+    for at, text in (*lines_below(page, index, reach), *lines_above(page, index, 6)):
+        match = says.search(grammar_statements.collapse_blanks(text[:300]))
         if match is None:
             continue
         unit = match[match.lastindex or 0]
         if match[1] in ("Utilized", "Max"):
-            message.figures.setdefault("process_in_use", grammar_statements.size(f"{match[2]} {unit}", binary=True))
+            message.figures.setdefault("process_in_use", grammar_statements.parse_size(f"{match[2]} {unit}", binary=True))
         else:
             limit = match[3] if match[1] == "Efficiency" else match[2]
-            message.figures.setdefault("capacity", grammar_statements.size(f"{limit} {unit}", binary=True))
+            message.figures.setdefault("capacity", grammar_statements.parse_size(f"{limit} {unit}", binary=True))
         used.append(at)
     return used
 
 
-def _of_pod(message: Message, page: Page, index: int) -> list[int]:
+def _pod_limit(message: Message, page: Page, index: int) -> list[int]:
     """The memory limit of the container that was killed. `kubectl describe` prints it below its state, the API's object where it likes."""
-    described = _limits(context_lines.below(page, index, _BLOCK), in_order=True)
+    described = _limits(lines_below(page, index, _BLOCK), in_order=True)
     if not described:  # YAML and JSON: the specification, which stands above the state
-        described = _limits(context_lines.above(page, index, 8 * _BLOCK), in_order=False)
+        described = _limits(lines_above(page, index, 8 * _BLOCK), in_order=False)
     if not described:
         one_line = re.findall(r'"limits": ?\{[^{}]{0,300}?"memory": ?"(\w{1,20})"', page.line(index).text)
         described = [(index, text) for text in one_line]
     if len({text for _, text in described}) != 1 or page.cut_off.endswith(described[0][1]):
         return []  # another container's, or 640 of 640Gi
-    message.figures["capacity"] = kubernetes_quantity.of(described[0][1])
+    message.figures["capacity"] = parse_quantity(described[0][1])
     return [described[0][0]]
 
 
 def _limits(lines: Iterable[tuple[int, str]], in_order: bool) -> list[tuple[int, str]]:
     """The memory limits in these lines, up to the next container where they stand in order."""
-    kept: list[tuple[int, str]] = []
+    own_lines: list[tuple[int, str]] = []
     for at, text in lines:
         if in_order and _ENDS.search(text):
             break
-        kept.append((at, text))
-    found, inside = [], False
-    for at, text in kept if in_order else reversed(kept):
+        own_lines.append((at, text))
+    limits, inside = [], False
+    for at, text in own_lines if in_order else reversed(own_lines):
         whole = _LIMIT.search(text)
         inside = (whole is not None and whole[1] is None) or (inside and not _LIMIT_ENDS.match(text))
-        held = _MEMORY.match(text) if inside else re.search(r'"memory": ?"(\w+)"', whole[1]) if whole and whole[1] else None
-        if held is not None:
-            found.append((at, held[1]))
-    return found
+        match = _MEMORY.match(text) if inside else re.search(r'"memory": ?"(\w+)"', whole[1]) if whole and whole[1] else None
+        if match is not None:
+            limits.append((at, match[1]))
+    return limits
+
+
+_QUANTITY_SCALE = {
+    **{f"{letter}i": Decimal(1 << 10 * power) for power, letter in enumerate("KMGTPE", start=1)},
+    **{letter: Decimal(1000**power) for power, letter in enumerate("kMGTPE", start=1)},
+    "m": Decimal(1) / 1000,
+    "": Decimal(1),
+}
+
+
+def parse_quantity(text: str) -> Size | None:
+    """The bytes of a quantity such as 64Gi; None for what is none or what no memory can have. A quantity is exact."""
+    match = re.fullmatch(r"(\d{1,20}(?:\.\d{1,9})?)([A-Za-z]{0,2})", text)
+    scale = _QUANTITY_SCALE.get(match[2]) if match else None
+    if match is None or scale is None or Decimal(match[1]) * scale > IMPOSSIBLE:
+        return None
+    count = round(Decimal(match[1]) * scale)
+    return Size(count, count, count, text)

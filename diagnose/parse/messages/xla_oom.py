@@ -6,9 +6,9 @@ import re
 from math import prod
 from typing import TYPE_CHECKING
 
-from diagnose.parse.messages.message_spec import amount, sayings
+from diagnose.parse.messages.message_spec import parse_amount, statement_specs
 from diagnose.parse.text import grammar_statements
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ _WIDTH = {
 _PARTS = {"parameter": "log.program_parameters", "preallocated temp": "log.program_temporary", "total": "log.program_total"}
 #: RESOURCE_EXHAUSTED is the status of every service that refuses: which one it was.
 _REFUSALS = (
-    ("message_too_large", later(r"(?i)larger than max|message (?:size|length)|exceeds? (?:the )?(?:maximum|limit)")),
-    ("rate_limit", later(r"(?i)quota|rate.?limit|too many requests|\b429\b|per minute|throttl")),
+    ("message_too_large", lazy_compile(r"(?i)larger than max|message (?:size|length)|exceeds? (?:the )?(?:maximum|limit)")),
+    ("rate_limit", lazy_compile(r"(?i)quota|rate.?limit|too many requests|\b429\b|per minute|throttl")),
 )
-_OF_MEMORY = later(r"(?i)out of memory|(?:failed to|cannot|could not) allocate")
-_CARD = later(r"GPU[_:](\d{1,4})")
-_STATS = later(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
-_BLOCK = later(r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)")
+_OF_MEMORY = lazy_compile(r"(?i)out of memory|(?:failed to|cannot|could not) allocate")
+_CARD = lazy_compile(r"GPU[_:](\d{1,4})")
+_STATS = lazy_compile(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
+_BLOCK = lazy_compile(
+    r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)"
+)
 
 
 def goes_on(text: str, line: str) -> bool:
@@ -53,43 +55,45 @@ def goes_on(text: str, line: str) -> bool:
 
 def read(text: str) -> Message | None:
     """The message in a text; None where none of its words is one."""
-    text = grammar_statements.collapsed(text)
-    all_said = grammar_statements.statements("xla_oom", text)
-    first = {said.kind: said for said in reversed(all_said)}
-    says = sayings("xla_oom")
+    text = grammar_statements.collapse_blanks(text)
+    statements = grammar_statements.parse_statements("xla_oom", text)
+    first = {statement.kind: statement for statement in reversed(statements)}
+    says = statement_specs("xla_oom")
     kind = next((kind for kind in says if kind in first), None)
     if kind is None:
-        return _refused(text) if "exhausted" in first else None
-    said = first[kind]
-    if kind == "space" and not re.search(r"\bhbm\b", said.words[0]):  # vmem, smem: on the chip
-        return says["on_chip"].message(said)
-    message = says[kind].message(said)
+        return _read_status(text) if "exhausted" in first else None
+    statement = first[kind]
+    if kind == "space" and not re.search(r"\bhbm\b", statement.words[0]):  # vmem, smem: on the chip
+        return says["on_chip"].message(statement)
+    message = says[kind].message(statement)
     if kind in ("bfc", "bfc_retry", "stats"):
         message.family = says[_owner(text)].family
-    if kind == "bfc" and len(said.words) == 3 and (whole := amount(said.words[2])) is not None:  # known to the step of 256 bytes
-        message.figures["requested"] = Size(whole.low - 255, whole.high, whole.bytes, said.words[1])
-    if kind == "growth" and (exact := amount(said.words[1])) is not None:
+    if (
+        kind == "bfc" and len(statement.words) == 3 and (whole := parse_amount(statement.words[2])) is not None
+    ):  # known to the step of 256 bytes
+        message.figures["requested"] = Size(whole.low - 255, whole.high, whole.bytes, statement.words[1])
+    if kind == "growth" and (exact := parse_amount(statement.words[1])) is not None:
         message.figures["requested"] = Size(exact.low, exact.high, exact.bytes, exact.text)
     if kind == "tensor":
-        _of_shape(message, said)
-    if message.gpu is None and (card := _CARD.search(said.word("DEVICE", "BFC"))):
+        _add_shape_size(message, statement)
+    if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC"))):
         message.gpu = int(card[1])
-    for part in (one for one in all_said if one.kind == "buffers"):
+    for part in (statement for statement in statements if statement.kind == "buffers"):
         name = _PARTS.get(part.words[0].removesuffix(" allocation:"))
         if name is not None and len(part.words) > 1:
-            message.facts.setdefault(name, amount(part.words[1]))
+            message.facts.setdefault(name, parse_amount(part.words[1]))
     return message
 
 
-def _of_shape(message: Message, said: Statement) -> None:
+def _add_shape_size(message: Message, statement: Statement) -> None:
     """The bytes of a tensor from its shape and type; on the host it is another memory."""
-    sides = [int(side) for side in re.findall(r"\d{1,19}", said.words[0])]
-    width = _WIDTH.get(said.word("DTYPE"))
+    sides = [int(side) for side in re.findall(r"\d{1,19}", statement.words[0])]
+    width = _WIDTH.get(statement.word("DTYPE"))
     if width is not None:
         count = prod(sides) * width
         message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
-    if "CPU" in said.word("DEVICE"):
-        message.family = sayings("xla_oom")["of_host"].family
+    if "CPU" in statement.word("DEVICE"):
+        message.family = statement_specs("xla_oom")["of_host"].family
 
 
 def _owner(text: str) -> str:
@@ -101,18 +105,18 @@ def _owner(text: str) -> str:
     return "of_tf" if re.search(r"requested by op \w|freed_by_count|not a failure", text) else "of_jax"
 
 
-def _refused(text: str) -> Message | None:
+def _read_status(text: str) -> Message | None:
     """A status without a statement that is known: of memory by its words, cut before its words, or the limit of a service."""
     if "CUDA_ERROR_OUT_OF_MEMORY" in text:
         return None  # the driver's own word, read as such
     if _OF_MEMORY.search(text):
-        return sayings("xla_oom")["of_memory"].message(_NOTHING)
+        return statement_specs("xla_oom")["of_memory"].message(_NOTHING)
     if re.search(r"(?:Xla|Jax)RuntimeError", text):
-        return sayings("xla_oom")["cut_off"].message(_NOTHING)
+        return statement_specs("xla_oom")["cut_off"].message(_NOTHING)
     if not re.search(r"RESOURCE_EXHAUSTED\s*:|StatusCode\.RESOURCE_EXHAUSTED\s+details|code = RESOURCE_EXHAUSTED", text):
         return None
     reason = next((name for name, says in _REFUSALS if says.search(text)), "service_limit")
-    return sayings("xla_oom")["refused"]._replace(reason=reason).message(_NOTHING)
+    return statement_specs("xla_oom")["refused"]._replace(reason=reason).message(_NOTHING)
 
 
 _NOTHING = grammar_statements.Statement("nothing", (), (), 0, 0, 0)

@@ -1,4 +1,4 @@
-r"""What people and programs do to a text on its way: colours, entities, markup, JSON strings, lost line ends. Undone on a copy."""
+r"""Undo on a copy what tools do to text: colours, entities, markup, JSON strings, lost line ends."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_COLOUR = later(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[78=>]")
+_COLOUR = lazy_compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[78=>]")
 #: The same with its first character written out, or lost by a copy through a terminal or a web page;
 #: a word in brackets that begins with an m is none.
-_LEFTOVER = later(
+_LEFTOVER = lazy_compile(
     r"(?:(?:\^\[|#033|#x1[bB]|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;?]{0,20}[A-Za-z]"
     r"|\[(?!m[a-z][\w.:]{0,60}\])(?:(?:\d|0\d|[2349]\d|10\d|38;[25](?:;\d{1,3}){1,3});){0,4}"
     r"(?:[0-57-9]|0\d|[2349]\d|10\d|38;5;\d{1,3})?m(?! ?\d))"
 )
-_LOOKS_COLOURED = later(r"\[[0-9;?]{0,20}[mKAHJ]")
+_LOOKS_COLOURED = lazy_compile(r"\[[0-9;?]{0,20}[mKAHJ]")
 
-_ODD = later("[\u00a0\u00ad\u200b-\u200f\u2000-\u200a\u2010-\u2015\u2018-\u201f\u202f\u205f\u2060\u3000-\u3002\ufeff\uff01-\uff5e\uff61]")
+_ODD = lazy_compile(
+    "[\u00a0\u00ad\u200b-\u200f\u2000-\u200a\u2010-\u2015\u2018-\u201f\u202f\u205f\u2060\u3000-\u3002\ufeff\uff01-\uff5e\uff61]"
+)
 _PLAIN: dict[int, str] = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width forms of ASCII
     **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
@@ -34,30 +36,30 @@ _PLAIN: dict[int, str] = {
     0x3002: ".",
     0xFF61: ".",
 }
-_FLAG = later(r"(?<!\S)[\u2013\u2014](?=[A-Za-z])")  # what an editor made of the two dashes of an option
+_FLAG = lazy_compile(r"(?<!\S)[\u2013\u2014](?=[A-Za-z])")  # what an editor made of the two dashes of an option
 
-_ENTITY = later(r"&(?:amp;)?(?:#(\d{1,6})|#[xX]([0-9a-fA-F]{1,5})|(gt|lt|amp|quot|apos|nbsp));")
+_ENTITY = lazy_compile(r"&(?:amp;)?(?:#(\d{1,6})|#[xX]([0-9a-fA-F]{1,5})|(gt|lt|amp|quot|apos|nbsp));")
 _ENTITIES = {"gt": ">", "lt": "<", "amp": "&", "quot": '"', "apos": "'", "nbsp": " "}
-_TAG = later(r"</?(?:span|pre|code|div|p|b|i|em|strong|font|a|td|tr|li|blockquote)(?: [^<>\n]{0,300})?>|<br ?/?>")
-_MARKDOWN = later(r"\\([_*\[\]<>#`~|])")
-_DRIVE = later(r"[A-Za-z]:\\|(?:^|[\s\"'])\.{1,2}\\")  # a path of Windows: its backslashes are no markup
+_TAG = lazy_compile(r"</?(?:span|pre|code|div|p|b|i|em|strong|font|a|td|tr|li|blockquote)(?: [^<>\n]{0,300})?>|<br ?/?>")
+_MARKDOWN = lazy_compile(r"\\([_*\[\]<>#`~|])")
+_DRIVE = lazy_compile(r"[A-Za-z]:\\|(?:^|[\s\"'])\.{1,2}\\")  # a path of Windows: its backslashes are no markup
 
 #: Keys of a logger's record that hold what was printed, and those that hold the traceback beside it.
 _SAID = ("log", "message", "msg", "event", "text", "textPayload", "MESSAGE", "line", "content", "body", "evalue", "short_message")
 _BESIDE = ("exception", "exc_info", "exc_text", "traceback", "stack_trace", "stack", "stacktrace", "full_message")
 _INSIDE = ("jsonPayload", "fields", "record", "error", "data", "labels")
-_OPEN = later(r'"([\w.@/ -]{1,60})"\s{0,4}:\s{0,4}"((?:[^"\\]|\\.)*)$', re.DOTALL)
-_ITEM = later(r'^\s{0,200}(?:\[\s{0,4}\d{1,9}\.\d{1,12},\s{0,4}"o",\s{0,4})?"((?:[^"\\]|\\.)*)$', re.DOTALL)
-_ARRAY = later(r'"(?:traceback|text)"\s{0,4}:\s{0,4}\[\s{0,4}"')
-_BETWEEN = later(r'(?<!\\)",\s{0,40}"')
-_CLOSE = later(r'(?<!\\)(?:\\\\){0,40}"')
-_JSON = later(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
-_NESTED = later(r'\\"|\\n(?= {2}\S|Traceback|(?:\w{1,60}\.){0,8}\w{0,60}Error: )')  # a string in a string; not a path of Windows
+_OPEN = lazy_compile(r'"([\w.@/ -]{1,60})"\s{0,4}:\s{0,4}"((?:[^"\\]|\\.)*)$', re.DOTALL)
+_ITEM = lazy_compile(r'^\s{0,200}(?:\[\s{0,4}\d{1,9}\.\d{1,12},\s{0,4}"o",\s{0,4})?"((?:[^"\\]|\\.)*)$', re.DOTALL)
+_ARRAY = lazy_compile(r'"(?:traceback|text)"\s{0,4}:\s{0,4}\[\s{0,4}"')
+_BETWEEN = lazy_compile(r'(?<!\\)",\s{0,40}"')
+_CLOSE = lazy_compile(r'(?<!\\)(?:\\\\){0,40}"')
+_JSON = lazy_compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_NESTED = lazy_compile(r'\\"|\\n(?= {2}\S|Traceback|(?:\w{1,60}\.){0,8}\w{0,60}Error: )')  # a string in a string; not a path of Windows
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
-_ONE_LINE = later(r'(?: {1,8}|/n {0,8})(?=File "[^"\n]{1,400}", line \d)|(?<=\(most recent call last\):)/n')
-_PLACE_THEN = later(r'(File "[^"\n]{1,400}", line \d{1,9}, in [\w.<>]{1,120})(?:/n| )\s{0,8}(?=\S)')
-_RAISED = later(r"(?:/n|[ \t])((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception): )")
+_ONE_LINE = lazy_compile(r'(?: {1,8}|/n {0,8})(?=File "[^"\n]{1,400}", line \d)|(?<=\(most recent call last\):)/n')
+_PLACE_THEN = lazy_compile(r'(File "[^"\n]{1,400}", line \d{1,9}, in [\w.<>]{1,120})(?:/n| )\s{0,8}(?=\S)')
+_RAISED = lazy_compile(r"(?:/n|[ \t])((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception): )")
 
 
 class Record(NamedTuple):
@@ -74,14 +76,14 @@ def may_be_coloured(text: str) -> bool:
     return "\x1b" in text or ("[" in text and _LOOKS_COLOURED.search(text) is not None)
 
 
-def uncoloured(text: str) -> str:
+def strip_colours(text: str) -> str:
     """Without terminal colours, also those whose escape character was written out or lost."""
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     return _LEFTOVER.sub("", text) if "[" in text and _LOOKS_COLOURED.search(text) else text
 
 
-def plain(text: str) -> str:
+def to_plain_text(text: str) -> str:
     """Entities, markup, full-width forms, odd blanks and quotation marks as the characters that were printed."""
     if "&" in text:
         text = _ENTITY.sub(_entity, text)
@@ -101,7 +103,7 @@ def _entity(match: re.Match[str]) -> str:
     return chr(code) if 32 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
 
 
-def undoubled(text: str, *, whole: bool) -> str:
+def undouble_quotes(text: str, *, whole: bool) -> str:
     """The text of a row of a CSV file, where quotation marks are doubled; `whole`: it began with the mark that ends it."""
     if not whole:
         return text.replace('""', '"') if re.search(r'""[^",\n]{1,400}""', text) else text
@@ -117,7 +119,7 @@ def may_be_json(text: str) -> bool:
     return text.endswith(("}", "]", '"', "},", '",', "}\r", "\n")) and ('{"' in text[:200] or text.lstrip()[:1] in ("[", '"'))
 
 
-def record(text: str) -> Record | None:
+def parse_record(text: str) -> Record | None:
     """The text of a line that a container runtime, a logger, a notebook or a recorder of terminals wrote as JSON."""
     body = text.strip().rstrip(",")
     if len(body) < 4 or body[0] + body[-1] not in ("{}", "[]", '""'):
@@ -131,10 +133,10 @@ def record(text: str) -> Record | None:
     if isinstance(data, list):
         recorded = len(data) == 3 and data[1] == "o" and isinstance(data[2], str)
         return Record(data[2].rstrip("\r\n"), {}, "o", not data[2].endswith("\n")) if recorded else None
-    return _of_dict(data) if isinstance(data, dict) else None
+    return _record_of_dict(data) if isinstance(data, dict) else None
 
 
-def _of_dict(data: dict[str, Any]) -> Record | None:
+def _record_of_dict(data: dict[str, Any]) -> Record | None:
     log, stream = data.get("log"), data.get("stream")
     if isinstance(log, str) and isinstance(stream, str):  # a container runtime's: nothing else stands in it
         return Record(log.rstrip("\n"), {}, stream, not log.endswith("\n"))
@@ -151,7 +153,7 @@ def _of_dict(data: dict[str, Any]) -> Record | None:
     return Record("\n".join(part.rstrip("\n") for part in (message_text, beside) if part is not None), process)
 
 
-def in_json(line_start: str) -> str | None:
+def json_string_end(line_start: str) -> str | None:
     """What a JSON string says up to here, where `before`, the line up to here, ends inside one; None where it does not.
 
     In an array of lines (a notebook's traceback) the items before are its lines.
@@ -160,24 +162,24 @@ def in_json(line_start: str) -> str | None:
         return None
     array = _ARRAY.search(line_start)
     if array is not None:
-        return unquoted(_BETWEEN.sub(r"\\n", line_start[array.end() :]))
+        return unquote(_BETWEEN.sub(r"\\n", line_start[array.end() :]))
     opening = _OPEN.search(line_start[-_REACH:]) if line_start.lstrip()[:1] in ("{", "[", '"', "}") or '": "' in line_start else None
     if opening is not None:
-        return unquoted(opening[2])
+        return unquote(opening[2])
     item = _ITEM.match(line_start)
-    return unquoted(item[1]) if item is not None else None
+    return unquote(item[1]) if item is not None else None
 
 
 _REACH = 16384
 
 
-def to_quote(text: str) -> tuple[str, str]:
+def split_at_quote(text: str) -> tuple[str, str]:
     """The rest of a JSON string that began before, and what the line holds behind it."""
     end = _CLOSE.search(text)
-    return (unquoted(text[: end.end() - 1]), text[end.end() :]) if end else (unquoted(text), "")
+    return (unquote(text[: end.end() - 1]), text[end.end() :]) if end else (unquote(text), "")
 
 
-def unquoted(text: str) -> str:
+def unquote(text: str) -> str:
     """A JSON string's characters; strings in strings as often as they are nested."""
     text = _JSON.sub(_character, text)
     for _ in range(2):
@@ -197,7 +199,7 @@ def _character(match: re.Match[str]) -> str:
 # -- lost line ends
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     r"""The text of a message that was printed inside a string: `\n` is a line end there."""
     if "\\n" in text or "/n" in text:
         text = text.replace("\\\\n", "\n").replace("\\n", "\n").replace('\\"', '"')
@@ -205,7 +207,7 @@ def unescaped(text: str) -> str:
     return text
 
 
-def respaced(text: str) -> str:
+def restore_lines(text: str) -> str:
     """A traceback that was pasted as one line, as the lines that it had."""
     if "\n" in text or 'File "' not in text or "Traceback (" not in text:
         return text
@@ -214,6 +216,6 @@ def respaced(text: str) -> str:
     return lines if last is None else f"{lines[: last.start()]}\n{lines[last.start(1) :]}"
 
 
-def states(text: str) -> Iterator[str]:
+def line_states(text: str) -> Iterator[str]:
     """What a line held before each carriage return and after the last, empty ones left out."""
     return (part for part in text.split("\r") if part.strip())

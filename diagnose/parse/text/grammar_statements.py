@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 from diagnose.units import SCALE, Size
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MUCH = 8 << 10  # characters of a text from where on it is not remembered
 _UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
-_EXCEPTION = later(
+_EXCEPTION = lazy_compile(
     r".*(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]+\))?)"
     r"\s*[:：]\s*(?:\S{0,40}\s)?$",
     re.DOTALL,  # the last class that is named, not the first
@@ -39,12 +39,12 @@ class Statement(NamedTuple):
         return next((word for word, kind in zip(self.words, self.types, strict=True) if kind in types), "")
 
 
-def statements(grammar: str, text: str) -> list[Statement]:
+def parse_statements(grammar: str, text: str) -> list[Statement]:
     """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
-    return list(_remembered(grammar, text) if len(text) < MUCH else _statements(grammar, text))
+    return list(_remembered(grammar, text) if len(text) < MUCH else _parse_statements(grammar, text))
 
 
-def _statements(grammar: str, text: str) -> list[Statement]:
+def _parse_statements(grammar: str, text: str) -> list[Statement]:
     from diagnose.lalr import Token, Tree, Unread
 
     def stated(node: Node) -> Statement:
@@ -65,7 +65,7 @@ def _statements(grammar: str, text: str) -> list[Statement]:
     return []
 
 
-_remembered = lru_cache(maxsize=1024)(_statements)  # the same code fails in many jobs
+_remembered = lru_cache(maxsize=1024)(_parse_statements)  # the same code fails in many jobs
 
 
 def _statement(tokens: list[Token], kind: str) -> Statement:
@@ -75,13 +75,13 @@ def _statement(tokens: list[Token], kind: str) -> Statement:
     return Statement(kind, words, types, tokens[0].start, tokens[-1].end, tokens[-1].line)
 
 
-def collapsed(text: str) -> str:
+def collapse_blanks(text: str) -> str:
     """Blanks and line ends as one blank, full-width punctuation as plain: a grammar's words are written with single blanks."""
     return " ".join(text.translate(_PLAIN).split())
 
 
 @lru_cache(maxsize=4096)
-def size(text: str, binary: bool = False) -> Size | None:
+def parse_size(text: str, binary: bool = False) -> Size | None:
     """A printed size; None for figures that no memory can have."""
     match = re.match(r"([\d.]+)\s*([A-Za-z]+)", text)
     if match is None:

@@ -1,17 +1,17 @@
-"""One line without colours, progress bars and prefixes; what the next lines have in common with it is remembered."""
+"""Strip colours, progress bars and prefixes from a line; results are cached by the shape of the prefix."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from diagnose.parse.text import decoding
-from diagnose.parse.text.lazy_re import later
-from diagnose.parse.text.prefixes import NOBODY, SHORT, ZEROS, Peeled, Prefix, is_alike, peel, peel_alike
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.prefixes import NOBODY, SHORT, ZEROS, PeeledLine, Prefix, is_alike, peel, peel_alike
 
-__all__ = ["BAR", "SHORT", "clean", "cleaned", "short"]
+__all__ = ["BAR", "SHORT", "clean", "clean_short", "without_prefixes"]
 
 #: One state of a progress bar, as tqdm ends it; what a process writes next follows on the same line.
-BAR = later(r"\d{1,12}/(?:\d{1,12}|\?) \[[^\]\n]{0,200}\]")
+BAR = lazy_compile(r"\d{1,12}/(?:\d{1,12}|\?) \[[^\]\n]{0,200}\]")
 
 MOST = 8192  # lines, and kinds of lines, that are remembered
 #: Whether all that is to be done to a short line is to peel it, by the line with all digits the same: thousands of lines of a log
@@ -21,16 +21,16 @@ _BARE: dict[bytes, bool] = {}
 
 def clean(text: str) -> tuple[Prefix, str]:
     """A line's prefix and the line without it; the last state of a progress bar and what follows that."""
-    own = cleaned(text)
+    own = without_prefixes(text)
     return own.prefix, own.text
 
 
-def cleaned(text: str) -> Peeled:
+def without_prefixes(text: str) -> PeeledLine:
     """A line without its prefixes."""
     return _remembered(text) if len(text) < SHORT else _cleaned(text)
 
 
-def short(raw: bytes) -> Peeled:
+def clean_short(raw: bytes) -> PeeledLine:
     """The same of a line of less than SHORT bytes, as it stands."""
     text, shape = raw.decode("utf-8", "replace"), raw.translate(ZEROS)
     bare = _BARE.get(shape)
@@ -46,13 +46,13 @@ def _is_bare(text: str) -> bool:
     return is_alike(text) and "&#" not in text and not decoding.may_be_coloured(text) and _remembered(text) == peel(text)
 
 
-def _cleaned(text: str) -> Peeled:
+def _cleaned(text: str) -> PeeledLine:
     # in JSON colours are escaped and quotation marks mean something: both are seen to behind it
-    text = decoding.uncoloured(text) if not decoding.may_be_json(text) else text
+    text = decoding.strip_colours(text) if not decoding.may_be_json(text) else text
     if "\r" not in text:
         own = _peeled(text)
     else:
-        states = list(decoding.states(text)) or [""]
+        states = list(decoding.line_states(text)) or [""]
         own = _peeled(states[-1])
         if len(states) > 1 and own.prefix == NOBODY:
             own = own._replace(prefix=_peeled(states[0][:200]).prefix)
@@ -66,10 +66,10 @@ def _cleaned(text: str) -> Peeled:
 _remembered = lru_cache(maxsize=MOST)(_cleaned)  # the lines of tracebacks and banners come again in every job of a kind
 
 
-def _peeled(text: str) -> Peeled:
+def _peeled(text: str) -> PeeledLine:
     if not decoding.may_be_json(text):
-        return peel(decoding.plain(text))
+        return peel(decoding.to_plain_text(text))
     own = peel(bare := text.lstrip())
     if own.text is bare:
-        return peel(decoding.plain(decoding.uncoloured(text)))
-    return own._replace(text=decoding.plain(decoding.uncoloured(own.text)))
+        return peel(decoding.to_plain_text(decoding.strip_colours(text)))
+    return own._replace(text=decoding.to_plain_text(decoding.strip_colours(own.text)))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from diagnose.facts import Witness
 from diagnose.parse.text import decoding
-from diagnose.parse.text.lazy_re import later
-from diagnose.parse.text.line_cleaning import SHORT, cleaned, short
-from diagnose.parse.text.prefixes import NOBODY, Peeled, Prefix, peel, same_stream
+from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.line_cleaning import SHORT, clean_short, without_prefixes
+from diagnose.parse.text.prefixes import NOBODY, PeeledLine, Prefix, peel, same_stream
 from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ PARTS = 64  # lines that a container runtime may have cut one into
 COUNTED = 40  # lines round one, that tell a viewer's line numbers from ranks
 
 #: torch 2.3 streams the device index as one raw byte: GPU 0 is a NUL, GPU 10 ends the line, GPU 13 is a carriage return.
-_RAW_DEVICE = later(rb"(GPU |device )([\x00-\x1f])(?:\([^)\n]{0,80}\) |\[[^\]\n]{0,80}\]: )?( has a total capac| would exceed)")
+_RAW_DEVICE = lazy_compile(rb"(GPU |device )([\x00-\x1f])(?:\([^)\n]{0,80}\) |\[[^\]\n]{0,80}\]: )?( has a total capac| would exceed)")
 #: Ray prints what many workers said once; the note behind it is none of their words.
-_REPEATED = later(r"\s*\[repeated \d{1,9}x across cluster\]\s*$")
-_CUT = later(rb"[\d:.TZ+-]{20,40} std(?:err|out) [FP]|\s{0,4}\{|\[\d{1,9}\.\d|\s{1,40}\"")
-_LABEL = later(rb"\s{0,7}(\d{1,7})(?:: | {0,2}\|)")
-_RANK = later(rb"\[rank(\d{1,6})\]:")  # what torch's hooks put before every line
+_REPEATED = lazy_compile(r"\s*\[repeated \d{1,9}x across cluster\]\s*$")
+_CUT = lazy_compile(rb"[\d:.TZ+-]{20,40} std(?:err|out) [FP]|\s{0,4}\{|\[\d{1,9}\.\d|\s{1,40}\"")
+_LABEL = lazy_compile(rb"\s{0,7}(\d{1,7})(?:: | {0,2}\|)")
+_RANK = lazy_compile(rb"\[rank(\d{1,6})\]:")  # what torch's hooks put before every line
 
 
 class Line(NamedTuple):
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     text: str
 
 
-class _Before(NamedTuple):
+class _LineStart(NamedTuple):
     """What stands before a place of a line: who wrote it, the text, whether that is inside a JSON string, and whether a container
     runtime goes on with the line in its next part."""
 
@@ -64,7 +64,7 @@ class Page:
         self.writer = writer  # of the whole file, as its path says
         self._is_signed = writer != NOBODY
         self._cleaned: dict[int, Line] = {}
-        self._alone: dict[int, Peeled] = {}
+        self._alone: dict[int, PeeledLine] = {}
         self._counted: dict[int, bool] = {}
         self._asked: tuple[int, tuple[Prefix, str, str]] | None = None
 
@@ -113,7 +113,7 @@ class Page:
             if stream and self._first_part(index) != index:
                 text = ""
             elif is_open:
-                text = decoding.uncoloured("".join(part.text for part in (own, *self._parts_after(index))))
+                text = decoding.strip_colours("".join(part.text for part in (own, *self._parts_after(index))))
             if text.endswith("cluster]"):
                 text = _REPEATED.sub("", text)
             if label:
@@ -141,17 +141,17 @@ class Page:
         raw_after = self.excerpt.raw[at : at + REACH]
         if b"GPU " in raw_after or b"device " in raw_after:
             raw_after = _RAW_DEVICE.sub(lambda match: b"%s%d%s" % (match[1], match[2][0], match[3]), raw_after)
-        context_after = _decoded(_one_state(raw_after))
+        context_after = _decoded(_state_end(raw_after))
         if context_before.quoted:
-            context_after = decoding.to_quote(context_after)[0]
-        context_after = decoding.plain(decoding.uncoloured(decoding.unescaped(context_after)))
+            context_after = decoding.split_at_quote(context_after)[0]
+        context_after = decoding.to_plain_text(decoding.strip_colours(decoding.unescape(context_after)))
         if context_before.open:
-            context_after = decoding.plain(
-                decoding.uncoloured("".join((context_after, *(part.text for part in self._parts_after(self.index(offset))))))
+            context_after = decoding.to_plain_text(
+                decoding.strip_colours("".join((context_after, *(part.text for part in self._parts_after(self.index(offset))))))
             )
-        return self._by(context_before.prefix), decoding.respaced(context_before.text), context_after
+        return self._by(context_before.prefix), decoding.restore_lines(context_before.text), context_after
 
-    def _before(self, offset: int) -> _Before:
+    def _before(self, offset: int) -> _LineStart:
         """What stands before an offset in its line."""
         index = self.index(offset)
         at = offset - self.excerpt.offset
@@ -164,17 +164,17 @@ class Page:
         if redrawn >= 0 and b'File "' in raw[window_start:redrawn]:
             redrawn = -1  # an old Mac's line ends
         decoded = _decoded(raw[max(window_start, redrawn + 1) : at])
-        json_text = decoding.in_json(decoded)
+        json_text = decoding.json_string_end(decoded)
         if json_text is not None:
-            own = cleaned(json_text)
+            own = without_prefixes(json_text)
             prefix = own.prefix
             if prefix == NOBODY:  # another key of the record names it, or what stands before the record
-                prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoding.uncoloured(decoded)))
+                prefix = self._prefix(index, self._own(index) if end - start < FRAMED else peel(decoding.strip_colours(decoded)))
         else:
-            own = cleaned(decoding.unescaped(decoded).replace("\r", "\n"))
+            own = without_prefixes(decoding.unescape(decoded).replace("\r", "\n"))
             prefix = self._prefix(index, own)
         if (redrawn >= 0 or window_start > start) and prefix == NOBODY:
-            prefix = self._prefix(index, cleaned(_decoded(raw[start : start + 200])))
+            prefix = self._prefix(index, without_prefixes(_decoded(raw[start : start + 200])))
         text, opened = own.text, False
         if self._has_streams and end - start < FRAMED and (stream := self._own(index).stream):
             first = self._first_part(index)
@@ -182,7 +182,7 @@ class Page:
                 prefix = self._prefix(first, self._own(first))
                 text = "".join(self._own(part).text for part in range(first, index) if self._own(part).stream == stream) + text
             opened = self._own(index).open
-        return _Before(prefix, text, json_text is not None, opened)
+        return _LineStart(prefix, text, json_text is not None, opened)
 
     def following(self, index: int, prefix: Prefix, reach: int = 40) -> Iterator[str]:
         """The lines that the same process wrote after a line; those of others are passed over."""
@@ -212,20 +212,20 @@ class Page:
 
     # -- one line as it stands
 
-    def _own(self, index: int) -> Peeled:
+    def _own(self, index: int) -> PeeledLine:
         """A line by itself."""
         peeled = self._alone.get(index)
         if peeled is None:
             start, end = self.bounds(index)
             raw = self.excerpt.raw
             if end - start < SHORT:
-                peeled = short(raw[start:end])
+                peeled = clean_short(raw[start:end])
             elif end - start <= REACH:
-                peeled = cleaned(_decoded(raw[start:end]))
+                peeled = without_prefixes(_decoded(raw[start:end]))
             else:
-                peeled = cleaned(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
+                peeled = without_prefixes(_decoded(raw[max(start, end - (FRAMED if _CUT.match(raw, start) else REACH)) : end]))
                 if peeled.prefix == NOBODY:
-                    peeled = peeled._replace(prefix=cleaned(_decoded(raw[start : start + 200])).prefix)
+                    peeled = peeled._replace(prefix=without_prefixes(_decoded(raw[start : start + 200])).prefix)
             self._alone[index] = peeled
         return peeled
 
@@ -236,7 +236,7 @@ class Page:
         unsaid = {name: value for name, value in self.writer._asdict().items() if getattr(prefix, name) in (None, "")}
         return prefix._replace(**unsaid)
 
-    def _prefix(self, index: int, own: Peeled) -> Prefix:
+    def _prefix(self, index: int, own: PeeledLine) -> Prefix:
         """The process that a line's prefixes name; bare numbers that count the lines name none."""
         if own.label and self._counts_lines(index):
             return own.prefix._replace(rank=None)
@@ -274,7 +274,7 @@ class Page:
             first = number
         return first
 
-    def _parts_after(self, index: int) -> Iterator[Peeled]:
+    def _parts_after(self, index: int) -> Iterator[PeeledLine]:
         """What the runtime wrote of a line after its part here."""
         own = self._own(index)
         stream = own.stream
@@ -286,7 +286,7 @@ class Page:
                 yield own
 
 
-def _one_state(raw: bytes) -> bytes:
+def _state_end(raw: bytes) -> bytes:
     """Up to where the line ends or is drawn anew."""
     ends = [end for end in (raw.find(b"\n"), raw.find(b"\r")) if end >= 0]
     return raw[: min(ends, default=len(raw))]
@@ -294,3 +294,15 @@ def _one_state(raw: bytes) -> bytes:
 
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+def lines_above(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
+    """The lines above one, from the nearest up: index and text."""
+    for at in range(index - 1, max(-1, index - 1 - reach), -1):
+        yield at, page.line(at).text
+
+
+def lines_below(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
+    """The lines below one, in order: index and text."""
+    for at in range(index + 1, min(len(page), index + 1 + reach)):
+        yield at, page.line(at).text

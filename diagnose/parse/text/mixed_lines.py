@@ -1,17 +1,17 @@
-"""Messages of several processes in one line: whose the figures are."""
+"""Separate messages that several processes wrote into one line, so that figures are assigned to the right one."""
 
 from __future__ import annotations
 
 import re
 
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 
 DEVICES = "CUDA|HIP|NPU|XPU|MLU|MUSA|GCU"
-HEAD = later(rf"(?:{DEVICES}) out of memory\.? Tried", re.IGNORECASE)
+HEAD = lazy_compile(rf"(?:{DEVICES}) out of memory\.? Tried", re.IGNORECASE)
 
 _SIZE = r"\d+(?:\.\d+)? ?(?:bytes|[KMGT]iB)"
 #: A whole message, word for word: between two that run into each other only these words tell whose a figure is.
-_WHOLE = later(
+_WHOLE = lazy_compile(
     rf"(?:{DEVICES}) out of memory\. Tried to allocate {_SIZE}"
     rf"(?:\. (?:GPU|NPU|XPU) \d{{1,4}} has a total capaci?ty of {_SIZE} of which {_SIZE} is free\. "
     rf"(?:Process \d{{1,10}} has {_SIZE} memory in use\. ){{0,64}}"
@@ -33,11 +33,11 @@ _ONCE = (
     "in total by",
     "unalloc",
 )
-_NAMED = later(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: $|RuntimeError: $")  # the class before a message
+_NAMED = lazy_compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: $|RuntimeError: $")  # the class before a message
 #: Where another process's words begin inside a sentence, and what stands in each of them; where a number or its unit was torn.
-_WORDS = later(r"\w{0,20}OutOf|\w{0,20}ryErr|\brror: |Traceback")
+_WORDS = lazy_compile(r"\w{0,20}OutOf|\w{0,20}ryErr|\brror: |Traceback")
 _IN_WORDS = ("OutOf", "ryErr", "rror: ", "Traceback")
-_FIGURE = later(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]")
+_FIGURE = lazy_compile(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\d{1,7}\.\d{0,2}(?! ?[KMGT]i?B)[A-Za-z]")
 
 
 def own_text(line_start: str, text: str) -> str | None:
@@ -49,11 +49,11 @@ def own_text(line_start: str, text: str) -> str | None:
     text = " ".join(text.split())
     others = [match.start() for match in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
     own = text[: others[0]] if others else text  # what stands before the other one's first word is its own
-    tear = _tear(own)
+    tear = _tear_position(own)
     torn = _is_torn(line_start) or _is_mixed(own[:tear])
     if not (others or tear is not None or torn):
         return text
-    whole = _WHOLE.match(text) or _without(text, others)
+    whole = _WHOLE.match(text) or _remove_others(text, others)
     if whole is not None:
         return whole[0]
     return None if torn else own[:tear]
@@ -64,14 +64,14 @@ def _may_hold_others(text: str) -> bool:
     return "out of memory" in text[12:].lower()
 
 
-def _tear(text: str) -> int | None:
+def _tear_position(text: str) -> int | None:
     """Where a text was torn, behind its first words."""
     words = _WORDS.search(text, 12) if any(word in text for word in _IN_WORDS) else None
     figure = _FIGURE.search(text, 12)
     return min((match.start() for match in (words, figure) if match is not None), default=None)
 
 
-def _without(text: str, others: list[int]) -> re.Match[str] | None:
+def _remove_others(text: str, others: list[int]) -> re.Match[str] | None:
     """The message that is left whole when those that stand in it are taken out."""
     for start in reversed(others):
         inner = _WHOLE.match(text, start)
@@ -98,7 +98,7 @@ def _is_torn(line_start: str) -> bool:
     return HEAD.search(line) is not None and HEAD.search(_WHOLE.sub("", " ".join(line.split()))) is not None
 
 
-def single(name: str) -> str:
+def deduplicate_exception(name: str) -> str:
     """An exception class that two processes wrote one behind the other, once."""
     half = len(name) // 2
     return name[:half] if half and name[:half] == name[half:] else name

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from diagnose import rule_files
 from diagnose.parse.text import decoding
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.record import NamedTuple
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
@@ -28,7 +28,7 @@ class Prefix(NamedTuple):
 NOBODY = Prefix()
 
 
-class Peeled(NamedTuple):
+class PeeledLine(NamedTuple):
     """A line without its prefixes. `label`: the rank is a bare number, which may be a viewer's count of lines.
 
     `stream`: of a container runtime, that cuts long lines; `open`: this part is continued in the stream's next one.
@@ -41,26 +41,26 @@ class Peeled(NamedTuple):
     open: bool = False
 
 
-def peel(text: str) -> Peeled:
+def peel(text: str) -> PeeledLine:
     """A line without what launchers, loggers and viewers put before it."""
     if is_alike(text):
         return peel_alike(text, text.encode(errors="replace").translate(ZEROS))
-    fields, text, record = _peeled(text)
+    fields, text, record = _peel_prefixes(text)
     if not fields and record is None:
-        return Peeled(NOBODY, text)
-    prefix, label, stream, is_open = _named(tuple(fields.items()))
+        return PeeledLine(NOBODY, text)
+    prefix, label, stream, is_open = _interpret_names(tuple(fields.items()))
     if record is not None:
         stream, is_open = stream or record.stream, is_open or record.open
-    return Peeled(prefix, text, label, stream, is_open)
+    return PeeledLine(prefix, text, label, stream, is_open)
 
 
-def _peeled(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
+def _peel_prefixes(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
     """What the prefixes of a line name, the text behind them, and the JSON value that it was."""
     fields: dict[str, str] = {}
     record: decoding.Record | None = None
     for _ in range(MOST):
-        if text[:1] in ("{", "[", '"') and record is None and (record := decoding.record(text)) is not None:
-            text = decoding.plain(decoding.uncoloured(record.text))
+        if text[:1] in ("{", "[", '"') and record is None and (record := decoding.parse_record(text)) is not None:
+            text = decoding.to_plain_text(decoding.strip_colours(record.text))
             fields.update(record.said)
         match = _first(text)
         if match is None:
@@ -68,12 +68,12 @@ def _peeled(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
         fields.update({name: value for name, value in match.groupdict().items() if value})
         text = text[match.end() :]
     if '""' in text or "quoted" in fields:
-        text = decoding.undoubled(text, whole="quoted" in fields)
+        text = decoding.undouble_quotes(text, whole="quoted" in fields)
     return fields, text, record
 
 
 @lru_cache(maxsize=1024)
-def _named(fields: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
+def _interpret_names(fields: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
     """What the names in prefixes mean: the process, and label, stream and open of `Peeled`."""
     by_name = dict(fields)
     label = by_name.pop("label", None)
@@ -87,7 +87,7 @@ def _named(fields: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool
 # -- lines that differ in digits only: loggers write thousands of them
 
 ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_VERSION = later(r">\d ")
+_VERSION = lazy_compile(r">\d ")
 
 
 def is_alike(text: str) -> bool:
@@ -98,13 +98,13 @@ def is_alike(text: str) -> bool:
     return '"' not in text or ('""' not in text and ',"' not in text and text.rstrip().rstrip(",")[-1:] not in ("}", "]", '"'))
 
 
-def peel_alike(text: str, shape: bytes) -> Peeled:
+def peel_alike(text: str, shape: bytes) -> PeeledLine:
     """The same for such a text; `shape`: it as UTF-8 with all digits the same."""
     end, places = _places(shape)
     if not places:
-        return Peeled(NOBODY, text[end:])
-    prefix, label, stream, is_open = _named(tuple([(name, text[start:stop]) for name, start, stop in places]))
-    return Peeled(prefix, text[end:], label, stream, is_open)
+        return PeeledLine(NOBODY, text[end:])
+    prefix, label, stream, is_open = _interpret_names(tuple([(name, text[start:stop]) for name, start, stop in places]))
+    return PeeledLine(prefix, text[end:], label, stream, is_open)
 
 
 @lru_cache(maxsize=4096)
@@ -146,4 +146,4 @@ def _candidates(first: str) -> list[tuple[str, re.Pattern[str]]]:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return later(pattern)
+    return lazy_compile(pattern)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
     from diagnose.parse.text.lines import Page
     from diagnose.parse.text.mixed_lines import DEVICES, without_others
-from diagnose.parse.text.lazy_re import later
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.prefixes import Prefix
 from diagnose.record import NamedTuple
 
@@ -24,13 +24,15 @@ BACK = 4  # lines in which the head of a message may stand before its first figu
 INSIDE = "Tried to allocate"
 
 #: The same without its blanks, wherever line ends were put into it, and the class before it.
-_SQUEEZED = later(
+_SQUEEZED = lazy_compile(
     rf"((?:\w{{1,60}}\.){{0,8}}\w{{0,60}}(?:Error|Exception|outofmemoryerror))?:?((?:{DEVICES}|MPSbackend)outofmemory)[.,:]?$",
     re.IGNORECASE,
 )
-_DEVICE = later(r"(?:^|\W)([A-Za-z]{2,6}|MPS backend)\s{0,8}$")  # also of a device that has no literal of its own
-_FOUND = later(rb"(?:CUDA|HIP|NPU|XPU|MLU|MUSA|GCU|MPS backend) out of memory|out of memory\. Tried to allocate")  # by the search itself
-_HEAD_AHEAD = later(rf"\W{{0,12}}((?:{DEVICES}|MPS backend)\s{{0,8}}out\s{{0,8}}of\s{{0,8}}memory)", re.IGNORECASE)
+_DEVICE = lazy_compile(r"(?:^|\W)([A-Za-z]{2,6}|MPS backend)\s{0,8}$")  # also of a device that has no literal of its own
+_FOUND = lazy_compile(
+    rb"(?:CUDA|HIP|NPU|XPU|MLU|MUSA|GCU|MPS backend) out of memory|out of memory\. Tried to allocate"
+)  # by the search itself
+_HEAD_AHEAD = lazy_compile(rf"\W{{0,12}}((?:{DEVICES}|MPS backend)\s{{0,8}}out\s{{0,8}}of\s{{0,8}}memory)", re.IGNORECASE)
 
 #: Words of messages that are never halves of others: a line that ends or begins with one was wrapped at a blank.
 _WORDS = frozenset(
@@ -40,12 +42,12 @@ _WORDS = frozenset(
         " and reserved but unallocated if large try setting already allowed the cached",
     )
 )
-_BORDER = later(r"^\s{0,80}[|│┃]\s?|\s*[|│┃]\s*$")
-_DECIMAL = later(r"(?<![\d.,])(\d{1,3}(?:[.\u2019' ]\d{3})*|\d{1,7}),(\d{1,2})(?=\s?(?:[KMGT]i?B|bytes)\b)")
-_THOUSANDS = later(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(\.\d{1,3})?(?=\s?([KMGT]i?B|bytes)\b)")
+_BORDER = lazy_compile(r"^\s{0,80}[|│┃]\s?|\s*[|│┃]\s*$")
+_DECIMAL = lazy_compile(r"(?<![\d.,])(\d{1,3}(?:[.\u2019' ]\d{3})*|\d{1,7}),(\d{1,2})(?=\s?(?:[KMGT]i?B|bytes)\b)")
+_THOUSANDS = lazy_compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(\.\d{1,3})?(?=\s?([KMGT]i?B|bytes)\b)")
 
 
-class Reads(Protocol):
+class MessageReader(Protocol):
     def goes_on(self, text: str, line: str, /) -> bool: ...
     def read(self, text: str, /) -> Message | None: ...
 
@@ -82,7 +84,7 @@ def message_place(page: Page, offset: int) -> Place | None:
     line_index, prefix, name, device_words = head
     message_rest = f". {line_rest}" if inside else line_rest[words.end() :]
     begins = _find(page, line_index, offset, device_words[:4])
-    return Place(begins, index, prefix, f"{name}: " if name else "", _spaced(device_words) + message_rest)
+    return Place(begins, index, prefix, f"{name}: " if name else "", _restore_blanks(device_words) + message_rest)
 
 
 def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tuple[int, Prefix, str, str] | None:
@@ -95,7 +97,7 @@ def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tupl
         if prefix == NOBODY and above == pieces[0][0] - 1:
             prefix = line.prefix  # a console cut its line
         if same_stream(line.prefix, prefix) and line.text.strip():
-            pieces.insert(0, (above, _unboxed(line.text)[-200:]))
+            pieces.insert(0, (above, _strip_box(line.text)[-200:]))
     squeezed = ["".join(text.split()) for _, text in pieces]
     head = _SQUEEZED.search("".join(squeezed)[-400:])
     if head is None:
@@ -109,7 +111,7 @@ def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tupl
     return line_index, prefix, head[1] or "", head[2]
 
 
-def _spaced(head: str) -> str:
+def _restore_blanks(head: str) -> str:
     """The head of a message with its blanks again."""
     return re.sub(r"(?i)\s*(out)\s*(of)\s*(memory)$", r" \1 \2 \3", head)
 
@@ -125,7 +127,7 @@ def _find(page: Page, index: int, limit: int, word: str) -> int:
     return page.excerpt.offset + start
 
 
-def behind_class(page: Page, offset: int) -> Place | None:
+def place_behind_class(page: Page, offset: int) -> Place | None:
     """The message behind the MemoryError of an OutOfMemoryError, where a cut or blanks that are none hide it from the search."""
     at = offset - page.excerpt.offset
     if _FOUND.search(page.excerpt.raw, at, at + 160):
@@ -138,7 +140,7 @@ def behind_class(page: Page, offset: int) -> Place | None:
         if head_match is not None or page.line(below).prefix not in (prefix, NOBODY):
             break
         starts.append((len(text), below))
-        text += _unboxed(page.line(below).text)
+        text += _strip_box(page.line(below).text)
         head_match = _HEAD_AHEAD.match(text)
     if head_match is None:
         return None
@@ -146,14 +148,18 @@ def behind_class(page: Page, offset: int) -> Place | None:
     begins = page.excerpt.raw.find(head_match[1][0].encode(), at if line_index == index else page.starts[line_index])
     head = f"{line_start}MemoryError{text[: head_match.start(1)]}"
     return Place(
-        page.excerpt.offset + begins, starts[-1][1], prefix, head, _spaced("".join(head_match[1].split())) + text[head_match.end() :]
+        page.excerpt.offset + begins,
+        starts[-1][1],
+        prefix,
+        head,
+        _restore_blanks("".join(head_match[1].split())) + text[head_match.end() :],
     )
 
 
 # -- how it goes on
 
 
-def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Reads) -> str:
+def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: MessageReader) -> str:
     """The whole text of a message: its line and those that it was wrapped into."""
     text, *further = text.split("\n")
     text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
@@ -166,7 +172,7 @@ def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Read
             if blanks > 1:
                 break
             continue
-        line = _unboxed(line)
+        line = _strip_box(line)
         so_far = without_others(" ".join(text.split()))
         on = reader.goes_on(so_far, line.lstrip(".:, ")) or _is_cut(text, line) or reader.goes_on(so_far, _tail(text) + line)
         if count == JOINED or not on:
@@ -176,15 +182,15 @@ def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Read
     number = _LAST_NUMBER.search(text[-26:])
     if number is not None and page.cut_off.endswith(number[0]):
         text = text[: number.start() - min(26, len(text))]  # its other digits, or its unit, may be missing
-    return numbers(text[:LONGEST], getattr(reader, "PARTED_BYTES", False))
+    return normalise_numbers(text[:LONGEST], getattr(reader, "PARTED_BYTES", False))
 
 
-_LAST_NUMBER = later(r"\d[\d.,]{0,24}$")
-_END = later(r"\s{2,}[|│┃]\s*$")
+_LAST_NUMBER = lazy_compile(r"\d[\d.,]{0,24}$")
+_END = lazy_compile(r"\s{2,}[|│┃]\s*$")
 _BORDERS = frozenset("|│┃")
 
 
-def _unboxed(line: str) -> str:
+def _strip_box(line: str) -> str:
     """A line without the borders of a box."""
     return _BORDER.sub("", line) if line.lstrip()[:1] in ("|", "│", "┃") else line
 
@@ -207,7 +213,7 @@ def _is_cut(text: str, line: str) -> bool:
     return bool(first and second) and first + second in _WORDS and not (first in _WORDS and second in _WORDS)
 
 
-def _seam(text: str, line: str, reader: Reads) -> str:
+def _seam(text: str, line: str, reader: MessageReader) -> str:
     """What stood between two lines: nothing where a console cut a number or a word, else a blank or a line end."""
     last_character, first_character = text[-1:], line[:1]
     if not last_character or last_character.isspace() or not first_character or first_character.isspace():
@@ -225,10 +231,10 @@ def _seam(text: str, line: str, reader: Reads) -> str:
     first, second = _tail(text).lower(), _start(line).lower()
     if first in _WORDS and second in _WORDS:
         return "\n"
-    return "" if _read_of(reader.read(text + line)) > _read_of(reader.read(f"{text}\n{line}")) else "\n"
+    return "" if _parsed_length(reader.read(text + line)) > _parsed_length(reader.read(f"{text}\n{line}")) else "\n"
 
 
-def _read_of(message: Message | None) -> tuple[int, int]:
+def _parsed_length(message: Message | None) -> tuple[int, int]:
     """How much of a text its grammar understands."""
     if message is None:
         return (-1, 0)
@@ -236,7 +242,7 @@ def _read_of(message: Message | None) -> tuple[int, int]:
     return (figures + len(message.processes) + (message.gpu is not None), -message.unread)
 
 
-def numbers(text: str, parted_bytes: bool = False) -> str:
+def normalise_numbers(text: str, parted_bytes: bool = False) -> str:
     """Sizes with a decimal comma or with thousands parted, as torch prints them; what could be either is no number.
 
     `parted_bytes`: whether the messages themselves part the thousands of bytes, which are then left as printed.
@@ -244,10 +250,10 @@ def numbers(text: str, parted_bytes: bool = False) -> str:
     if "," not in text or not re.search(r"\d,\d", text):
         return text
     text = _DECIMAL.sub(lambda size: f"{re.sub(r'[^0-9]', '', size[1])}.{size[2]}", text)
-    return _THOUSANDS.sub(lambda size: size[0] if parted_bytes and size[3] == "bytes" else _unparted(size), text)
+    return _THOUSANDS.sub(lambda size: size[0] if parted_bytes and size[3] == "bytes" else _join_thousands(size), text)
 
 
-def _unparted(size: re.Match[str]) -> str:
+def _join_thousands(size: re.Match[str]) -> str:
     if size[3][0] in "GT" and not size[2]:  # 1,500 GiB: a card of 1.5 or of 1500
         return "?"
     return size[1].replace(",", "") + (size[2] or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnose import families
 from diagnose.budget.model.ledger import Ledger, Moment, total
-from diagnose.budget.moments.node_placement import fullest
+from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.pricing import fit
@@ -43,7 +43,7 @@ def main_moment(ledger: Ledger | None) -> Moment | None:
 
 def host_moment(diagnosis: Diagnosis) -> Moment:
     """What the roles of the fullest node keep in its host memory."""
-    return Moment("init", fullest(diagnosis.ledgers))
+    return Moment("init", fullest_node(diagnosis.ledgers))
 
 
 def rows(current: Moment, lang: Lang, limit: int) -> list[Row]:
