@@ -47,7 +47,8 @@ def compile_into(folder: Path) -> None:
         for path in sorted((ROOT / "grammars").glob("*.lark")):
             rule_files.parser(path.stem)
         catalogue.model("any")  # builds the index of names
-        for name in framework_tables.names():  # builds the index of frameworks, their tables and lists of keys
+        framework_tables.turned_by("any")  # builds the index of frameworks, their tables and what their keys turn
+        for name in framework_tables.names():  # builds the lists of keys
             framework_tables.known(name)
     finally:
         sys.path.remove(str(ROOT))

@@ -1,5 +1,6 @@
 """`python -m diagnose` is `oomdoctor`."""
 
-from diagnose.surfaces.cli.command_line import main
+from diagnose.surfaces.cli.entry import run
 
-main()
+if __name__ == "__main__":
+    run()

@@ -14,11 +14,11 @@ from diagnose.facts import Fact, Input, Notice
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text
 from diagnose.plan.pricing import fit
-from diagnose.plan.rules.outlook import Outlook
 from diagnose.plan.rules.remedy import Fits, Outcome
 from diagnose.record import field, record
 
 if TYPE_CHECKING:
+    from diagnose.plan.rules.outlook import Outlook
     from diagnose.snapshot.measure import Snapshot
 
 #: What a report is made of.

@@ -1,8 +1,10 @@
-"""Errors that the user can correct."""
+"""Errors that the user can correct; crashes of our own code, which are logged."""
 
 from __future__ import annotations
 
-from diagnose.phrases import Lang, Text, phrase
+import os
+
+from diagnose.phrases import Lang, Text, phrase, same
 
 
 class UserError(Exception):
@@ -28,3 +30,20 @@ class UserError(Exception):
 def user_error(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
     """The error with the sentence `complaints.KEY` and the advice `complaints.HINT`, both filled with `values`."""
     return UserError(phrase(f"complaints.{key}", **values), where, phrase(f"complaints.{hint}", **values) if hint else None, key)
+
+
+def crashed(rule: str, error: Exception) -> Text:
+    """A rule that crashed, as a note about the rule; the traceback goes to the log."""
+    log_crash(rule, error)
+    return same(f"{rule}: {type(error).__name__}: {error}")
+
+
+def log_crash(where: str, error: BaseException) -> None:
+    """Logs a mistake of ours with its traceback (logger `diagnose`): on standard error where OOMDOCTOR_DEBUG is set, else nowhere unless
+    the program that uses the package says so."""
+    import logging  # most starts have no mistake to log
+
+    logger = logging.getLogger("diagnose")
+    if not logger.handlers:
+        logger.addHandler(logging.StreamHandler() if os.environ.get("OOMDOCTOR_DEBUG") else logging.NullHandler())
+    logger.error("%s crashed", where, exc_info=error)

@@ -54,12 +54,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> Generator[None, None, None
 @pytest.fixture
 def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
     """The command in this process: status, standard output, standard error."""
-    from diagnose.surfaces.cli import command_line
+    from diagnose.surfaces.cli import entry
 
     def run(*words: str | Path) -> SimpleNamespace:
         monkeypatch.setattr(sys, "argv", ["oomdoctor", *map(str, words)])
         with pytest.raises(SystemExit) as left:
-            command_line.main()
+            entry.main()
         out, err = capfd.readouterr()
         return SimpleNamespace(status=int(left.value.code or 0), out=out, err=err)
 

@@ -150,7 +150,7 @@ def _dumped_parts(reading: Reading, hint: str | None, documents: Sequence[OpenDo
     from diagnose.adapters.job import dumped_configs  # few logs print their settings
 
     frameworks = [document.kind for document in documents] + [start.table.name for start in programs if start.table is not None]
-    trainer = hint or next((name for name in frameworks if name in framework_tables.names() and framework_tables.table(name).trainer), None)
+    trainer = hint or next((name for name in frameworks if name in framework_tables.trainers()), None)
     has_config_file = any("config_file" in flag.name for start in programs for flag in start.launch.launcher_flags)
     return dumped_configs.dump_parts([dump for dump in reading.dumps if dump.effective or not has_config_file], trainer)
 
@@ -218,7 +218,7 @@ def _given_fact(parts: Sequence[Part]) -> Fact:
 def _model_of_document(document: OpenDocument) -> Model | None:
     try:
         return catalogue.model_of_config(dict(document.model or {}))
-    except Exception:  # an arbitrary config.json may be malformed in any way
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a stranger's config.json may hold anything
         return None
 
 

@@ -40,6 +40,8 @@ class Figure:
 
 @record
 class Share:
+    """A percentage of another expression."""
+
     percent: str
     whole: Node
 
@@ -61,6 +63,8 @@ class Sum:
 
 @record
 class Product:
+    """Expressions multiplied."""
+
     parts: tuple[Node, ...]
 
     def __str__(self) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from diagnose.decide import competition, rule_loader
 from diagnose.decide.rule_outcome import decide
 from diagnose.decide.verdict import Judgement, Verdict
+from diagnose.errors import crashed
 from diagnose.facts import FactBook
-from diagnose.phrases import same
 
 
 def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> Judgement:
@@ -23,8 +23,8 @@ def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> 
     for rule in rules:
         try:
             verdicts.append(decide(rule, book))
-        except Exception as error:
-            faults.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
+        except Exception as error:  # whatever a rule does wrong, the others go on
+            faults.append(crashed(rule.id, error))
     shortage = book.size("log.shortage") if book.switch("log.on_card") is not False else None
     causes = competition.ranked(verdicts, {rule.id: rule.yields_to for rule in rules}, shortage)
     undecided = sorted((verdict for verdict in verdicts if verdict.outcome == "unknown"), key=lambda verdict: (verdict.open, verdict.rule))

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from diagnose.errors import log_crash
 from diagnose.live import process_memory, process_rank
 from diagnose.live.trainer_state import STATE
 
@@ -58,11 +59,8 @@ class Watch:
                 self.report(diagnosis)
             else:
                 self._print(diagnosis)
-        except Exception as failure:
-            if os.environ.get("OOMDOCTOR_DEBUG"):
-                import traceback
-
-                traceback.print_exc()
+        except Exception as failure:  # a mistake of ours; the job goes on as if nothing was
+            log_crash("explanation", failure)
             _print_stderr(f"oomdoctor: {type(failure).__name__}: {failure}"[:300])
 
     def diagnose(self, error: BaseException) -> Diagnosis:

@@ -11,6 +11,8 @@ from diagnose.record import record
 
 @record
 class Heading:
+    """A headline of a page."""
+
     level: int
     text: str
     anchor: str = ""  # fragment of links to this heading; empty: none link here
@@ -18,16 +20,22 @@ class Heading:
 
 @record
 class Paragraph:
+    """A paragraph of a page."""
+
     text: str
 
 
 @record
 class Items:
+    """A list with bullets."""
+
     texts: tuple[str, ...]
 
 
 @record
 class Grid:
+    """A table: its head, and its rows of as many cells."""
+
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Input
-from diagnose.record import record
+from diagnose.record import field, record
 from diagnose.scan import memory_words
 from diagnose.scan.excerpts import Excerpt, Hit, Window, WindowStore
 from diagnose.scan.source import BUFFER, SAMPLE, Label, Reader, Source, as_utf8, notes_of, size_of
@@ -42,7 +42,7 @@ class Scanned:
     samples: tuple[Excerpt, ...] = ()
     dropped: int = 0
     reduced: tuple[str, ...] = ()
-    label: Label = Label()
+    label: Label = field(default_factory=Label)
 
 
 def scan(source: Source) -> Scanned:

@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from diagnose.errors import UserError, user_error
-from diagnose.record import record
+from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class Source:
     handle: BinaryIO | None = None
     opener: Callable[[], BinaryIO] | None = None
     place: str = ""
-    label: Label = Label()
+    label: Label = field(default_factory=Label)
     is_text: bool = False  # it was passed as `str`: never unpacked
 
     @classmethod

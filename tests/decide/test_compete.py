@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from pathlib import Path
 
@@ -192,7 +193,10 @@ def test_verdicts_do_not_depend_on_the_order_of_rules(monkeypatch: pytest.Monkey
     assert again.causes == first.causes and again.undecided == first.undecided
 
 
-def test_a_rule_that_crashes_is_a_note_about_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_crashes_is_a_note_about_the_rule(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its traceback is logged, and printed where somebody asks for it; everything else is answered as ever."""
     plain = decide
 
     def crash(rule: rule_loader.Rule, known: FactBook) -> Verdict:
@@ -201,9 +205,17 @@ def test_a_rule_that_crashes_is_a_note_about_the_rule(monkeypatch: pytest.Monkey
         return plain(rule, known)
 
     monkeypatch.setattr(judging, "decide", crash)
+    monkeypatch.setattr(logging.getLogger("diagnose"), "handlers", [])
+    monkeypatch.delenv("OOMDOCTOR_DEBUG", raising=False)
     found = judge(book(REFERENCE))
     assert [fault.en for fault in found.faults] == ["fragmented-reserve: ZeroDivisionError: sample"]
     assert found.causes[0].cause == "logits"
+    assert capfd.readouterr().err == ""
+    assert [(log.name, log.exc_info is not None) for log in caplog.records] == [("diagnose", True)]
+    monkeypatch.setattr(logging.getLogger("diagnose"), "handlers", [])
+    monkeypatch.setenv("OOMDOCTOR_DEBUG", "1")
+    judge(book(REFERENCE))
+    assert "Traceback" in capfd.readouterr().err
 
 
 OWN = """

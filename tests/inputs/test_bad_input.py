@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sweep import examples
 
 from diagnose.pipeline import explain
-from diagnose.surfaces.cli import command_line
+from diagnose.surfaces.cli import entry
 
 GOOD = CORPUS / "llamafactory-6800"
 LOG, CONFIG = GOOD / "error.log", GOOD / "qwen2vl_dpo.yaml"
@@ -51,7 +51,7 @@ def oomdoctor(*words: str | Path, stdin: bytes = b"") -> Answer:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
         with pytest.raises(SystemExit) as left:
-            command_line.main()
+            entry.main()
     seconds = time.monotonic() - start
     said, warned = (stream.buffer.getvalue().decode() for stream in (out, err))
     return Answer(int(left.value.code or 0), said, warned, seconds)

@@ -30,7 +30,7 @@ from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.growth import FITTING, Track
 from diagnose.plan.pricing.reach import Past, furthest
 from diagnose.plan.rules.outlook import Reach
-from diagnose.surfaces.cli import command_line
+from diagnose.surfaces.cli import entry
 from diagnose.units import Size
 
 GIB = 2**30
@@ -70,7 +70,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
     def run(*words: str) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", ["oomdoctor", *words])
         with pytest.raises(SystemExit) as left:
-            command_line.main()
+            entry.main()
         return int(left.value.code or 0), capfd.readouterr().out
 
     return run

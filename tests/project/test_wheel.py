@@ -68,7 +68,7 @@ def test_it_reads_what_it_shipped(installed: Path, tmp_path: Path) -> None:
 
 def test_explain_works_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "error.log").write_text(LOG)
-    main = "import sys; from diagnose.surfaces.cli.command_line import main; sys.exit(main())"
+    main = "from diagnose.surfaces.cli.entry import run; run()"
     done = run(installed, tmp_path, "-c", main, "explain", "error.log", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert '"4.64 GiB"' in done.stdout

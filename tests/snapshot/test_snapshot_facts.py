@@ -332,7 +332,7 @@ def test_a_snapshot_alone_that_cannot_be_read_is_an_error() -> None:
 
 def test_a_snapshot_alone_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "oom.pickle").write_bytes(pickle.dumps(made()))
-    command = [sys.executable, "-m", "diagnose.surfaces.cli.command_line", "explain", "--snapshot"]
+    command = [sys.executable, "-m", "diagnose.surfaces.cli.entry", "explain", "--snapshot"]
     done = subprocess.run([*command, "oom.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == 0 and "3.91 GiB requested" in done.stdout and not done.stderr
     missing = subprocess.run([*command, "no.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)

@@ -19,7 +19,6 @@ from samples import SAMPLES
 
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.phrases import same
-from diagnose.surfaces.cli import command_line
 from diagnose.surfaces.term import answer_command, console, patch_writer
 from diagnose.surfaces.term.answer_command import Asked, Shown
 
@@ -135,77 +134,62 @@ def test_an_unusable_config_is_a_sentence_and_with_strict_an_error(oomdoctor: An
     assert oomdoctor("explain", log, "--strict").status == 2
 
 
-# -- two readings of the same words
+# -- the words of the line
 
 
-TRIES = [
-    "explain a.log b.log --config x.yaml --config deepspeed=y.json --format json --lang zh --top 5 -v",
-    "explain - --set a=b --set c=d --gpus 8 --gpu A100-80GB --model Qwen/Qwen2-7B --explain-all --explain-budget",
-    "explain a.log --patch - --apply --strict --trial --redact --rules r",
-    "explain --no-redact a.log --config=x.yaml --format=markdown --patch=fix.diff",
-    "check x.yaml --config y.yaml --gpus 4 --format json --verbose --patch -",
-    "facts a.log --config x.yaml --format json --lang en --strict --no-redact",
-    "facts --config x.yaml",
-]
+def test_every_option_reaches_the_answer(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(answer_command, "explain", lambda *given: heard.extend(given))
+    line = (
+        "explain - b.log --config x.yaml --config deepspeed=y.json --model m --gpu g --gpus 8 --set a=b --set c=d --rules r --trial"
+        " --snapshot s --format=markdown --lang zh --top=5 -v --explain-all --explain-budget --no-redact --strict --patch - --apply"
+    )
+    assert oomdoctor(*line.split()).status == 0
+    logs, asked, shown = heard
+    assert list(logs) == ["-", "b.log"]
+    assert asked == Asked(["x.yaml", "deepspeed=y.json"], "m", "g", 8, ["a=b", "c=d"], ["r"], trial=True, snapshot="s")
+    assert shown == Shown("markdown", "zh", 5, verbose=True, every_rule=True, budget=True, redact=False, strict=True, patch="-", apply=True)
 
 
-@pytest.mark.parametrize("line", TRIES)
-def test_the_quick_reading_and_typers_agree(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """cli.py reads plain command lines without typer; the two may not differ."""
-    heard: list[tuple[list[str], Asked, Shown]] = []
-
-    def hear(files: list[str], asked: Asked, shown: Shown) -> int:
-        heard.append((list(files), asked, shown))
-        return 0
-
-    for name in ("explain", "check", "facts"):
-        monkeypatch.setattr(answer_command, name, hear)
-    words = line.split()
-    read = command_line.understood(words)
-    assert read is not None
-    command_line.task(words[0], *read)()
-    from diagnose.surfaces.cli.commands import app
-
-    with pytest.raises(SystemExit):
-        app(words, prog_name="oomdoctor")
-    quick, slow = heard
-    assert quick[0] == slow[0]
-    for part in (1, 2):
-        for field in quick[part].__dataclass_fields__:  # type: ignore[union-attr]
-            one, other = getattr(quick[part], field), getattr(slow[part], field)
-            assert (list(one) if isinstance(one, (list, tuple)) else one) == (list(other) if isinstance(other, (list, tuple)) else other), (
-                field
-            )
+def test_what_is_not_asked_for_has_its_default(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(answer_command, "explain", lambda *given: heard.extend(given))
+    assert oomdoctor("explain", "a.log").status == 0
+    assert (list(heard[0]), *heard[1:]) == (["a.log"], Asked(), Shown())
 
 
-@pytest.mark.parametrize("command", ["explain", "check", "facts"])
-def test_the_quick_reading_knows_every_option_of_typers(command: str) -> None:
-    from diagnose.surfaces.cli.commands import app
-
-    found = next(each for each in app.registered_commands if each.callback is not None and each.callback.__name__ == command)
-    assert found.callback is not None
-    hints = found.callback.__annotations__
-    flags = {flag for pair in command_line.OPTIONS[command].values() for flag in [pair[0]]}
-    assert flags == set(hints) - {"return", "log", "file"}
+def test_after_two_dashes_every_word_is_a_file(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(answer_command, "explain", lambda *given: heard.extend(given))
+    assert oomdoctor("explain", "--config", "x.yaml", "--", "--help").status == 0
+    assert list(heard[0]) == ["--help"]
 
 
-@for_each(
-    "line",
+@pytest.mark.parametrize(
+    ("words", "command", "log"),
     [
-        "",
-        "--help",
-        "explain --help",
-        "explain a --top x",
-        "explain a --format yaml",
-        "explain a --config",
-        "explain a --config --x",
-        "triage x",
-        "explain a --verbose=1",
-        "explain -- a",
+        ("-- echo --help", ["echo", "--help"], None),
+        ("echo --log x -- -v", ["echo", "--log", "x", "--", "-v"], None),
+        ("--log k echo --log x", ["echo", "--log", "x"], "k"),
+        ("-- -- a", ["--", "a"], None),
+        ("- a", ["-", "a"], None),
     ],
 )
-def test_anything_unusual_is_left_to_typer(line: str) -> None:
-    assert command_line.understood(line.split()) is None
+def test_run_hands_the_words_of_a_command_on(
+    oomdoctor: Any, monkeypatch: pytest.MonkeyPatch, words: str, command: list[str], log: str | None
+) -> None:
+    """From its first word on the line is the command's, options and dashes included."""
+    from diagnose.surfaces.run import run_command as run
+
+    heard: list[Any] = []
+
+    def hear(*given: Any) -> int:
+        heard.extend(given)
+        return 7
+
+    monkeypatch.setattr(run, "run", hear)
+    assert oomdoctor("run", *words.split()).status == 7
+    assert heard[0] == command and heard[1]["log"] == log
 
 
 # -- inputs
@@ -418,15 +402,25 @@ def test_a_half_written_file_is_never_left(config: Path, monkeypatch: pytest.Mon
 # -- start-up
 
 
-@pytest.mark.parametrize("words", [["explain", "error.log", "--format", "json"], ["explain", "error.log"], ["facts", "error.log"]])
-def test_a_plain_answer_imports_neither_typer_nor_rich_nor_pydantic(words: list[str], log: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "explain error.log --format json --top 2 --set zero.stage=3",
+        "explain error.log",
+        "facts error.log",
+        "run -- cat error.log",
+        "--help",
+    ],
+)
+def test_a_line_is_read_without_pydantic_and_rich(line: str, log: Path) -> None:
+    """typer reads values through the one and draws help with the other; each takes a third of the time of a diagnosis to import."""
     code = (
         "import sys; sys.argv = ['oomdoctor', *sys.argv[1:]]\n"
-        "from diagnose.surfaces.cli.command_line import main\n"
-        "try: main()\n"
-        "except SystemExit: print(*sorted({'typer', 'rich', 'pydantic'} & set(sys.modules)), file=sys.stderr)"
+        "from diagnose.surfaces.cli.entry import run\n"
+        "try: run()\n"
+        "except SystemExit: print(*sorted({'pydantic', 'rich'} & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, cwd=log.parent)
+    done = subprocess.run([sys.executable, "-c", code, *line.split()], capture_output=True, text=True, check=True, cwd=log.parent)
     assert done.stdout and done.stderr.strip() == ""
 
 

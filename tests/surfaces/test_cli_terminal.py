@@ -20,7 +20,7 @@ from terminals import Terminal
 
 from diagnose.render.parts import view
 
-ENTRY = "from diagnose.surfaces.cli.command_line import main; main()"
+ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
 
 
 def ran(*words: str, **env: str) -> subprocess.CompletedProcess[str]:

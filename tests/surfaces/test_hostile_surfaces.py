@@ -136,9 +136,9 @@ def _advice(part: Any) -> Any:
 #: The command, and the most that it had in memory by itself: what getrusage tells of a child includes the parent that forked it.
 MEASURED = """
 import pathlib
-from diagnose.surfaces.cli.command_line import main
+from diagnose.surfaces.cli.entry import run
 try:
-    main()
+    run()
 finally:
     pathlib.Path("peak").write_bytes(pathlib.Path("/proc/self/status").read_bytes())
 """

@@ -202,7 +202,7 @@ def test_a_mistake_in_the_relay_changes_nothing(tmp_path: Path, late: int) -> No
         f"def broken(*_): time.sleep({late}); raise ZeroDivisionError\n"
         "pty_tee.OutputTee.forward = broken\n"
         "sys.argv = ['oomdoctor', 'run', '--log', 'k', '--', 'sh', '-c', 'echo one; sleep 0.3; echo two; exit 6']\n"
-        "entry.run()"
+        "entry.main()"
     )
     done = subprocess.run([*python(code)], cwd=tmp_path, env=environment(), capture_output=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (6, b"one\ntwo\n", 1)

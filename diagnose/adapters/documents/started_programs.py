@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.config_kinds import trainers_of_options
 from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Origin, Witness
 from diagnose.record import record
@@ -72,35 +73,33 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     for engine in framework_tables.engines():
         if any(word in launch.program for word in framework_tables.signs(engine)["commands"]):
             return framework_tables.table(engine)
-    trainers = [framework_tables.table(name) for name in framework_tables.names() if framework_tables.table(name).trainer]
-    if (called := _by_program(launch, flags, trainers)) is not None:
-        return called
+    if (called := _by_program(launch, flags)) is not None:
+        return framework_tables.table(called)
     if not launch.launcher and not launch.program.endswith((".py", ".sh")):
         return None
     script = launch.program.rpartition("/")[2]
-    for tab in trainers:  # a script of the framework's own that others call theirs too, by the variables that it reads
-        if any(name in launch.env for name in tab.detect.get("scripts", {}).get(script, ())):
-            return tab
-    for tab in trainers:
-        if any(all(flag in flags for flag in sought) for sought in tab.detect.get("flags", ())):
-            return _hinted(tab, hint)
-    return None
+    for (
+        trainer
+    ) in framework_tables.trainers():  # a script of the framework's own that others call theirs too, by the variables that it reads
+        if any(name in launch.env for name in framework_tables.signs(trainer).get("scripts", {}).get(script, ())):
+            return framework_tables.table(trainer)
+    return next((_hinted(framework_tables.table(trainer), hint) for trainer in trainers_of_options(flags)), None)
 
 
-def _by_program(launch: Launch, flags: set[str], trainers: Sequence[Table]) -> Table | None:
+def _by_program(launch: Launch, flags: set[str]) -> str | None:
     """The framework with a program of this name, unless the options are another framework's: users also name a script run_sft.py."""
-    for tab in trainers:
-        if any(word in launch.program for word in (*tab.detect.get("commands", ()), *_switched(tab, launch))):
-            others = (sought for other in trainers if other is not tab for sought in other.detect.get("flags", ()))
-            foreign = any(all(flag in flags for flag in sought) for sought in others)
-            if not foreign or 2 * sum(flag in tab.known for flag in flags) >= len(flags):
-                return tab
+    for trainer in framework_tables.trainers():
+        signs = framework_tables.signs(trainer)
+        if any(word in launch.program for word in (*signs.get("commands", ()), *_switched(signs, launch))):
+            foreign = any(other != trainer for other in trainers_of_options(flags))
+            if not foreign or 2 * sum(flag in framework_tables.known(trainer) for flag in flags) >= len(flags):
+                return trainer
     return None
 
 
-def _switched(tab: Table, launch: Launch) -> Iterator[str]:
+def _switched(signs: Mapping[str, Any], launch: Launch) -> Iterator[str]:
     """Commands that belong to this framework only while an environment variable is on."""
-    for variable, commands in tab.detect.get("switched", {}).items():
+    for variable, commands in signs.get("switched", {}).items():
         word = launch.env.get(variable)
         if word is not None and word.text.strip("\"'").lower() in YES:
             yield from commands

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import kind_of_keys
+from diagnose.adapters.schema.config_kinds import kind_of_keys, trainers_of_options
 from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
@@ -126,14 +126,10 @@ def _json_key(key: str) -> str:
 def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None:
     """The framework that the dump names, else the one that its keys identify."""
     if not dump.framework:
-        names = {leaf.key for leaf in leaves}
-        for name in framework_tables.names():
-            if framework_tables.table(name).trainer and any(
-                all(flag in names for flag in sought) for sought in framework_tables.signs(name).get("flags", ())
-            ):
-                return _extended(framework_tables.table(name), hint)
+        if (trainer := next(trainers_of_options({leaf.key for leaf in leaves}), None)) is not None:
+            return _extended(framework_tables.table(trainer), hint)
         kind, _ = kind_of_keys(leaves)
-        return framework_tables.table(kind) if kind is not None and framework_tables.table(kind).trainer else None
+        return framework_tables.table(kind) if kind in framework_tables.trainers() else None
     return _extended(framework_tables.table(dump.framework), hint)
 
 

@@ -30,7 +30,7 @@ def infer_frameworks(documents: Sequence[OpenDocument], programs: Sequence[Start
     if all(document.kind != "unknown" or not document.leaves for document in result):
         return result
     names = [hint or "", *(document.kind for document in result), *(start.table.name for start in programs if start.table is not None)]
-    trainers = [name for name in names if name in framework_tables.names() and framework_tables.table(name).trainer]
+    trainers = [name for name in names if name in framework_tables.trainers()]
     return [
         _with_framework(document, _matching_trainer(ambiguous_kinds(document.leaves), trainers)) if document.kind == "unknown" else document
         for document in result
@@ -64,9 +64,7 @@ def _matching_trainer(kinds: Sequence[str], trainers: Iterable[str]) -> str:
 
 def _with_framework(document: OpenDocument, taker: str) -> OpenDocument:
     """Set the framework, unless the user forced one or the file is of a kind that no trainer has."""
-    is_other_kind = document.kind != "unknown" and (
-        document.kind not in framework_tables.names() or not framework_tables.table(document.kind).trainer
-    )
+    is_other_kind = document.kind != "unknown" and document.kind not in framework_tables.trainers()
     if not taker or document.kind == taker or document.form not in _FORMS or is_other_kind or document.source.forced_kind:
         return document
     notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")

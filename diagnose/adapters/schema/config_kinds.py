@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf
@@ -60,7 +60,7 @@ def _kinds_of_one(leaf: Leaf) -> tuple[tuple[str, ...], Leaf | None]:
     for name in framework_tables.names():
         if [leaf.key] in framework_tables.signs(name).get("keys", ()):
             return (name,), leaf
-    knowing = [name for name in _of_files() if leaf.key in framework_tables.table(name).known]
+    knowing = [name for name in _of_files() if leaf.key in framework_tables.known(name)]
     turns = any(key.key == leaf.key and not key.code for name in knowing for key in framework_tables.table(name).keys)
     return (_unlike(knowing), leaf) if turns else ((), None)
 
@@ -69,10 +69,16 @@ def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Le
     """For a fragment without a framework's sign: the frameworks that know most of its keys, at least two and more than half."""
     score, best = 1, dict[str, Leaf]()
     for name in _of_files():
+        known = (
+            [leaf for key, leaf in by_name.items() if key in framework_tables.known(name)]
+            if not framework_tables.by_signs_only(name)
+            else []
+        )
+        if len(known) < max(score, 2) or 2 * len(known) <= sum("." not in key for key in by_name):
+            continue
         tab = framework_tables.table(name)
-        known = [leaf for key, leaf in by_name.items() if key in tab.known] if not framework_tables.by_signs_only(name) else []
         turning = [leaf for leaf in known if leaf.shape != "map" and tab.named(leaf.key)]  # a block of such a name says nothing yet
-        if len(known) < max(score, 2) or 2 * len(known) <= sum("." not in key for key in by_name) or not turning:
+        if not turning:
             continue
         best = {**(best if len(known) == score else {}), name: turning[0]}
         score = len(known)
@@ -82,13 +88,20 @@ def _kinds_by_majority(by_name: Mapping[str, Leaf]) -> tuple[tuple[str, ...], Le
 
 def _of_files() -> list[str]:
     """Frameworks configured by files; launchers have options, libraries have classes."""
-    return [name for name in framework_tables.names() if framework_tables.signs(name).get("keys") or framework_tables.table(name).trainer]
+    return [name for name in framework_tables.names() if framework_tables.signs(name).get("keys") or name in framework_tables.trainers()]
 
 
 def _unlike(names: list[str]) -> tuple[str, ...]:
     """Drop a framework if another candidate extends it or if it is recognised by signs only."""
     candidates = [name for name in names if not framework_tables.by_signs_only(name)] or names
     return tuple(name for name in candidates if not any(base in candidates for base in framework_tables.bases(name)))
+
+
+def trainers_of_options(options: Container[str]) -> Iterator[str]:
+    """The trainers that these options of a command, or names of printed arguments, are a sign of; the more particular first."""
+    for name in framework_tables.trainers():
+        if any(all(option in options for option in sign) for sign in framework_tables.signs(name).get("flags", ())):
+            yield name
 
 
 def python_classes(text: str = "") -> frozenset[str]:

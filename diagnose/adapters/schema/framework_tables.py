@@ -103,6 +103,12 @@ def engines() -> tuple[str, ...]:
 
 
 @cache
+def trainers() -> tuple[str, ...]:
+    """The frameworks that train."""
+    return tuple(name for name in names() if _index()[name]["trainer"])
+
+
+@cache
 def bases(name: str) -> tuple[str, ...]:
     """The frameworks that this one extends, nearest first."""
     base = _index()[name]["extends"]
@@ -165,7 +171,14 @@ def table(name: str) -> Table:
 
 @cache
 def known(name: str) -> frozenset[str]:
-    """Every real key of a framework, whether or not it turns a knob (from rules/keys; read on first use)."""
+    """Every real key of a framework, whether or not it turns a knob. Raises KeyError for a name that has no table."""
+    words = rule_files.kept(f"frameworks.{name}.known", lambda: " ".join(sorted(_real_keys(name))), "frameworks", "keys")
+    return frozenset(words.split())
+
+
+@cache
+def _real_keys(name: str) -> frozenset[str]:
+    """The keys of its table, and those that rules/keys lists beside them."""
     tab, raw = table(name), rule_files.table(f"frameworks/{name}")
     try:
         blocks = rule_files.table(f"keys/{name}")
@@ -174,8 +187,27 @@ def known(name: str) -> frozenset[str]:
     words = {word for block in blocks for word in block["names"].split()}
     words |= {key.key for key in tab.keys if key.key and not key.code} | {word for key in tab.keys for word, _ in factors(key.times)}
     words |= tab.config_keys | ({tab.file_key} if tab.file_key else set())
-    words |= known(raw["extends"]) if "extends" in raw else frozenset()
+    words |= _real_keys(raw["extends"]) if "extends" in raw else frozenset()
     return frozenset(words - set(raw.get("without", ())))
+
+
+def turned_by(key: str) -> Mapping[str, Sequence[str]]:
+    """The frameworks that a key turns knobs of, and these knobs in the order of the framework's table."""
+    return _turned().get(key, {})
+
+
+@cache
+def _turned() -> dict[str, dict[str, list[str]]]:
+    return rule_files.kept("frameworks.turned", _made_turned, "frameworks")  # type: ignore[no-any-return]
+
+
+def _made_turned() -> dict[str, dict[str, list[str]]]:
+    turned: dict[str, dict[str, list[str]]] = {}
+    for name in names():
+        for key in table(name).keys:
+            if key.key:
+                turned.setdefault(key.key, {}).setdefault(name, []).append(key.knob)
+    return turned
 
 
 def _keys(knob: str, entries: Iterable[Mapping[str, Any]], version: str) -> Iterator[Key]:

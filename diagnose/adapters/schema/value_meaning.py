@@ -66,6 +66,8 @@ def _look_up(values: Mapping[str, str], text: str) -> str | None:
 
 @record
 class _Undeclared:
+    """Stands for the declaration of a fact that rules/facts.yaml does not hold: any text."""
+
     words: tuple[str, ...] = ()
     kind: str = "text"
 

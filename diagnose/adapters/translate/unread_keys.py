@@ -135,11 +135,11 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
     import difflib
 
     usable = {key.key: key.knob for key in tab.keys if key.key and not key.read_only and key.releases.covers(span) is not False}
-    for other in framework_tables.names():
-        for key in framework_tables.table(other).named(name) if other != tab.name else ():
-            own = next((spelling for spelling, knob in usable.items() if knob == key.knob), "")
+    for other, knobs in framework_tables.turned_by(name).items():
+        for turned in knobs if other != tab.name else ():
+            own = next((spelling for spelling, knob in usable.items() if knob == turned), "")
             if own:
-                return own, key.knob if key.knob not in settled else ""
+                return own, turned if turned not in settled else ""
     slip = _likeness(tab.name).of(name)
     pool = list(usable) + [word for word in tab.known if word not in usable]
     near = [slip] if slip in pool else difflib.get_close_matches(name, pool, 1, 0.75)

@@ -112,8 +112,8 @@ def adapters_cast(job: Setup) -> list[Term]:
 
 def _copied_weights(job: Setup, symbols: str) -> Term:
     """The matrices that linears read; grouped products of experts and embeddings are not cast."""
-    model = job.model
-    assert model is not None
+    if (model := job.model) is None:
+        raise ValueError("a layer of no model")
     experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
     linears = model.text_params - model.embedding_params - model.head_params - experts + model.h * model.per_layer
     values: dict[str, Number] = {**job.values, "P_c": -(-linears // job.sharding.model_parallel) + model.V * model.h}

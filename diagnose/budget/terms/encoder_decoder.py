@@ -53,8 +53,8 @@ def _times(count: str) -> str:
 def _per_written_token(job: Setup, how: Mode) -> str:
     """Bytes per token that is written: the norm and the input of the queries, queries and output, what adapters copy of both, and a mask
     of residual dropout."""
-    model = job.model
-    assert model is not None
+    if (model := job.model) is None:
+        raise ValueError("a layer of no model")
     copies, names = (adapter_copies(job, how), job.trainable.names) if how.lora else (0, ())
     if model.norm_kind == "layernorm":
         norm = 4 if how.own or how.each == 4 else 2

@@ -31,9 +31,8 @@ def backward_transient(job: Setup, how: Mode) -> str:
     """The most that backward of a sparse layer holds beside what the layer saved: where the routing weights' gradient is computed from
     the experts' outputs; where frozen experts are computed again, with the permuted tokens still in hand; or inside the experts'
     products, when their outputs are gone."""
-    model = job.model
-    moe = model.experts if model else None
-    assert moe is not None
+    if (moe := job.model.experts if job.model else None) is None:
+        raise ValueError("a sparse layer without experts")
     width, frozen = how.each, how.lora and not adapts_experts(job)
     # A softmax makes fp32 weights; those of a sigmoid (with a bias for the choice) are what autocast's product of the router makes.
     routed = 4 if moe.routed_fp32 and not (how.own and moe.router_bias) else width

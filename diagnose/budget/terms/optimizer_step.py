@@ -132,7 +132,8 @@ def _factored(job: Setup, flattened: bool) -> tuple[str, str, dict[str, Number]]
 
 def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
     """Per projected matrix a projector of its short side by the rank and moments of its long side by the rank; all else as AdamW."""
-    assert job.model is not None
+    if job.model is None:
+        raise ValueError("projections of no model")
     short, long = projected_sides(job.model)
     covered = _linears(job)
     if job.book.switch("galore.embedding"):

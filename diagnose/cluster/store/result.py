@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnose.cluster.find.job import Job
 from diagnose.phrases import Text
-from diagnose.record import NamedTuple, record
+from diagnose.record import NamedTuple, field, record
 
 
 @record
@@ -52,7 +52,7 @@ class Result:
     status: str = "unread"  # oom, suspected, lookalike, none, unread
     family: str = ""
     phase: str = ""
-    headline: Text = Text("", "")
+    headline: Text = field(default_factory=lambda: Text("", ""))
     events: tuple[EventRow, ...] = ()
     fingerprint: str = ""  # of the group (store/fingerprints.py); empty for what did not fail of memory
     digest: str = ""

@@ -9,8 +9,9 @@ from diagnose import rule_files, vocabulary
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Ledger
 from diagnose.decide.verdict import Judgement
+from diagnose.errors import crashed
 from diagnose.facts import FactBook, Value
-from diagnose.phrases import Text, same
+from diagnose.phrases import Text
 from diagnose.plan.choose.evaluation import weigh
 from diagnose.plan.choose.plan_completion import finished, in_sequence
 from diagnose.plan.choose.plan_draft import Draft, is_beside_the_point
@@ -44,7 +45,7 @@ def make(
     job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
     if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
-    offers, refused, crashed = weighed(job)
+    offers, refused, faults = weighed(job)
     offers = ranked(offers, doubted=job.bench.trust == "over")
     draft = draft_of(offers, job)
     drawn = finished(draft, job) if draft is not None else None
@@ -55,7 +56,7 @@ def make(
         plan=drawn,
         questions=questions(job, offers, drawn),
         unsettled=unsettled(job),
-        faults=(*unread, *crashed),
+        faults=(*unread, *faults),
     )
 
 
@@ -85,12 +86,12 @@ def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
     offers: list[Offer] = []
     settled: set[str] = set()
     refused: list[Rejected] = []
-    crashed: list[Text] = []
+    faults: list[Text] = []
     for rule in job.rules:
         try:
             said = special(rule, job) if is_special(rule) else weigh(rule, job)
-        except Exception as error:
-            crashed.append(same(f"{rule.id}: {type(error).__name__}: {error}"))
+        except Exception as error:  # whatever a rule does wrong, the others go on
+            faults.append(crashed(rule.id, error))
             continue
         if said is not None and job.true(rule.where) is True:
             settled.add(rule.remedy)
@@ -100,7 +101,7 @@ def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
             refused.append(said)
     outright = {said.id for said in refused if said.outright}
     doubtful = [offer for offer in offers if (offer.presumed and offer.id in settled) or (not offer.changes and offer.id in outright)]
-    return [offer for offer in offers if offer not in doubtful], refused, crashed
+    return [offer for offer in offers if offer not in doubtful], refused, faults
 
 
 def is_blind(offer: Offer, job: Job) -> bool:

@@ -174,7 +174,8 @@ SHARED = ("parallel.tensor", "parallel.context", "parallel.pipeline")
 
 def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
     """The change and what keeps its results: more accumulation for a smaller micro batch, and fixed settings."""
-    assert rule.turns is not None
+    if rule.turns is None:
+        raise ValueError(f"{rule.id} turns no knob")
     changes: dict[str, Value] = {rule.turns: value}
     for knob, text in rule.companions:
         if text != KEEP_BATCH:

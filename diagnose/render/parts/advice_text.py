@@ -101,9 +101,9 @@ def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 
 def saved_amount(remedy: Remedy, lang: Lang) -> str:
-    """The saving as text: a range, an upper bound, or that it exceeds the card."""
-    assert remedy.saves is not None
-    saves = remedy.saves
+    """The saving as text: a range, an upper bound, or that it exceeds the card. Raises ValueError for an unknown saving."""
+    if (saves := remedy.saves) is None:
+        raise ValueError(f"{remedy.id} saves nothing that is known")
     if remedy.beyond:
         return word("saves_beyond", lang)
     return word("saves", lang, size=amount(saves, lang)) if saves.low > 0 else word("may_save_most", lang, size=show(saves.high))

@@ -133,7 +133,8 @@ def card_capacity(diagnosis: Diagnosis) -> Size | None:
 
 def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
     """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
-    assert event.allocated is not None
+    if event.allocated is None:
+        raise ValueError("a message that does not say what is allocated")
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
     inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []

@@ -46,7 +46,8 @@ def margin_lines(outlook: Outlook, lang: Lang) -> list[str]:
 def margin_text(seat: Seat, lang: Lang) -> str:
     """What stays free between the ends of the estimate, where it is known to the last term."""
     free = seat.margin
-    assert free is not None
+    if free is None:
+        raise ValueError("a seat without a margin")
     if not seat.complete:
         return (
             word("check_margin_open", lang, size=show(max(free.high, 0)))
@@ -76,7 +77,8 @@ def size_range(low: int, high: int, lang: Lang) -> str:
 def title(diagnosis: Diagnosis, lang: Lang) -> str:
     """What the columns count: rows at which length, tokens at how many rows."""
     outlook = diagnosis.outlook
-    assert outlook is not None
+    if outlook is None:
+        raise ValueError("a diagnosis without an outlook")
     base = outlook.ways[0]
     if base.batch is None and base.length is None:
         return word("frontier_cards" if any(way.card for way in outlook.ways) else "frontier_needs", lang)

@@ -1,19 +1,22 @@
-"""The command line as typer sees it: one function per command; what it does is imported inside."""
+"""The command line: one function per command, whose parameters typer reads; what it does is imported inside."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NoReturn, TypeAlias
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import typer
 
 from diagnose.surfaces.cli import usage
-from diagnose.surfaces.cli.command_line import WORDS
 from diagnose.surfaces.term.console import guarded, help_text, language, say
+
+FORMATS, LANGUAGES = ("text", "json", "markdown", "html", "sarif"), ("en", "zh")
 
 #: What a shell may complete a beginning to; None: files.
 Complete: TypeAlias = Callable[[str], list[str]] | None
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cards(begun: str) -> list[str]:
@@ -69,8 +72,8 @@ Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
 Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
 Gpus = Annotated[int | None, _number("gpus", "--gpus")]
 Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
-Form = Annotated[str, _word("format", "--format", WORDS["format"])]
-Lang = Annotated[str | None, _word("lang", "--lang", WORDS["language"])]
+Form = Annotated[str, _word("format", "--format", FORMATS)]
+Lang = Annotated[str | None, _word("lang", "--lang", LANGUAGES)]
 Top = Annotated[int, _number("top", "--top")]
 Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
 All = Annotated[bool, _option("explain_all", "--explain-all")]
@@ -109,14 +112,40 @@ Http = Annotated[bool, _option("http", "--http")]
 Hooks = Annotated[bool, _option("webhooks", "--http")]
 Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
 
-app = typer.Typer(cls=usage.Commands, help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-rules_app = typer.Typer(cls=usage.Commands, help=help_text("rules"), no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(rules_app, name="rules")
-bot_app = typer.Typer(cls=usage.Commands, help=help_text("bot"), no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(bot_app, name="bot")
+#: The commands by name, in the order of the help, each an application of its own: typer reads the parameters of the one that is asked for.
+COMMANDS: dict[str, typer.Typer] = {}
 
 
-@app.command(help=help_text("explain"))
+class Root(usage.Commands):
+    """`oomdoctor` itself."""
+
+    parts = COMMANDS
+
+
+app = typer.Typer(cls=Root, help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+def command(name: str, **settings: Any) -> Callable[[Function], Function]:
+    """Makes a function the command of that name."""
+    COMMANDS[name] = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    return COMMANDS[name].command(name, cls=usage.Command, help=help_text(name), **settings)
+
+
+def group(name: str) -> Callable[[str], Callable[[Function], Function]]:
+    """Makes a group of commands; what is returned makes a function the command of a name in it."""
+    part = COMMANDS[name] = typer.Typer(
+        name=name,
+        cls=usage.Commands,
+        help=help_text(name),
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    return lambda inner: part.command(inner, cls=usage.Command, help=help_text(f"{name}_{inner}"))
+
+
+@command("explain")
 def explain(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
@@ -129,7 +158,7 @@ def explain(
     _end(lang, lambda: answer_command.explain(log or (), *answer_command.parted(options)))
 
 
-@app.command(help=help_text("check"))
+@command("check")
 def check(
     file: Files = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
@@ -142,7 +171,7 @@ def check(
     _end(lang, lambda: answer_command.check(file or (), *answer_command.parted(options)))
 
 
-@app.command(help=help_text("facts"))
+@command("facts")
 def facts(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
@@ -153,7 +182,7 @@ def facts(
     _end(lang, lambda: answer_command.facts(log or (), *answer_command.parted(options)))
 
 
-@app.command(help=help_text("run"), context_settings={"allow_interspersed_args": False})
+@command("run", context_settings={"allow_interspersed_args": False})
 def run(
     command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
@@ -165,7 +194,7 @@ def run(
     raise typer.Exit(surface.run(command, options))
 
 
-@app.command(help=help_text("triage"))
+@command("triage")
 def triage(
     path: Paths, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 10, rules: Rules = None, redact: Redact = None, trial: Trial = False,
@@ -187,7 +216,7 @@ def triage(
     _end(lang, lambda: triage(path, *answer_command.parted(options), how))
 
 
-@app.command(help=help_text("serve"))
+@command("serve")
 def serve(
     host: Host = "127.0.0.1", port: Port = 8080, workers: Workers = None, max_mib: Size = 16, timeout: Seconds = 20.0,
     queue: Queue = 128, per_client: PerClient = 64, redact: Masked = True, lang: Lang = None,
@@ -198,7 +227,7 @@ def serve(
     _end(lang, lambda: serve(ServeOptions(**options)))
 
 
-@app.command(help=help_text("mcp"))
+@command("mcp")
 def mcp(
     http: Http = False, host: Host = "127.0.0.1", port: Port = 8081, timeout: Seconds = 60.0, redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
@@ -208,7 +237,48 @@ def mcp(
     _end(lang, lambda: serve_mcp(McpOptions(**options)))
 
 
-@bot_app.command("slack", help=help_text("bot_slack"))
+@command("schema")
+def schema() -> None:
+    from diagnose.render.data.typed_report import schema
+
+    _end(None, lambda: say(schema()))
+
+
+rules_command = group("rules")
+
+
+@rules_command("list")
+def rules_list(folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import listing
+
+    _end(lang, lambda: listing(folder or (), language(lang)))
+
+
+@rules_command("show")
+def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import show
+
+    _end(lang, lambda: show(name, folder or (), language(lang)))
+
+
+@rules_command("check")
+def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import check
+
+    _end(lang, lambda: check([*(folder or ()), *(rules or ())], language(lang)))
+
+
+@rules_command("docs")
+def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
+    from diagnose.surfaces.term.rules_command import docs
+
+    _end(lang, lambda: docs(output, folder or (), language(lang)))
+
+
+bot_command = group("bot")
+
+
+@bot_command("slack")
 def bot_slack(
     http: Hooks = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0,
     max_mib: Attached = 16, redact: Masked = True, lang: Lang = None,
@@ -219,7 +289,7 @@ def bot_slack(
     _end(lang, lambda: bot(BotOptions("slack", **options)))
 
 
-@bot_app.command("feishu", help=help_text("bot_feishu"))
+@bot_command("feishu")
 def bot_feishu(
     host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
     redact: Masked = True, lang: Lang = None,
@@ -228,41 +298,6 @@ def bot_feishu(
     from diagnose.surfaces.bots.bot_command import BotOptions, bot
 
     _end(lang, lambda: bot(BotOptions("feishu", http=True, **options)))
-
-
-@app.command(help=help_text("schema"))
-def schema() -> None:
-    from diagnose.render.data.typed_report import schema
-
-    _end(None, lambda: say(schema()))
-
-
-@rules_app.command("list", help=help_text("rules_list"))
-def rules_list(folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import listing
-
-    _end(lang, lambda: listing(folder or (), language(lang)))
-
-
-@rules_app.command("show", help=help_text("rules_show"))
-def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import show
-
-    _end(lang, lambda: show(name, folder or (), language(lang)))
-
-
-@rules_app.command("check", help=help_text("rules_check"))
-def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import check
-
-    _end(lang, lambda: check([*(folder or ()), *(rules or ())], language(lang)))
-
-
-@rules_app.command("docs", help=help_text("rules_docs"))
-def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import docs
-
-    _end(lang, lambda: docs(output, folder or (), language(lang)))
 
 
 @app.callback(invoke_without_command=True)

@@ -1,14 +1,16 @@
-"""What typer would say of a mistake on the command line, said as every other complaint: one sentence, with what was probably meant."""
+"""How typer is made to fit: commands that are built when they are asked for, values read without pydantic, and mistakes on the command
+line said as every other complaint: one sentence, with what was probably meant."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from diagnose.errors import UserError
 from diagnose.surfaces.term.console import guarded, language, trouble
@@ -16,13 +18,52 @@ from diagnose.surfaces.term.console import guarded, language, trouble
 Number = TypeVar("Number", int, float)
 
 
-class Commands(TyperGroup):
-    """A group of commands that knows which one a misspelt word was meant to be."""
+class Plain:
+    """A command whose values are texts, or what the parsers of its options make of them.
+
+    Newer typer reads each value, and each default, through pydantic, whose import takes a third of the time of a diagnosis. Releases
+    whose parameters have no `type_descriptor` read values by themselves.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for param in self.get_params(ctx):  # type: ignore[attr-defined]
+            if hasattr(param, "type_descriptor"):
+                param.process_value = partial(_read, param, type(param).process_value)
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+
+
+def _read(param: Any, by_typer: Callable[[Any, Any, Any], Any], ctx: Any, value: Any) -> Any:
+    """The value of a parameter as typer hands it on."""
+    parser = param.type_descriptor.parameter_info.parser
+    if (param.callback is not None and value is not None) or (param.required and param.value_is_missing(value)):
+        return by_typer(param, ctx, value)  # the options of completion; what is missing, of which it complains
+    if param.multiple or param.nargs != 1:
+        return tuple(value or ())
+    return parser(value) if parser is not None and value is not None else value
+
+
+class Commands(Plain, TyperGroup):
+    """A group of commands that builds each when it is asked for, and knows which one a misspelt word was meant to be."""
+
+    #: Commands by name, beside those that typer has built already.
+    parts: ClassVar[Mapping[str, typer.Typer]] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*self.parts, *(name for name in super().list_commands(ctx) if name not in self.parts)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.parts and cmd_name not in self.commands:
+            self.commands[cmd_name] = typer.main.get_command(self.parts[cmd_name])
+        return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands and not ctx.resilient_parsing:  # a shell that completes is told nothing
-            raise unknown("no_such_command", args[0], self.commands, ctx.command_path)
+        if args[0] not in (names := self.list_commands(ctx)) and not ctx.resilient_parsing:  # a shell that completes is told nothing
+            raise unknown("no_such_command", args[0], names, ctx.command_path)
         return super().resolve_command(ctx, args)
+
+
+class Command(Plain, TyperCommand):
+    """A command of a group."""
 
 
 def number(flag: str, kind: type[Number], low: Number | None = None, high: Number | None = None) -> Callable[[str], Number]:

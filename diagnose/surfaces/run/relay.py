@@ -59,7 +59,7 @@ class Relay:
         finally:
             self._stop_listener()
         if self.status is None:
-            raise RuntimeError("the command has not ended")
+            raise ChildProcessError("the command has not ended")
         code = os.waitstatus_to_exitcode(self.status)
         return code if code >= 0 else 128 - code
 

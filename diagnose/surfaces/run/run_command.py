@@ -98,11 +98,10 @@ def answer_failure(
         print_answer(command, log, rank_number, options, lang)
     except AnswerAborted:
         pass
-    except Exception as error:
-        if os.environ.get("OOMDOCTOR_DEBUG"):
-            import traceback
+    except Exception as error:  # a mistake of ours; the command shall not know
+        from diagnose.errors import log_crash
 
-            traceback.print_exc()
+        log_crash("explanation", error)
         print_sentence("run_no_answer", lang, error=f"{type(error).__name__}: {error}"[:300])
     finally:
         signal.alarm(0)
