@@ -9,6 +9,7 @@ import pytest
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import sample
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.config_value import Unreadable
@@ -254,7 +255,7 @@ def test_no_script_raises(text: str) -> None:
 
 @for_each(
     "text",
-    [
+    sample([
         "".join(f"f{i}() {{ f{i + 1}; f{i + 1}; f{i + 1}; }}\n" for i in range(40)) + "f40() { python t.py --x 1; }\nf0\n",
         "A=x\n" + "A=$A$A$A$A\n" * 40 + "python t.py --x $A\n",
         "if a; then\n" * 3000 + "python t.py --x 1\n",
@@ -267,7 +268,7 @@ def test_no_script_raises(text: str) -> None:
         "A=(" + "1 " * 30_000 + ")\n" + 'B=("${A[@]}" "${A[@]}")\n' * 50,
         "bash -c '" * 50,
         "case $1 in\n" + "a) X=1;;\n" * 5000 + "esac\n",
-    ],
+    ], 5),
 )  # fmt: skip
 def test_bombs_are_cheap(text: str) -> None:
     start = time.process_time()
