@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from types import ModuleType
@@ -15,7 +16,6 @@ from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text
 from diagnose.plan.pricing import fit
 from diagnose.plan.rules.remedy import Fits, Outcome
-from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.plan.rules.outlook import Outlook
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-@record
+@dataclass(slots=True)
 class Verdict:
     """The one-line answer. `event` indexes the root failure."""
 
@@ -36,7 +36,7 @@ class Verdict:
     event: int | None
 
 
-@record
+@dataclass(slots=True)
 class Diagnosis:
     """What one job died of. Texts are in both languages; `to_dict(lang)` is the report of the contract."""
 

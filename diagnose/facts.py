@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +11,6 @@ from diagnose import rule_files
 from diagnose.catalogue import Model
 from diagnose.errors import user_error
 from diagnose.phrases import Text
-from diagnose.record import record
 from diagnose.units import Size, Version, size_of
 
 Kind = Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]
@@ -25,7 +25,7 @@ RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "d
 MOST = 10**15
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Witness:
     """Where something is known from: a line of an input, a key of a file, or one of "catalogue", "default", "given", "derived" with an
     explaining text. `line` and `column` are 1-based; 0: none."""
@@ -37,7 +37,7 @@ class Witness:
     key: str = ""
 
 
-@record
+@dataclass(slots=True)
 class Fact:
     """A value with its origin and witness. `refines`: it replaces an earlier fact of the same origin (a card's key for its printed
     name)."""
@@ -49,7 +49,7 @@ class Fact:
     refines: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Notice:
     """A remark to the reader that is no fact about the run: an unusable file, a message not fully understood."""
 
@@ -59,7 +59,7 @@ class Notice:
     witness: Witness | None = None
 
 
-@record
+@dataclass(slots=True)
 class Input:
     """A file or text of the caller and its recognised kind: log, wandb, a kind of config, or unknown."""
 
@@ -71,7 +71,7 @@ class Input:
     notes: tuple[str, ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class Declared:
     """The declaration of a fact (rules/facts.yaml) or knob (rules/knobs.yaml)."""
 

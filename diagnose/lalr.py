@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
-
-from diagnose.record import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 #: Lark's type of the token after the last.
 END = "$END"

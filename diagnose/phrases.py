@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose import rule_files
-from diagnose.record import NamedTuple
 
 Lang = Literal["en", "zh"]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
-from diagnose.record import record
 from diagnose.ternary import Truth
 from diagnose.units import Version
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class ReleaseSpan:
     """The releases from `low` to `high`, both included, and below `before`, which is not; None: no bound.
 

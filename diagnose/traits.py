@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 from diagnose import release_spans, rule_files
 from diagnose.facts import FactBook
-from diagnose.record import fields, record
 from diagnose.ternary import Truth, all_of
 
 #: Spans of releases ("<4.52", ">=2.2 <2.9"), each with the fact that says the release; all of them must hold.
 Releases = tuple[tuple[str, str], ...]
 
 
-@record
+@dataclass(slots=True)
 class Loaded:
     """Bytes per weight as loaded for 16-bit training without a sharding engine: of a model trained whole, and under adapters."""
 
@@ -24,7 +24,7 @@ class Loaded:
     lora: int
 
 
-@record
+@dataclass(slots=True)
 class Critic:
     """A critic in the processes of the policy. `joint`: both learn in one pass and one optimizer step; `whole`: the critic learns whole
     where the policy has adapters."""
@@ -34,7 +34,7 @@ class Critic:
     whole: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Roundup:
     """roundup_power2_divisions as the framework sets it where nobody has set the allocator's variable."""
 
@@ -42,7 +42,7 @@ class Roundup:
     releases: Releases = ()
 
 
-@record
+@dataclass(slots=True)
 class Traits:
     """What a framework does with memory; the default of every field is what most do. A framework has the traits of the one that it
     extends, but for those that its own file sets (`false` or `null`: switched off)."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import total_ordering
 from math import ceil, floor
-
-from diagnose.record import record
 
 SCALE = {"B": 1, "bytes": 1, "byte": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -19,7 +18,7 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 IMPOSSIBLE = 2**50
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Size:
     """A number of bytes within `low..high`; `bytes`: the printed or derived value that sums are made of; `text`: as printed."""
 

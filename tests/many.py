@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from logs_of_torch import LOG
 
 from diagnose.cluster.run import triage_run as story
 from diagnose.cluster.store.result_store import Store
-from diagnose.record import replace
 
 QUIET = "".join(f"step {step} loss 1.2{step}\n" for step in range(20))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from diagnose import catalogue
 from diagnose.adapters.documents.failed_command import failed_programs
@@ -41,7 +42,6 @@ from diagnose.adapters.translate.translation import translate
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.model.reading import Reading
-from diagnose.record import replace
 from diagnose.release_spans import ReleaseSpan
 
 __all__ = ["read"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from diagnose import rule_files
-from diagnose.record import record
 from diagnose.units import Size, Version
 
 #: Words of a device name that do not identify a card: makers, product lines, sockets, editions.
@@ -19,7 +19,7 @@ _MEMORY = r"(\d+)\s*g(?:i?b)?\b"
 NEAR, FAR = 0.02, 1.2
 
 
-@record
+@dataclass(slots=True)
 class Card:
     """A GPU. `capacities`: the totals that torch prints for it, in bytes with their rounding; `capability`: None for makers without such
     a number; `verified`: the capacities were seen in logs."""

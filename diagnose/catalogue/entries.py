@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from diagnose.catalogue.shape import Experts, Latent, Model, Uneven, Vision
-from diagnose.record import replace
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
 NORMS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from diagnose.record import record
+from dataclasses import dataclass
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Experts:
     """A mixture-of-experts block. `shared`: width of the shared expert (0: none); `dense_layers`: number of leading dense layers;
     `router_fp32`: the router reads an fp32 copy of its input; `routed_fp32`: routing weights multiply the experts' outputs in fp32."""
@@ -32,7 +32,7 @@ class Experts:
         return 3 * h * self.width + (2 * self.width + h if self.expert_bias else 0)
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Latent:
     """Dimensions of multi-head latent attention; `q_rank` 0: queries are not compressed."""
 
@@ -51,7 +51,7 @@ class Latent:
         return query + pair + a * self.v_dim * h
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Vision:
     """A vision tower with its projector. `pixels_per_token`: pixels per token of the decoder; `merge`: patches per side that are merged
     into one such token; `out`: the decoder's width."""
@@ -68,7 +68,7 @@ class Vision:
     out: int = 0
 
 
-@record
+@dataclass(slots=True)
 class Uneven:
     """A model whose layers differ (Gemma 4). Each layer has an embedding of its own of width `per_layer`, with linears to and from it;
     each `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones reuse keys and values of earlier layers,
@@ -88,7 +88,7 @@ class Uneven:
         return *own, (True, True, wide - own_wide), (False, True, self.shared - wide + own_wide)
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Model:
     """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from diagnose.decide.verdict import Verdict
-from diagnose.record import replace
 from diagnose.units import Size
 
 _CERTAINTY = {"fires": 0, "likely": 1}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 from diagnose import rule_files
 from diagnose.errors import user_error
-from diagnose.record import record
 
 Operator = Literal[">=", "<=", "==", "!=", ">", "<", "in"]
 Sign = Literal["+", "-"]
@@ -17,7 +17,7 @@ Sign = Literal["+", "-"]
 LONGEST = 500
 
 
-@record
+@dataclass(slots=True)
 class Name:
     """A fact, by its dotted name."""
 
@@ -27,7 +27,7 @@ class Name:
         return self.name
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Figure:
     """A constant as written: `kind` is size, number, version or word."""
 
@@ -38,7 +38,7 @@ class Figure:
         return self.text
 
 
-@record
+@dataclass(slots=True)
 class Share:
     """A percentage of another expression."""
 
@@ -49,7 +49,7 @@ class Share:
         return f"{self.percent}% of {_inside(self.whole)}"
 
 
-@record
+@dataclass(slots=True)
 class Sum:
     """The first part, then every other with its sign."""
 
@@ -61,7 +61,7 @@ class Sum:
         return " ".join([_inside(self.first) if isinstance(self.first, Sum) else str(self.first), *parts])
 
 
-@record
+@dataclass(slots=True)
 class Product:
     """Expressions multiplied."""
 
@@ -71,7 +71,7 @@ class Product:
         return " * ".join(_inside(part) for part in self.parts)
 
 
-@record
+@dataclass(slots=True)
 class Choices:
     """The values of which a fact is one: the right side of `in`."""
 
@@ -84,7 +84,7 @@ class Choices:
 Node: TypeAlias = "Name | Figure | Share | Sum | Product | Choices"
 
 
-@record(slots=False)
+@dataclass
 class Comparison:
     """`left operator right`; printing it and parsing that gives it back."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,7 +13,6 @@ from diagnose.decide.expression import Comparison, Node, comparison_of, names, n
 from diagnose.errors import UserError, user_error
 from diagnose.facts import must_exist
 from diagnose.phrases import Text, same
-from diagnose.record import record
 
 #: A rule as its file writes it: every scalar is text.
 Raw: TypeAlias = "Mapping[str, Any]"
@@ -21,7 +21,7 @@ Raw: TypeAlias = "Mapping[str, Any]"
 _SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
 
 
-@record
+@dataclass(slots=True)
 class Rule:
     """A cause: when it speaks, what it says, and what it makes beside the point."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from diagnose.decide import verdict_wording
 from diagnose.decide.comparison import Lookup, holds, unknown_in, value
@@ -11,7 +12,6 @@ from diagnose.decide.rule_loader import Rule
 from diagnose.decide.verdict import Outcome, Verdict
 from diagnose.facts import FactBook, Value, Witness, typed
 from diagnose.phrases import Text, same
-from diagnose.record import record
 from diagnose.ternary import Truth, all_of, any_of, not_
 from diagnose.units import Size
 
@@ -22,7 +22,7 @@ ESTIMATE, MOST = "as_estimated", "at_most"
 NOTHING = same("")
 
 
-@record
+@dataclass(slots=True)
 class _Line:
     """A line of `when`, what it said, and what the rule makes of that."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from diagnose.facts import Witness
 from diagnose.phrases import Text
-from diagnose.record import record
 from diagnose.units import Size
 
 Outcome = Literal["fires", "likely", "unknown", "quiet"]
 
 
-@record
+@dataclass(slots=True)
 class Verdict:
     """The outcome of one cause rule. `deciding` is the line of the rule that settled it; `missing` the fact that would
     (of a likely one: the first that it presumes)."""
@@ -37,7 +37,7 @@ class Verdict:
     lacks: tuple[str, ...] = ()  # the facts that those lack, one of each line
 
 
-@record
+@dataclass(slots=True)
 class Judgement:
     """All verdicts; `causes` are those that fire or are likely, merged by cause, best first."""
 

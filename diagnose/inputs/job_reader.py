@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from diagnose.inputs.materials import as_log
 from diagnose.packed import unpack_limits, unpacking
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
-from diagnose.record import field, record, replace
 from diagnose.scan import job_folder, log_scan
 from diagnose.scan.source import Label, Source
 
@@ -46,7 +46,7 @@ _NAMES_PROCESS = lazy_compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
 
 
-@record(frozen=False, eq=False)
+@dataclass(slots=True, eq=False)
 class JobInputs:
     """The inputs of one job: scanned logs, configs beside them, wandb metadata (`records`), and errors of unreadable inputs."""
 

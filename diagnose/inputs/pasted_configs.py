@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -16,7 +17,6 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Notice, Witness
 from diagnose.inputs.materials import as_config, convert_each
 from diagnose.phrases import phrase
-from diagnose.record import record
 from diagnose.scan import job_folder
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _NO_CONFIG = frozenset({"diff", "patch", "traceback", "pytb", "c", "cpp", "cuda"
 _SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "shellscript", "cmd", "bat", "powershell"})
 
 
-@record
+@dataclass(slots=True)
 class Block:
     """A block of a page: the number of its first line (from 1), its text, the language that its fence names."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from diagnose.record import record
 
-
-@record
+@dataclass(slots=True)
 class Heading:
     """A headline of a page."""
 
@@ -18,21 +17,21 @@ class Heading:
     anchor: str = ""  # fragment of links to this heading; empty: none link here
 
 
-@record
+@dataclass(slots=True)
 class Paragraph:
     """A paragraph of a page."""
 
     text: str
 
 
-@record
+@dataclass(slots=True)
 class Items:
     """A list with bullets."""
 
     texts: tuple[str, ...]
 
 
-@record
+@dataclass(slots=True)
 class Grid:
     """A table: its head, and its rows of as many cells."""
 

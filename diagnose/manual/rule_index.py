@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,6 @@ from diagnose.decide.rule_loader import documents, rule_of
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy_rules import parse_rule
-from diagnose.record import record
 
 Room = Literal["causes", "remedies"]
 
@@ -24,7 +24,7 @@ HOME = "docs/generated"
 LANGS: tuple[Lang, ...] = ("en", "zh")
 
 
-@record
+@dataclass(slots=True)
 class Entry:
     """A rule as its file writes it. `ours`: shipped with oomdoctor, not from the user's folders."""
 
@@ -42,7 +42,7 @@ class Entry:
         return str(self.raw[WORD_FIELD[self.room]])
 
 
-@record
+@dataclass(slots=True)
 class RuleIndex:
     """All rules that are not retired, sorted by folder and word, shipped ones first."""
 
@@ -101,7 +101,7 @@ def _shipped_entries() -> Iterator[Entry]:
             yield Entry("causes", raw, f"rules/versions/{name}.yaml")
 
 
-@record
+@dataclass(slots=True)
 class PageAddress:
     """The address of a page, and relative links from it. Paths are inside the manual, without the folder of the language."""
 

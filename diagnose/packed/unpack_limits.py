@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.record import record
 
 LARGEST = 16 << 30  # bytes of text that all archives of one job may expand to together
 STEEP, FREE = 500, 256 << 20  # compression ratio allowed beyond this many bytes of text: repetitive logs reach 300
@@ -20,7 +21,7 @@ def unpack_error(key: str, where: str, hint: str = "unpack_it", **values: object
     return UserError(phrase(f"packed.{key}", **values), where, phrase(f"packed.{hint}", **values), f"packed.{key}")
 
 
-@record(frozen=False, eq=False)
+@dataclass(slots=True, eq=False)
 class Allowance:
     """Bytes of text that the inputs of one job may still expand to."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from diagnose.packed.unpack_limits import Allowance, unpack_error
-from diagnose.record import replace
 from diagnose.scan.source import PrefixedFile, Source, notes_of
 
 if TYPE_CHECKING:

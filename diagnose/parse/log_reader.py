@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice
@@ -10,7 +11,6 @@ from diagnose.parse.facts import echoed_commands, environment, failure_facts, lo
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
 from diagnose.phrases import Text, phrase
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

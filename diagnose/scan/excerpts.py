@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from diagnose.record import field, record
 from diagnose.scan.substring_index import SubstringIndex
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ KEPT = 3 << 20  # bytes of windows kept per kind of message: so many from the fr
 _WEIGHT = ("landmark", "lookalike", "serving_oom", "launcher_oom", "scheduler_oom", "ray_oom", "host_oom", "runtime_oom", "device_oom")
 
 
-@record
+@dataclass(slots=True)
 class Hit:
     """A literal of rules/messages.yaml in the input: offset of its first byte, number of its line (1-based), offset of that line."""
 
@@ -27,7 +27,7 @@ class Hit:
     line_start: int
 
 
-@record(slots=False)
+@dataclass
 class Excerpt:
     """Bytes of the input from `offset` on, beginning in line `line` at its byte `into` (above 0 only in lines longer than a window)."""
 
@@ -45,7 +45,7 @@ class Excerpt:
         return self.offset <= offset < self.offset + len(self.raw)
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Window:
     """A window being filled: bytes from `offset` up to `end`, the number and offset of the line it begins in, the hits inside."""
 

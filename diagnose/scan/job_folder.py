@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from diagnose import rule_files
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.record import replace
 from diagnose.scan.source import Label
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from diagnose.facts import Input
-from diagnose.record import field, record
 from diagnose.scan import memory_words
 from diagnose.scan.excerpts import Excerpt, Hit, Window, WindowStore
 from diagnose.scan.source import BUFFER, SAMPLE, Label, Reader, Source, as_utf8, notes_of, size_of
@@ -28,7 +28,7 @@ CLOSE = 16 << 20  # bytes at both ends that are searched for all anchors, where 
 COUNTS = 64 << 20  # bytes from which a library counts lines: it takes a millisecond to load and is four times faster
 
 
-@record
+@dataclass(slots=True)
 class Scanned:
     """The result of scanning one input: its description, the excerpts in order, and the hits in them.
 

@@ -6,10 +6,10 @@ import codecs
 import io
 import os
 import stat
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from diagnose.errors import UserError, user_error
-from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ class Reader(Protocol):
         """Read into the target; returns the number of bytes, 0 at the end."""
 
 
-@record
+@dataclass(slots=True)
 class Label:
     """The process that wrote a file, as named by the file's path; None or empty where unknown. Attempts count from 1."""
 
@@ -37,7 +37,7 @@ class Label:
     attempt: int | None = None
 
 
-@record
+@dataclass(slots=True)
 class Source:
     """An input: a text (`data`), a file (`path`), an open binary file (`handle`), or one that `opener` opens on demand.
 

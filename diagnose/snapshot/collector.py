@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
-from diagnose.record import NamedTuple
 from diagnose.snapshot.pickle_reader import CONSUMED
 from diagnose.snapshot.shapes import Memo, RawConsumer, decode_value
 from diagnose.snapshot.snapshot_limits import BLOCKS, SEGMENTS, TAIL, UnreadableSnapshot

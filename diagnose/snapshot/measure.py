@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from diagnose.phrases import Text
-from diagnose.record import record
 from diagnose.snapshot.collector import ALLOCATED, INACTIVE, LISTED, PENDING, Collector, OomEntry, Segment, Trace
 from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group
 from diagnose.units import Size
@@ -18,7 +18,7 @@ SITES, SEGMENTS, LATEST, FRAMES = 12, 12, 5, 16
 SMALL, GRAIN = 1 << 20, 512
 
 
-@record
+@dataclass(slots=True)
 class Site:
     """Memory in use that one line of code allocated: bytes and number of its blocks, and their group."""
 
@@ -28,7 +28,7 @@ class Site:
     count: int
 
 
-@record
+@dataclass(slots=True)
 class Fragment:
     """A segment that is partly free; `largest` is its largest free block."""
 
@@ -41,7 +41,7 @@ class Fragment:
     expandable: bool
 
 
-@record
+@dataclass(slots=True)
 class Pool:
     """The memory of one stream in one pool; a block never serves another stream or pool."""
 
@@ -54,7 +54,7 @@ class Pool:
     largest: int
 
 
-@record
+@dataclass(slots=True)
 class Failure:
     """The failed request: `size` of the tensor (the range that rounding allows), and the free memory around it.
 
@@ -72,7 +72,7 @@ class Failure:
     freed_since: int | None
 
 
-@record
+@dataclass(slots=True)
 class History:
     """Allocated bytes over the recorded history, and the latest large allocations before the failure or the end."""
 
@@ -84,7 +84,7 @@ class History:
     latest: tuple[Site, ...]
 
 
-@record
+@dataclass(slots=True)
 class Snapshot:
     """Summary of one card; sizes in bytes. `allocated`: blocks in use, `requested`: the tensors in them."""
 

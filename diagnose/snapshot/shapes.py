@@ -10,9 +10,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from diagnose.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +27,7 @@ SHAPES = 32  # shapes tried at each dict
 KEYS, TEXTS = 24, 4  # keys of a shape, and texts that it spells out in each dict
 
 
-@record
+@dataclass(slots=True)
 class Shape:
     """`match` matches one such dict; `slots`: the memo entries that it adds, its own and one for each of `texts`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.decide.expression import Choices, Comparison, names
@@ -12,7 +13,6 @@ from diagnose.decide.rule_outcome import decide
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Witness, typed
 from diagnose.phrases import phrase
-from diagnose.record import record, replace
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 
@@ -135,7 +135,7 @@ def related(rule: Rule, second: Rule) -> bool:
     return bool({second.id, second.cause, *to_all} & set(rule.yields_to)) or bool({rule.id, rule.cause, *to_all} & set(second.yields_to))
 
 
-@record
+@dataclass(slots=True)
 class _Speaking:
     """A rule, what it must know to fire, and the examples on which it does."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.phrases import Lang, Text
-from diagnose.record import record
 
 
-@record
+@dataclass(slots=True)
 class Fault:
     """`line` is 1-based; 0 where the fault belongs to no line."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Text, phrase
-from diagnose.record import record
 from diagnose.vet.fault import Fault
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROOMS = {"causes": "cause", "remedies": "remedy", "versions": "library"}
 
 
-@record
+@dataclass(slots=True)
 class Paper:
     """One rule as written. `lines` gives the line of each part by its path; `name` is the file's stem."""
 

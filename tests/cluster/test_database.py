@@ -231,7 +231,7 @@ def test_other_options_are_another_diagnosis(tmp_path: Path, monkeypatch: pytest
 SCRIPT = """
 import sys
 from diagnose.cluster.run import triage_run as story
-from diagnose.record import replace
+from dataclasses import replace
 
 if __name__ == "__main__":
     story.STORE_BATCH = 3

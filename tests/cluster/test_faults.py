@@ -257,7 +257,7 @@ def test_a_database_in_a_folder_that_is_not_there(tmp_path: Path, oomdoctor: Any
 FULL = """
 import resource, signal, sys
 from diagnose.cluster.run import triage_run as story
-from diagnose.record import replace
+from dataclasses import replace
 
 if __name__ == "__main__":
     story.with_basis = lambda asked: replace(asked, basis="rules")

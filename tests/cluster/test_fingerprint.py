@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from diagnose.cluster.store import fingerprints
 from diagnose.cluster.store.fingerprints import Parts, alike, near, place, user_frame, written_by_user
 from diagnose.facts import Witness, declared
 from diagnose.parse.model.event import Frame
-from diagnose.record import replace
 from diagnose.units import Size
 
 GOLDEN: dict[str, dict[str, str]] = json.loads(TABLE.read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,7 +26,6 @@ from diagnose.cluster.report.failure_groups import BY, Summary
 from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.webhooks import group_message
 from diagnose.phrases import Lang
-from diagnose.record import replace
 from diagnose.render.markup.chat_message import dialect
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.view import View

@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.result import DiagnosisSummary, Result
 from diagnose.errors import UserError
 from diagnose.phrases import Text
-from diagnose.record import replace
 
 
 def tasks(top: Path) -> list[Task]:

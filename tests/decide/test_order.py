@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from cases import diagnosed, folders
@@ -12,7 +13,6 @@ from diagnose.decide import rule_loader
 from diagnose.decide.judging import judge
 from diagnose.decide.verdict import Judgement
 from diagnose.facts import FactBook
-from diagnose.record import replace
 
 
 def told(judgement: Judgement, names: dict[str, str]) -> tuple[list[object], set[tuple[str, str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -19,7 +20,6 @@ from diagnose.plan.choose.plan_completion import spread_instead
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Outcome, Remedy
-from diagnose.record import replace
 
 BIG_ACTIVATIONS = cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len")
 BIG_LOGITS = cause("logits", "lower_seq_len", "liger_kernel", "chunked_loss")

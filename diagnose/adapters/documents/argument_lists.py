@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.yaml_file import compose_documents
 from diagnose.adapters.launch.launch_command import Launch, command_launches
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from yaml.nodes import Node

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from diagnose.adapters.schema.config_kinds import (
 )
 from diagnose.facts import Input, Notice, Witness
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats import toml_file
@@ -38,7 +38,7 @@ MAX_SHOWN = 500
 _MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class OpenDocument:
     """A config as read. If it could not be used, `kind` is unknown and `notices` says why."""
 

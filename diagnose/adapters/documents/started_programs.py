@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
@@ -12,13 +13,12 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import trainers_of_options
 from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Origin, Witness
-from diagnose.record import record
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.launch_command import Launch
 
 
-@record
+@dataclass(slots=True)
 class StartedProgram:
     """A launch and the table of the program that it starts (None: an unknown program)."""
 

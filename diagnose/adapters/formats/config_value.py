@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from diagnose.phrases import Text, phrase
-from diagnose.record import record
 from diagnose.word_conditions import UNSET
 
 #: Limits of one config, in bytes, characters of a script, keys and levels. A larger one is refused, not read in part.
@@ -29,7 +29,7 @@ def name_of(key: str) -> str:
 Shape = Literal["scalar", "list", "map", "flag", "null", "unsure"]
 
 
-@record
+@dataclass(slots=True)
 class Leaf:
     """One key with its value as the framework reads it, always as text: the kind of the knob decides the type.
 
@@ -59,7 +59,7 @@ def texts_of(leaf: Leaf | None) -> tuple[str, ...]:
     return leaf.items or ("true" if leaf.shape == "flag" else leaf.text or "",)
 
 
-@record
+@dataclass(slots=True)
 class Remark:
     """A peculiarity of a config that does not stop it from being read, such as a duplicate key."""
 

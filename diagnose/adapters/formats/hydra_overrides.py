@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import Leaf, Shape
-from diagnose.record import replace
 
 #: Limits of one override; a value beyond them stays plain text.
 _MAX_DEPTH = 16

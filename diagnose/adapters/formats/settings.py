@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
-from diagnose.record import record
 
 #: Bytes that are read of a config; a larger one is refused with a notice.
 MAX_READ_BYTES = 10 * 2**20
@@ -16,7 +16,7 @@ MAX_READ_BYTES = 10 * 2**20
 Form = Literal["yaml", "json", "toml", "shell", "python", "command", "dump"]
 
 
-@record
+@dataclass(slots=True)
 class ConfigSource:
     """A config as given.
 
@@ -45,7 +45,7 @@ class ConfigSource:
             raise user_error("unreadable", where=str(path), why=error.strerror or str(error)) from error
 
 
-@record
+@dataclass(slots=True)
 class Entry:
     """One key of a document, as an edit needs it.
 
@@ -64,7 +64,7 @@ class Entry:
     used: tuple[int, int] | None = None
 
 
-@record
+@dataclass(slots=True)
 class Document:
     """A config that edits may be made in.
 
@@ -83,7 +83,7 @@ class Document:
     entry: str = ""
 
 
-@record
+@dataclass(slots=True)
 class Settings:
     """All that was read from the configs of one job."""
 

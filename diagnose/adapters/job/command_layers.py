@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -10,7 +11,6 @@ from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.config_part import Part
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.formats.config_value import Leaf, name_of
@@ -10,7 +11,6 @@ from diagnose.adapters.formats.json_file import flatten
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import is_on
 from diagnose.adapters.translate.config_part import Part
-from diagnose.record import replace
 
 
 def document_parts(document: OpenDocument) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
@@ -11,7 +12,6 @@ from diagnose.adapters.schema.config_kinds import kind_of_keys, trainers_of_opti
 from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
-from diagnose.record import replace
 
 
 def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf, name_of
 from diagnose.adapters.schema.spellings import Table
 from diagnose.adapters.translate.config_part import Part
-from diagnose.record import replace
 
 #: Limits: depth of references, characters of a value, lookups per framework.
 _MAX_DEPTH = 16

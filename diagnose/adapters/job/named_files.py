@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from diagnose.adapters.job import config_layers
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
-from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
@@ -24,7 +24,7 @@ _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 _MAX_FILES = 8
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class MissingFiles:
     """Files that are named and not given: DeepSpeed's, the trainer's, the launcher's, with the knobs that they leave unknown."""
 

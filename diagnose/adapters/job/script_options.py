@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -10,7 +11,6 @@ from diagnose.adapters.formats.config_value import YES, Leaf, name_of
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Witness
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.flags import Flag

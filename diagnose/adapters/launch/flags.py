@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.json_file import Reader
 from diagnose.adapters.shell.shell_text import Word
-from diagnose.record import record
 
 _ENV_OPTION = re.compile(r"(?:--env=|-e=)?([A-Z_][A-Z0-9_]*)=")
 _NUMBER = re.compile(r"-\d|-\.\d")
@@ -16,7 +16,7 @@ _DELETION = re.compile(r"~[A-Za-z_][\w.@-]*(?:=|$)")
 _OVERRIDE = re.compile(r"(\+{0,2})([A-Za-z_][\w./@-]*)=")
 
 
-@record
+@dataclass(slots=True)
 class Flag:
     """An option: `key` as written without a value, `name` as the program knows it, `value` None for a bare flag.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag, forwarded_variables, parse_flags
@@ -20,7 +21,6 @@ from diagnose.adapters.launch.launchers import (
 )
 from diagnose.adapters.shell.shell_file import ShellReader
 from diagnose.adapters.shell.shell_text import Chars, Command, Word, WrittenFile
-from diagnose.record import record, replace
 
 _WRAPPERS = frozenset(
     {"nohup", "sudo", "exec", "time", "stdbuf", "env", "command", "setsid", "xvfb-run", "poetry", "uv", "pdm", "run"}
@@ -36,7 +36,7 @@ _OVERRIDE = re.compile(r"(?:\+{1,2}|~)?[A-Za-z_]\w*(?:\.\w+)+=")  # a shell woul
 _MAX_SHELL_DEPTH = 4
 
 
-@record
+@dataclass(slots=True)
 class Launch:
     """What one command starts.
 
@@ -103,7 +103,7 @@ def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch
     return [Launch(launcher, launcher_flags, program, flags, files, env, *span, unwrapped.spread, False, command.branches)]
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class _Unwrapped:
     """A command without its wrappers; `inner` is the text that another shell reads."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from diagnose.adapters.python.script_calls import callee_name, scalar_text
-from diagnose.record import field, record
 
 #: Parsers that fill dataclasses from a command line or a file.
 PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
@@ -18,7 +18,7 @@ _COMMAND_CALLS = frozenset({"Fire", "run"})
 _MAX_CHAIN = 8
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Resolution:
     """What an expression stands for. `option` is the script's command-line option that sets it; `node` is then its default."""
 
@@ -26,7 +26,7 @@ class Resolution:
     option: str = ""
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class AttributeChange:
     """An assignment `name.attribute = value`; not `sure` in a branch or a loop."""
 
@@ -36,7 +36,7 @@ class AttributeChange:
     sure: bool
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class ScriptNames:
     """The names of a whole script. A name that is bound in several places stands for nothing."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field, replace
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
 from diagnose.adapters.python.script_calls import callee_name, literal_value, scalar_text
 from diagnose.adapters.python.script_names import Resolution, ScriptNames
 from diagnose.phrases import phrase
-from diagnose.record import field, record, replace
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Script:
     """What a script says.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from typing import Any, Literal
@@ -11,7 +12,6 @@ from typing import Any, Literal
 from diagnose import rule_files
 from diagnose.adapters.schema.spellings import Key, Need, Table
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import replace
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.units import Version
 from diagnose.word_conditions import conditions, word_of

@@ -13,12 +13,12 @@ real: the key that decides instead; defaults to `without`, then to the first key
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from diagnose.adapters.formats.config_value import Leaf, texts_of
 from diagnose.adapters.schema.spellings import Table
-from diagnose.record import record
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.word_conditions import conditions, hold, is_one_of
 
@@ -26,7 +26,7 @@ from diagnose.word_conditions import conditions, hold, is_one_of
 MAX_LEAVES_PER_RULE = 20
 
 
-@record
+@dataclass(slots=True)
 class IgnoredKey:
     """A key without effect, the table line that says so, and the deciding key with its value."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from diagnose.record import field, record
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.units import Version
 
 
-@record
+@dataclass(slots=True)
 class Need:
     """A key that another one requires: set `to` a value, or with an item to `add` to its list."""
 
@@ -21,7 +21,7 @@ class Need:
     releases: ReleaseSpan = EVERY
 
 
-@record
+@dataclass(slots=True)
 class Key:
     """A key that sets a knob, or with an empty `key` the knob's default.
 
@@ -72,7 +72,7 @@ class Key:
         return not entry or not self.entry or (bool(matching) if included else not matching)
 
 
-@record
+@dataclass(slots=True)
 class Table:
     """One file of rules/frameworks, with what it inherits."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
 from diagnose.adapters.schema.spellings import Key
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
-from diagnose.record import record
 
 #: Sentinel: the key is present and leaves the knob alone.
 NOTHING = object()
@@ -64,7 +64,7 @@ def _look_up(values: Mapping[str, str], text: str) -> str | None:
     return exact if exact is not None else next(patterns, folded.get("*"))
 
 
-@record
+@dataclass(slots=True)
 class _Undeclared:
     """Stands for the declaration of a fact that rules/facts.yaml does not hold: any text."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
 
 from diagnose.adapters.shell.shell_names import VariableValue
 from diagnose.adapters.shell.shell_text import MAX_WORDS, Chars, Word
 from diagnose.adapters.shell.shell_words import WordReader
-from diagnose.record import field, record, replace
 
 _ARGUMENT = re.compile(r"\$\{?[1-9@*]")
 _PATTERN = re.compile(r"\s*\(?[^)\n;]{0,200}\)")
@@ -23,7 +23,7 @@ _OPENING = frozenset({"if", "while", "until", "for", "select", "case"})
 State = dict[str, VariableValue]
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Block:
     """An open branch or loop: the state before it, and after each of its finished arms."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.record import field, record
 
 #: What people write in place of a secret: <token>, <secret redacted>.
 PLACEHOLDER = r"<[A-Za-z](?:[^<>\n|&;]*[^<>\s|&;])?>(?=\s|$)"
@@ -16,7 +16,7 @@ MAX_VALUE = 50_000
 MAX_EXPANDED = 3_000_000
 
 
-@record(frozen=False, eq=False)
+@dataclass(slots=True, eq=False)
 class Definition:
     """Where a variable is given a literal value, and how often it is used. `source` is the definition of the variable that it copies."""
 
@@ -32,7 +32,7 @@ class Definition:
         return (self.source.edit_site() or self) if self.source is not None else self
 
 
-@record(frozen=False, eq=False)
+@dataclass(slots=True, eq=False)
 class Chars:
     """Text with the offsets of each of its characters, `starts` to `ends`: the value of a variable, or a word."""
 
@@ -85,7 +85,7 @@ class Chars:
         return Word(part.text, part.starts[0], part.ends[-1], self.sure, part, sources)
 
 
-@record
+@dataclass(slots=True)
 class Word:
     """A word after expansion, with the offsets where it is written; `sure` is False where only a running shell knows a part of it.
 
@@ -105,7 +105,7 @@ class Word:
         return whole.edit_site() if whole is not None else None
 
 
-@record
+@dataclass(slots=True)
 class Command:
     """A simple command: `words` without its assignments, `env` the exported variables and those before it.
 
@@ -118,7 +118,7 @@ class Command:
     branches: tuple[tuple[int, int], ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class WrittenFile:
     """A file that a script writes: its name, its text, and the offsets of the text in the script."""
 
@@ -128,7 +128,7 @@ class WrittenFile:
     end: int
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class PendingHeredoc:
     """A here-document announced on the current line, whose text begins on the next one."""
 

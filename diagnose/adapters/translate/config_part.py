@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Entry, Form
 from diagnose.adapters.schema.spellings import Table
 from diagnose.facts import Fact, Notice, Origin, Witness
-from diagnose.record import field, record
 
 #: Characters of a line of the log that a witness shows.
 MAX_SHOWN = 500
 
 
-@record
+@dataclass(slots=True)
 class Part:
     """The leaves of one framework in one config or command, and how to cite them.
 
@@ -63,7 +63,7 @@ class Part:
         return Witness(place.source, place.line, column, line[leaf.column - 1 :][:MAX_SHOWN], leaf.key)
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Translation:
     """The result for one part. `settled`: knobs that it sets, even to an unknown value."""
 

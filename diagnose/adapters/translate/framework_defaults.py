@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
@@ -12,7 +13,6 @@ from diagnose.adapters.translate.translation import auto_value, typed_default, w
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed
 from diagnose.phrases import phrase
-from diagnose.record import field, record
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 
@@ -20,7 +20,7 @@ from diagnose.word_conditions import Conditions, Said, hold, word, word_of
 _COMPUTE_DTYPE = {"bf16": "bf16", "pure_bf16": "bf16", "fp16": "fp16"}
 
 
-@record
+@dataclass(slots=True)
 class Setting:
     """The context that decides which defaults apply: known facts, releases, forms and launchers."""
 

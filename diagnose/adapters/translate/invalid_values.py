@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
@@ -10,7 +11,6 @@ from diagnose.adapters.schema.spellings import Key, Table
 from diagnose.adapters.schema.value_meaning import meaning
 from diagnose.facts import Notice, Witness, declared
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from diagnose.adapters.translate.config_part import Part

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose import catalogue
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
@@ -27,7 +29,6 @@ from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
-from diagnose.record import replace
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
 from diagnose.budget.model.allocator import Allocator, prints_as, window
 from diagnose.budget.model.formulas import Formula, Number, Span, formula
-from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
     from diagnose.facts import FactBook
@@ -23,7 +23,7 @@ SNAPSHOT_REQUEST = "snapshot.request"
 PICKLED = 0.1
 
 
-@record
+@dataclass(slots=True)
 class Query:
     """A failed request: tensors of `low` to `high` bytes print as it. `widths`: bytes per element that the settings give to what
     is computed, to weights and to gradients, where they do."""
@@ -72,7 +72,7 @@ def narrow_query(query: Query, book: FactBook) -> Query:
     return query if size is None else replace(query, low=size.low, high=size.high)
 
 
-@record
+@dataclass(slots=True)
 class Candidate:
     """A tensor in numbers. `solved`: its length is what the request implies; `span`: the token counts that print alike;
     `vocabulary`: another vocabulary than this model's; `against`: elements of another width than the settings give, if they do."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.parse.model.event import Event
-from diagnose.record import record
 from diagnose.word_conditions import conditions, is_one_of
 
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
 
-@record
+@dataclass(slots=True)
 class Tensor:
     """One entry of the table; `bytes` are formulas in letters, likeliest first."""
 

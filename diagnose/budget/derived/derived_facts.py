@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
 from diagnose.budget.derived.log_comparison import comparison_facts
@@ -13,7 +15,6 @@ from diagnose.budget.moments import failure_moment
 from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.budget.terms.training_states import shardable
 from diagnose.facts import Fact, FactBook, derived_fact
-from diagnose.record import replace
 from diagnose.units import Size, not_negative
 
 #: Further from the observed figure than this share, the ledger and the message do not meet.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose import families
 from diagnose.budget.model import non_torch
 from diagnose.budget.moments import failure_moment
 from diagnose.facts import Fact, FactBook, derived_fact
-from diagnose.record import replace
 from diagnose.units import Size, Version, not_negative
 
 

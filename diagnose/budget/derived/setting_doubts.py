@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers as accounts
 from diagnose.facts import Fact, FactBook, Value, Witness, derived_fact
-from diagnose.record import replace
 from diagnose.units import Size, Version
 
 #: Knobs that bear on memory; of the others it does not matter here whether log and files agree.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from diagnose import families
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
-from diagnose.record import record
 from diagnose.traits import during, traits_of
 from diagnose.units import Size, torch_prints
 
@@ -30,7 +30,7 @@ FIRST_POWER, POWERS = 20, 16
 TORCH_FIGURE = r"\d+\.\d\d [KMG]iB|\d+ bytes"
 
 
-@record
+@dataclass(slots=True)
 class Allocator:
     """How a device's allocator turns tensors into requests.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.budget.model.formulas import Number
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.record import record
 
 
-@record
+@dataclass(slots=True)
 class Batch:
     """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of the forward on
     one card, s_e and T_e those that an encoder reads beside a decoder; `solved`: the length is what the failed request implies, not only

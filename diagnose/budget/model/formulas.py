@@ -5,17 +5,17 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import ceil, floor
 from typing import TypeAlias
 
 from diagnose.budget.model.ledger import Term
 from diagnose.phrases import phrase
-from diagnose.record import record
 from diagnose.units import Size
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Span:
     """A number that is not negative and known only as a range; `mid` is what sums are made of."""
 
@@ -66,7 +66,7 @@ _OPERATORS: dict[str, tuple[int, Callable[[float, float], float], bool]] = {
 }
 
 
-@record
+@dataclass(slots=True)
 class Formula:
     """An arithmetic text ready to be evaluated and to be shown in figures."""
 

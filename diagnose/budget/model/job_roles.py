@@ -3,11 +3,12 @@ model, whether they share cards, and processes, or not."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose import families
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.record import record
 from diagnose.traits import during, traits_of
 
 #: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.
@@ -20,7 +21,7 @@ OWN = {
 }
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Role:
     """One model on one group of cards. `headless`: a value head, one of classes or none instead of the output head; `offloaded`: the
     weights wait in host memory; `apart`: in a process of its own, otherwise in that of the policy; `joint`: the policy and it

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from diagnose.phrases import Text
-from diagnose.record import field, record
 from diagnose.units import Size
 
 
@@ -17,7 +17,7 @@ def total(sizes: list[Size]) -> Size:
     return Size(low, high, middle)
 
 
-@record
+@dataclass(slots=True)
 class Term:
     """A named number of bytes with the formula that made it.
 
@@ -36,7 +36,7 @@ class Term:
     source: str = ""
 
 
-@record(slots=False)
+@dataclass
 class Moment:
     """All that is alive at one instant; `name` is a moment of the vocabulary."""
 
@@ -58,7 +58,7 @@ class Moment:
         return total([term.size for term in self.terms if term.group in groups])
 
 
-@record
+@dataclass(slots=True)
 class Host:
     """Host memory of one node that this role takes: `terms` stay there while it trains, `moments` are those that take more; `ram` is
     what the node has, if known; `node`: the first of those that the role lies on, counted from 0."""
@@ -78,7 +78,7 @@ class Host:
         return next((moment.total for moment in self.moments if moment.name == name), self.total)
 
 
-@record
+@dataclass(slots=True)
 class Ledger:
     """What one role needs on each of its cards.
 
@@ -119,7 +119,7 @@ class Ledger:
         return None if failing is None or self.observed is None else self.observed - failing.total
 
 
-@record
+@dataclass(slots=True)
 class Attribution:
     """One tensor of this run whose block would print as the failed request. `event` is the index of the event."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from diagnose import rule_files
-from diagnose.record import NamedTuple, record, replace
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Version
 from diagnose.word_conditions import Conditions, conditions, hold
 
 
-@record
+@dataclass(slots=True)
 class Block:
     """One tensor of logits shape: bytes per logit, between `least` and `most` where it is open which of them hold."""
 
@@ -26,7 +26,7 @@ class Block:
     many: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Loss:
     """The blocks that a loss holds, in the order of allocation: during the loss call, at the start of backward, while a model without
     gradients runs after it (`kept`), and those of that model (`beside`; `always`: it runs without a reference model, too). `presumed`:

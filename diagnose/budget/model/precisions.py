@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding
 from diagnose.facts import FactBook
-from diagnose.record import record, replace
 from diagnose.traits import traits_of
 
 WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
@@ -16,7 +17,7 @@ WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
 ACCUMULATION = {"fp32": 4, "bf16": 2, "fp16": 2}
 
 
-@record
+@dataclass(slots=True)
 class Precision:
     """`weight`, `gradient`, `compute`: bytes per element; `master`: an fp32 copy beside 16-bit weights; `autocast`: fp32
     weights computed with in 16 bits; `slot`: bytes of one optimizer tensor per parameter, `states`: the same where somebody says

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 from diagnose.budget.model import batch_shape as batch
 from diagnose.budget.model import partition
 from diagnose.budget.model import state_sharding as sharding
@@ -14,12 +16,11 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.model.trainable_params import Trainable, frozen_leading_layers, trainable, wrapped_params
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.record import field, record, replace
 from diagnose.ternary import Truth
 from diagnose.traits import Traits, traits_of
 
 
-@record
+@dataclass(slots=True)
 class Setup:
     """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown. `given` is the
     job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those of its process, once

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 from diagnose import rule_files
-from diagnose.record import record
 
 
 @cache
@@ -14,7 +14,7 @@ def table() -> dict[str, Any]:
     return cast("dict[str, Any]", rule_files.table("ledger"))
 
 
-@record
+@dataclass(slots=True)
 class Optimizer:
     """State of one optimizer per trained parameter: `slots` tensors in its precision, or `flat` bytes (`least` in older releases).
 

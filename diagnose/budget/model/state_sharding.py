@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from diagnose.budget.model.job_roles import Role
 from diagnose.facts import FactBook
-from diagnose.record import record, replace
 from diagnose.traits import traits_of
 
 Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]
@@ -18,7 +18,7 @@ DEGREES = ("tensor", "pipeline", "context", "expert")
 CARDS_OF_A_NODE = 8
 
 
-@record
+@dataclass(slots=True)
 class Sharding:
     """`ranks`: data parallel ranks (None: unknown); `group`: over how many of them states are divided, fewer where the model is sharded
     within a node only; `second`: over how many ZeRO++ divides another copy of the weights; `sequence`: the tensor parallel ranks divide

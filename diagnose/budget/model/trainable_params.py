@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.catalogue.shape import Uneven
 from diagnose.facts import FactBook
-from diagnose.record import record
 from diagnose.traits import traits_of
 
 #: The rank that PEFT, LLaMA-Factory and Axolotl take when none is set.
@@ -20,7 +20,7 @@ DEFAULT_RANK = 8
 ADAPTERS_AT_MOST = 0.3
 
 
-@record
+@dataclass(slots=True)
 class Trainable:
     """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
 

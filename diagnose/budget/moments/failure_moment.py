@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from diagnose.budget.model.allocator import prints_as
 from diagnose.budget.model.ledger import Term, total
@@ -11,7 +12,6 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.terms import activations, logits
 from diagnose.budget.terms.training_states import accumulation_steps
 from diagnose.facts import FactBook
-from diagnose.record import replace
 from diagnose.units import Size, not_negative
 
 #: The phase that a log shows to the moment that it belongs to.

@@ -7,6 +7,7 @@ how large they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.job_roles import Role
@@ -18,7 +19,6 @@ from diagnose.budget.moments import other_passes
 from diagnose.budget.terms import host_offload, training_states
 from diagnose.budget.terms.training_states import ZERO, letter
 from diagnose.facts import FactBook
-from diagnose.record import replace
 
 
 def estimate_host(job: Setup) -> Host:

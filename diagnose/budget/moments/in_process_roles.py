@@ -7,6 +7,7 @@ activations, too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from diagnose.budget.model.job_roles import Role, roles
@@ -14,7 +15,6 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.terms import activations, comm_buffers, extra_models, training_states
 from diagnose.phrases import Text, phrase
-from diagnose.record import replace
 
 
 def own_terms(job: Setup, *, moments: bool) -> list[Term]:

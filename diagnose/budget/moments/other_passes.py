@@ -3,6 +3,8 @@ saving."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
@@ -10,7 +12,6 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
 from diagnose.budget.terms import activations, comm_buffers, extra_models, logits, training_states
 from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
-from diagnose.record import replace
 
 
 def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:

@@ -6,11 +6,11 @@ stream. Where the precision is open, the moments are computed for each possibili
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.record import replace
 from diagnose.units import Size
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import term
 from diagnose.budget.model.job_roles import Role, roles
@@ -15,7 +17,6 @@ from diagnose.budget.moments.read_set_memo import ReadSetMemo
 from diagnose.budget.terms import extra_models, training_states
 from diagnose.facts import FactBook
 from diagnose.phrases import phrase
-from diagnose.record import record, replace
 from diagnose.units import Size
 
 
@@ -65,7 +66,7 @@ def _subtract(usable: Size, others: Size) -> Size:
     return Size.between(*(max(0, end) for end in ends))
 
 
-@record
+@dataclass(slots=True)
 class RoleDraft:
     """The part of a role's ledger that no figure of a message changes. `kinds`: of communicator groups that a rank belongs to."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.ledger import Moment, Term, total
@@ -12,7 +13,6 @@ from diagnose.budget.moments import failure_moment, in_process_roles, other_pass
 from diagnose.budget.terms import activations, comm_buffers, dora, extra_models, logits, training_states, vision_tower
 from diagnose.budget.terms.training_states import accumulation_steps
 from diagnose.phrases import phrase
-from diagnose.record import replace
 from diagnose.units import Size, show
 
 

@@ -5,6 +5,8 @@ The widths were read off the tensors that models of transformers save (benchmark
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.terms import adapter_inputs, dora
 from diagnose.budget.terms.attention_scores import additive_masks, broadcasts_keys, layer_scores, score_width
@@ -13,14 +15,13 @@ from diagnose.budget.terms.layer_mode import Mode, build_mode, is_upcast, keeps_
 from diagnose.budget.terms.uneven_layers import embedding_gate
 from diagnose.budget.terms.weight_terms import is_quantised
 from diagnose.catalogue import Model
-from diagnose.record import record
 from diagnose.units import Version
 
 #: Attention that takes keys and values as they are, without repeating them, and makes no mask.
 GROUPED = ("flash_attention_2", "flash_attention_3", "flex", "xformers", "unsloth")
 
 
-@record
+@dataclass(slots=True)
 class Layer:
     """Bytes per token that one layer keeps (`dense`, and `sparse` for a mixture of experts), as texts in letters; `scores`:
     bytes of attention scores and masks per layer, "" where the kernel keeps none; the transients come on top in backward;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose.budget.model import partition
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
@@ -9,7 +11,6 @@ from diagnose.budget.terms.attention_scores import score_width
 from diagnose.budget.terms.decoder_layer import frozen_norm
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies, build_mode
 from diagnose.phrases import phrase
-from diagnose.record import replace
 
 READS = "tensors saved for backward by the attention of a decoder to its encoder (docs/memory.md)"
 PROJECTED = "transformers modeling_deberta_v2.py disentangled_attention_bias: query_proj and key_proj of the relative positions"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.weight_terms import adapter_width, is_prepared
-from diagnose.record import record
 
 
-@record
+@dataclass(slots=True)
 class Mode:
     """How the layer computes.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from diagnose.cluster.cluster_errors import finding_error
 from diagnose.cluster.find import addresses, object_stores
 from diagnose.errors import UserError
-from diagnose.record import field, record
 from diagnose.scan import job_folder
 
 #: Suffixes of files that are always measured: a config counts only where it is small.
@@ -19,7 +19,7 @@ CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh")
 MAX_PATH = 4096
 
 
-@record
+@dataclass(slots=True)
 class File:
     """A file of a folder. `path` is how its tree names it; size and time are None where they are not known."""
 
@@ -29,7 +29,7 @@ class File:
     modified: float | None = None  # seconds since 1970
 
 
-@record
+@dataclass(slots=True)
 class Listing:
     """What lies directly in a folder, by name. `errors`: files that cannot be looked at, by their path."""
 
@@ -170,7 +170,7 @@ class StoreTree:
         return self.address(path)
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class _Folder:
     folders: dict[str, None] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from diagnose.phrases import Text
-from diagnose.record import field, record
 
 
-@record
+@dataclass(slots=True)
 class About:
     """What a scheduler or a manifest says of a job; None and empty where nothing does. Times are seconds since 1970 in UTC."""
 
@@ -35,7 +36,7 @@ class About:
         return None if self.gpus is None or self.elapsed is None else self.gpus * self.elapsed
 
 
-@record
+@dataclass(slots=True)
 class Job:
     """Logs that are diagnosed together.
 
@@ -50,7 +51,7 @@ class Job:
     name: str = ""  # for people, where that is not the id
 
 
-@record
+@dataclass(slots=True)
 class UnreadableJob:
     """A job that cannot be read, or a place that cannot be searched for jobs. `fault` is the kind of error, in one word: vanished,
     unreadable, link_outside, log_missing, broken_archive, bad_record, unknown_store, store_extra, store_failed."""

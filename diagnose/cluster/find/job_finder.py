@@ -7,6 +7,7 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from diagnose.cluster.cluster_errors import error_text, finding_error
@@ -21,7 +22,6 @@ from diagnose.cluster.find.log_joining import LIST_KINDS, Say, join_logs
 from diagnose.cluster.find.path_words import PathKind, address_of, classify, folder_of, name_of, unreadable_path
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.record import field, record, replace
 from diagnose.scan.job_folder import kind_of
 
 #: Folders whose configs are remembered while a list of logs is read.
@@ -49,7 +49,7 @@ def find(
         raise finding_error("shelf_failed", tempfile.gettempdir(), "make_room", why=error) from error
 
 
-@record
+@dataclass(slots=True)
 class _Finder:
     """How jobs are told apart, and which of them are wanted."""
 

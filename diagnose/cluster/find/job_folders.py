@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from diagnose import rule_files
@@ -11,7 +12,6 @@ from diagnose.cluster.cluster_errors import error_text, finding_error
 from diagnose.cluster.find.file_trees import File, Listing, Tree
 from diagnose.cluster.find.job import Job, UnreadableJob
 from diagnose.errors import UserError
-from diagnose.record import record
 from diagnose.scan import job_folder
 from diagnose.scan.job_folder import kind_of, strip_suffixes
 
@@ -30,14 +30,14 @@ STREAM = re.compile(r"\.[oe](\d{3,12}(?:\.\d{1,6})?)$")
 LOG_FOLDER = re.compile(r"logs?|outputs?", re.IGNORECASE)
 
 
-@record
+@dataclass(slots=True)
 class Archive:
     """An archive below a folder; opening it tells which jobs it holds."""
 
     path: str
 
 
-@record
+@dataclass(slots=True)
 class Group:
     """The logs and configs of one job. `path`: of the folder or log that the job is called by."""
 
@@ -46,7 +46,7 @@ class Group:
     configs: tuple[File, ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class _Folder:
     """A folder to be searched, and the configs of the folder above, which count where it has none."""
 

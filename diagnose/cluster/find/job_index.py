@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 from diagnose.cluster.find.coerce import largest, smallest
 from diagnose.cluster.find.job import About, state_severity
-from diagnose.record import field, fields, record
 
 
-@record
+@dataclass(slots=True)
 class JobRecord:
     """One record of a list of jobs.
 
@@ -80,7 +80,7 @@ CREATE TABLE logs (number INTEGER NOT NULL, log TEXT NOT NULL, config INTEGER NO
 """
 
 
-@record(frozen=False, eq=False)
+@dataclass(slots=True, eq=False)
 class JobIndex:
     """Records of jobs by id and alias, in a temporary file that sqlite removes when it is closed: millions may come in any order."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from diagnose.cluster.cluster_errors import cluster_error
-from diagnose.record import record
 
 if TYPE_CHECKING:
     from diagnose.cluster.store.result_store import Store
@@ -45,7 +45,7 @@ DURATION = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smhdw])")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-@record
+@dataclass(slots=True)
 class Condition:
     """FIGURE SIGN NUMBER, as written; `of_all`: the number is a percentage of all jobs."""
 

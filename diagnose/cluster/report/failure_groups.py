@@ -4,12 +4,12 @@ number of jobs."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from diagnose.cluster.store.fingerprints import Parts
 from diagnose.phrases import Text
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import field, record
 
 #: What failures can be grouped by.
 BY = ("fingerprint", "cause", "phase", "family", "tensor", "frame", "framework", "user", "project", "gpu")
@@ -21,7 +21,7 @@ class Store(Protocol):
     def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]: ...
 
 
-@record
+@dataclass(slots=True)
 class Cost:
     """GPU time of some jobs in seconds, as far as it is `known` of how many of them."""
 
@@ -35,7 +35,7 @@ class Cost:
         return self.seconds / 3600 if self.known else None
 
 
-@record
+@dataclass(slots=True)
 class Period:
     """From the first to the last failure, in seconds since 1970; known of `dated` jobs, `by_log` of them by the dates of their logs."""
 
@@ -45,7 +45,7 @@ class Period:
     by_log: int = 0
 
 
-@record
+@dataclass(slots=True)
 class Named:
     """A user, a project, a framework or a state, and in how many jobs."""
 
@@ -53,7 +53,7 @@ class Named:
     jobs: int
 
 
-@record
+@dataclass(slots=True)
 class Step:
     """A remedy of a plan, with what it costs: whether the trained model changes (`results`), and `speed`."""
 
@@ -63,7 +63,7 @@ class Step:
     speed: str
 
 
-@record
+@dataclass(slots=True)
 class Variant:
     """Jobs of a group whose configs say the same in the keys that the plan edits. `edits` are those that most of them need: `alike` of
     `jobs` get the same new values; in `fitting` the plan fits."""
@@ -77,7 +77,7 @@ class Variant:
     env: tuple[str, ...]
 
 
-@record
+@dataclass(slots=True)
 class Plan:
     """What to change in a group: the steps that most of its jobs need, and the edits for each variant of their configs."""
 
@@ -87,7 +87,7 @@ class Plan:
     fits: tuple[Named, ...] = ()  # jobs by the word for how well their plan fits; "none" without a plan
 
 
-@record
+@dataclass(slots=True)
 class Example:
     """The latest job of a group."""
 
@@ -97,7 +97,7 @@ class Example:
     diagnosis: str
 
 
-@record
+@dataclass(slots=True)
 class Near:
     """Another group that may be the same mistake: the parts in common, and those that differ."""
 
@@ -108,7 +108,7 @@ class Near:
     other: tuple[str, ...]
 
 
-@record
+@dataclass(slots=True)
 class Group:
     """Failures with one key. `key` is the fingerprint or the value that is grouped by; `number` counts from the largest group."""
 
@@ -133,7 +133,7 @@ class Group:
     near: tuple[Near, ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class Counts:
     """Jobs by what became of them."""
 
@@ -150,7 +150,7 @@ class Counts:
         return self.oom + self.suspected
 
 
-@record
+@dataclass(slots=True)
 class Cause:
     """A leading cause over all failures; empty: none was found."""
 
@@ -160,7 +160,7 @@ class Cause:
     cost: Cost
 
 
-@record
+@dataclass(slots=True)
 class Times:
     """Failures over time: `width` seconds per slot from `start`, for each slot the jobs of the first groups and of all others."""
 
@@ -170,7 +170,7 @@ class Times:
     groups: int = 0  # of so many groups each has its own figure in a slot; the last figure is that of all others
 
 
-@record
+@dataclass(slots=True)
 class Lack:
     """How much memory was missing: jobs by powers of two (bin n: up to 256 MiB << n; 0 or less first); known of `known` jobs."""
 
@@ -179,7 +179,7 @@ class Lack:
     median: int | None = None
 
 
-@record
+@dataclass(slots=True)
 class Unread:
     """A job of which nothing could be learned."""
 
@@ -188,7 +188,7 @@ class Unread:
     message: Text
 
 
-@record
+@dataclass(slots=True)
 class Summary:
     """All of it. `total` counts the groups, of which `groups` holds the largest; `states` are those in which the jobs ended that did
     not fail of memory, as their scheduler spells them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from diagnose.cluster.report import report_queries
@@ -12,7 +13,6 @@ from diagnose.cluster.report.report_queries import digests, fetch_row
 from diagnose.cluster.store import fingerprints
 from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import replace
 
 #: So many users, projects, frameworks and variants are listed per group.
 NAMES, VARIANTS = 5, 8

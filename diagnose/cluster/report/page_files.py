@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from diagnose.cluster.report import report_masks, report_queries
 from diagnose.cluster.report import report_words as wording
@@ -15,7 +16,6 @@ from diagnose.cluster.report.report_pages import JobsPage, render_page
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.record import NamedTuple
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 
 #: Failures that get a page, the latest first; diagnoses and jobs on one page.

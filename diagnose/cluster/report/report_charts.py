@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from diagnose.cluster.report import report_words as wording
 from diagnose.cluster.report.failure_groups import Summary, Times
 from diagnose.cluster.report.report_queries import FIRST_BIN
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.record import NamedTuple
 from diagnose.render.markup import page_templates
 from diagnose.render.parts.words import colon, comma
 from diagnose.units import show

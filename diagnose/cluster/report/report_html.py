@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from time import time
 from typing import TypeAlias
 
@@ -12,7 +13,6 @@ from diagnose.cluster.report.failure_groups import Group, Near, Step, Summary, V
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.phrases import Lang
-from diagnose.record import record
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.markdown import diff
 from diagnose.render.parts.strings import one_line, visible
@@ -27,7 +27,7 @@ FIRST, VARIANTS, ROOM = 2, 8, 6 << 20
 TextFilter: TypeAlias = Callable[[str], str]
 
 
-@record
+@dataclass(slots=True)
 class Listed:
     """A failed job and where its diagnosis stands: an address relative to the page, empty where there is none."""
 

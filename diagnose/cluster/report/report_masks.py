@@ -4,9 +4,9 @@ folders that all jobs share."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from diagnose.cluster.report.failure_groups import Store, Summary
-from diagnose.record import replace
 from diagnose.render.parts.redaction import Masker
 from diagnose.render.parts.strings import map_texts
 

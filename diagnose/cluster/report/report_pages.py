@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,6 @@ from diagnose.cluster.report.report_words import say
 from diagnose.cluster.store import digests
 from diagnose.phrases import Lang, Text
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import record
 from diagnose.render.markup import bar_charts, page_templates
 from diagnose.render.markup.markdown import diff
 from diagnose.render.parts import advice_text, card, words
@@ -20,7 +20,7 @@ from diagnose.render.parts.words import colon, comma, semicolon, sentence, word
 from diagnose.units import show
 
 
-@record
+@dataclass(slots=True)
 class JobsPage:
     """One page of a group: which of how many, its jobs, and the addresses of its neighbours (empty: there is none)."""
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose.cluster.report.failure_groups import Cause, Cost, Counts, Lack, Named, Period, Store, Summary, Times, Unread
 from diagnose.phrases import Text
-from diagnose.record import NamedTuple
 from diagnose.version import __version__
 
 #: What a group's key is, in SQL.

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from time import monotonic, sleep
 from typing import Any, Literal
@@ -16,7 +17,6 @@ from diagnose.cluster.report.failure_groups import Group
 from diagnose.cluster.report.report_words import say
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 from diagnose.render.markup import chat_message
 from diagnose.render.markup.chat_message import Dialect, Message, dialect
 from diagnose.render.markup.markdown import diff
@@ -49,7 +49,7 @@ TOO_OFTEN = frozenset({11232, 9499, 99991400})
 VARIANTS, LINES = 2, 6
 
 
-@record
+@dataclass(slots=True)
 class News:
     """A new group: `text` as its platform writes (render/chat.py), `data` for programs."""
 

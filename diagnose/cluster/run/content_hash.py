@@ -6,10 +6,10 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.record import replace
 from diagnose.scan.source import Source, notes_of
 
 try:

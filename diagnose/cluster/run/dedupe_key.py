@@ -8,6 +8,7 @@ with their lines, configs byte for byte.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import fields
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from diagnose.decide.comparison import holds
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.rules import remedy_rules
-from diagnose.record import fields
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats.settings import ConfigSource

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,7 +25,6 @@ from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config, convert_each
 from diagnose.phrases import Text, phrase
 from diagnose.pipeline import diagnose, read
-from diagnose.record import replace
 from diagnose.render.parts import redaction
 
 if TYPE_CHECKING:

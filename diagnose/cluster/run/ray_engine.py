@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from diagnose.cluster.run.task import LIMITS, JobOptions, Limits, Task
 from diagnose.cluster.run.worker_supervisor import Supervisor
 from diagnose.cluster.store.result import EventRow, InputFault, Result
 from diagnose.phrases import Text
-from diagnose.record import fields
 
 if TYPE_CHECKING:
     import pyarrow as pa  # like ray an optional library, imported where it is used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from diagnose import rule_files
 from diagnose.cluster.find.job import Job
 from diagnose.inputs.materials import options
 from diagnose.phrases import Lang
-from diagnose.record import field, record, replace
 from diagnose.version import __version__
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from diagnose.facts import Fact
 
 
-@record
+@dataclass(slots=True)
 class JobOptions:
     """What every job is diagnosed with. `reports`: each job's whole report is wanted, in this language; then equal jobs are not skipped."""
 
@@ -49,7 +49,7 @@ def with_basis(job_options: JobOptions) -> JobOptions:
     return replace(job_options, basis=digest.hexdigest()[:16])
 
 
-@record
+@dataclass(slots=True)
 class Task:
     """A job to be read. `content`: the hash of what was read of it last time; empty for the first time."""
 
@@ -57,7 +57,7 @@ class Task:
     content: str = ""
 
 
-@record
+@dataclass(slots=True, frozen=True)
 class Limits:
     """What one job may take: seconds, and bytes of address space. An idle process with more than `idle_memory` bytes is replaced."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -22,7 +23,6 @@ from diagnose.cluster.store.result import Result
 from diagnose.cluster.store.result_store import NEVER_READ, Store
 from diagnose.errors import UserError
 from diagnose.phrases import Text, phrase
-from diagnose.record import record, replace
 
 Engine = Literal["local", "ray"]
 
@@ -32,7 +32,7 @@ STORE_BATCH, STORE_SECONDS = 256, 2.0
 LOOKUP_BATCH = 256
 
 
-@record
+@dataclass(slots=True)
 class RunPlan:
     """How jobs are found and who reads them. `workers` None: as many as there are cores; `since`: seconds since 1970."""
 

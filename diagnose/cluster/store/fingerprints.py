@@ -10,13 +10,12 @@ import json
 import re
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Frame
-from diagnose.record import NamedTuple
 
 #: Frames that Python names itself: the enclosing function, whose frame is above, tells the place.
 ANONYMOUS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")

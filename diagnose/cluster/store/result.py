@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 from diagnose.cluster.find.job import Job
 from diagnose.phrases import Text
-from diagnose.record import NamedTuple, field, record
 
 
-@record
+@dataclass(slots=True)
 class EventRow:
     """One event of a job, as a row of the table `events`."""
 
@@ -30,7 +32,7 @@ class EventRow:
     root: bool
 
 
-@record
+@dataclass(slots=True)
 class InputFault:
     """An input that could not be used, of a job whose others could be read. `fault`: one word, as `Result.fault`."""
 
@@ -38,7 +40,7 @@ class InputFault:
     message: Text
 
 
-@record
+@dataclass(slots=True)
 class Result:
     """One job, read and diagnosed.
 

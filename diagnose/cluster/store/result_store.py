@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.cluster.cluster_errors import database_errors
 from diagnose.cluster.store import result_tables
@@ -16,7 +16,6 @@ from diagnose.cluster.store.database import Database
 from diagnose.cluster.store.result import DiagnosisSummary, Result
 from diagnose.cluster.store.result_tables import Row
 from diagnose.phrases import Text
-from diagnose.record import NamedTuple
 from diagnose.version import __version__
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 from diagnose.cluster.find.job import About
 from diagnose.cluster.store.result import EventRow, Result
-from diagnose.record import fields
 
 Row: TypeAlias = dict[str, object]
 

@@ -3,12 +3,12 @@ lacks, a message cut short. Also library errors that only follow from an earlier
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.parse.messages.lookalike import FAULTS
 from diagnose.parse.text.lines import Prefix
-from diagnose.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.parse.events import duplicate_reports
 from diagnose.parse.messages.host_oom import join_traces, same_death, same_number, settle
 from diagnose.parse.text.lines import Prefix
-from diagnose.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -148,7 +148,7 @@ def _add_evidence(first: PlacedMessage, second: PlacedMessage) -> None:
 # -- equal failures of several processes
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class _Equal:
     """Equal failures: their first, the others, and who they are, where all of them say so."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrappe
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import clean
 from diagnose.parse.text.lines import Prefix, same_stream
-from diagnose.record import field, fields, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ _REPEATED = lazy_compile(r"\[repeated (\d{1,6})x across cluster\]")
 _GAVE_UP = "No executable batch size found"
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class PlacedMessage:
     """A message and its place. `order` puts it among the others of the job."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from diagnose.record import NamedTuple
 from diagnose.scan import memory_words
 from diagnose.scan.excerpts import Hit
 

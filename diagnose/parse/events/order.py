@@ -8,11 +8,10 @@ decides between logs that have no order, and within one log only where it saw th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.facts import Fact
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from diagnose import families
@@ -15,7 +16,6 @@ from diagnose.parse.frames import phases
 from diagnose.parse.messages.scheduler_oom import STOPS
 from diagnose.parse.text.lines import Page
 from diagnose.phrases import phrase
-from diagnose.record import record
 from diagnose.scan.excerpts import Excerpt
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ WHOLE = 64 << 10  # bytes after the start of a run that hold what it prints abou
 STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job within which a kill is its doing
 
 
-@record
+@dataclass(slots=True)
 class Timeline:
     """`failures` are the messages that `events` were made of; `since` the first attempt of the launch that the events' root is of."""
 

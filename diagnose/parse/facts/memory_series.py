@@ -6,6 +6,7 @@ rules/memory_lines.yaml says what the lines look like. Points come from the exce
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from diagnose import rule_files
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.facts.memory_trend import FEWEST, Trend, classify_trend
-from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _COUNTERS = (b"global_step/max_steps'", b"step:", b"step': ")  # one of these st
 _BAR = rb"%\|[^|\r\n]{0,300}\| {0,8}([\d,]{1,15})/[\d,]{1,15} \["
 
 
-@record
+@dataclass(slots=True)
 class Point:
     """One figure: where it stands, the literal beside it and what was read round that, who printed it."""
 
@@ -70,7 +70,7 @@ class Point:
         return int(bars[-1][1].replace(b",", b"")) if bars else None
 
 
-@record
+@dataclass(slots=True)
 class Series:
     """What one process printed, in order; `measure` says of what."""
 
@@ -146,7 +146,7 @@ def _words() -> frozenset[bytes]:
     return frozenset(row["says"].encode() for row in rule_files.table("memory_lines"))
 
 
-@record
+@dataclass(slots=True)
 class _Place:
     """Where a literal stands in a page, and up to where it may be read."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from diagnose.record import record
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LEVEL = 0.03
 _OUT = 0.10
 
 
-@record
+@dataclass(slots=True)
 class Trend:
     """`per_step`: growth per step (linear_growth); `jump`: the first index of the new level (step_change)."""
 

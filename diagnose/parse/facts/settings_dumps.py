@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.facts import declared
 from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.model.reading import Dump
 from diagnose.parse.text.lines import same_stream
-from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

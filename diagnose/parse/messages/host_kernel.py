@@ -7,14 +7,13 @@ the line below in KiB.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import lines_above
-from diagnose.record import NamedTuple
 from diagnose.units import IMPOSSIBLE, Size
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.parse.model.message import Message
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.record import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 from diagnose.facts import Witness
-from diagnose.record import NamedTuple, field, record
 from diagnose.units import Size
 
 
@@ -25,7 +27,7 @@ class OtherProcess(NamedTuple):
     name: str = ""  # where the message gives one
 
 
-@record(kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Event:
     """One failure (or a consequence of one) as printed; sizes are None where the message prints none.
 

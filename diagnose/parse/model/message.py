@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from diagnose.record import field, record
 
 if TYPE_CHECKING:
     from diagnose.facts import Value
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from diagnose.units import Size
 
 
-@record(frozen=False)
+@dataclass(slots=True)
 class Message:
     """Family and status as far as the message alone tells, and its figures by the names of Event.
 

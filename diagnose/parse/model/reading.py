@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.model.event import Event
-from diagnose.record import record
 
 
-@record
+@dataclass(slots=True)
 class Command:
     """A launch command that the log echoes (`set -x`, a shell prompt, a launcher's own echo): its text and its line."""
 
@@ -17,7 +17,7 @@ class Command:
     witness: Witness
 
 
-@record
+@dataclass(slots=True)
 class Dump:
     """Settings that a program printed whole: its text without prefixes, and the place of the first character of each of its lines.
 
@@ -33,7 +33,7 @@ class Dump:
     effective: bool = True
 
 
-@record
+@dataclass(slots=True)
 class Reading:
     """`events` in the order they happened; `root` is the index of the first fatal failure (of the first, where none was fatal).
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.record import NamedTuple
 from diagnose.units import SCALE, Size
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from bisect import bisect_right
 from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.facts import Witness
 from diagnose.parse.text import decoding
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import SHORT, clean_short, without_prefixes
 from diagnose.parse.text.prefixes import NOBODY, PeeledLine, Prefix, peel, same_stream
-from diagnose.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from diagnose import rule_files, vocabulary
@@ -25,7 +26,6 @@ from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Outcome, Rejected
-from diagnose.record import replace
 
 
 def make(

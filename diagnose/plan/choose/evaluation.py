@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Value
@@ -42,7 +43,6 @@ from diagnose.plan.pricing.fit import fits as sized
 from diagnose.plan.pricing.saving import Saving, beyond, difference
 from diagnose.plan.rules.remedy import Edit, Fits, Price, Rejected, Remedy
 from diagnose.plan.rules.remedy_rules import Rule
-from diagnose.record import replace
 from diagnose.units import Size, show
 
 

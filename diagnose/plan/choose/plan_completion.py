@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from diagnose import vocabulary
 from diagnose.facts import Value
@@ -20,7 +21,6 @@ from diagnose.plan.pricing.fit import ORDER, margin
 from diagnose.plan.pricing.pricer import Changes
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
-from diagnose.record import replace
 from diagnose.units import Size, show
 
 

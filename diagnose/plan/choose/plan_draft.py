@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from diagnose import rule_files, vocabulary
 from diagnose.facts import Value
@@ -11,13 +12,12 @@ from diagnose.plan.pricing.candidate_values import ACCUMULATION, changes_of
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import ORDER
 from diagnose.plan.rules.remedy import Fits
-from diagnose.record import field, record
 
 #: What is said of the failure itself: once other steps are past it, nobody knows what would fail next.
 PAST: dict[str, Value] = {"log.phase": None, "cause.first": None, "attribution.group": None}
 
 
-@record
+@dataclass(slots=True)
 class Draft:
     """Some steps and what they change together; `beside`: what their edits set besides (a file that one word names)."""
 

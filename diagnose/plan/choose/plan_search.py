@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
 
@@ -31,7 +32,6 @@ from diagnose.plan.pricing.fit import MARGIN
 from diagnose.plan.pricing.pricer import Changes
 from diagnose.plan.rules.remedy import Edit, Plan
 from diagnose.plan.rules.remedy_rules import Choice
-from diagnose.record import replace
 from diagnose.units import Size
 
 __all__ = ["accumulating", "as_it_is", "draft_of"]

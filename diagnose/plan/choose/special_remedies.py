@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from diagnose import rule_files, vocabulary
@@ -22,7 +23,6 @@ from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.saving import Saving
 from diagnose.plan.rules.remedy import Edit, Rejected
 from diagnose.plan.rules.remedy_rules import Rule
-from diagnose.record import replace
 from diagnose.units import Version
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -13,12 +14,11 @@ from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_fitting import spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import record
 from diagnose.release_spans import ReleaseSpan
 from diagnose.word_conditions import word_of
 
 
-@record
+@dataclass(slots=True)
 class EditContext:
     """The documents of a job in order of precedence, its facts, and all knobs that are to change."""
 

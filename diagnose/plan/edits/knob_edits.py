@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
@@ -22,7 +23,6 @@ from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, is_bare_flag, spell
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import replace
 from diagnose.word_conditions import hold
 
 

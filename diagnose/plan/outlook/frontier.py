@@ -7,6 +7,7 @@ fewest levers that reach nearly as far as all of the class together. Ways that a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.catalogue import sizes_sold
@@ -18,7 +19,6 @@ from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import FITTING, Track, uncounted
 from diagnose.plan.rules.outlook import Outlook, Reach, Seat, Way
-from diagnose.record import replace
 
 #: How many ledgers one search may compute: some tenths of a millisecond each.
 MOST_LEDGERS = 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from diagnose.facts import Value
 from diagnose.plan.choose.evaluation import host_of
@@ -14,14 +15,13 @@ from diagnose.plan.edits.editability import edits_of, is_settable
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, changes_of
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy_rules import Rule
-from diagnose.record import record
 from diagnose.units import Size
 
 #: Knobs that the frontier measures itself, so that no lever turns them: rows and tokens.
 MEASURED = (MICRO, LENGTH, "train.token_budget", "rollout.completion_len", "rollout.prompt_len")
 
 
-@record
+@dataclass(slots=True)
 class Lever:
     """A remedy that one key turns on, with what it changes and costs. `to`: the value of a dial; `reverts`: it turns the remedy off."""
 

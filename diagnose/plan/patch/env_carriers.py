@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from diagnose.adapters.formats import json_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
@@ -17,7 +18,6 @@ from diagnose.adapters.launch.launch_command import command_launches
 from diagnose.adapters.shell.shell_file import ShellReader
 from diagnose.adapters.shell.shell_text import Chars, Command, Word, dialect_of
 from diagnose.plan.patch.patch_places import Splice, line_start, newline
-from diagnose.record import record
 
 #: Programs that start a training elsewhere, and words that may stand before a command.
 _STARTERS = re.compile(r"\b(?:ray|srun|docker|podman|nerdctl|mpirun|mpiexec)\b")
@@ -25,7 +25,7 @@ _WRAPPERS = frozenset({"nohup", "sudo", "exec", "time", "env", "command", "setsi
 _CONTAINERS = ("docker", "podman", "nerdctl")
 
 
-@record
+@dataclass(slots=True)
 class Carrier:
     """An option that passes a variable to the training, and the splices that add the variable to it.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from diagnose.adapters.formats.config_value import Places
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
-from diagnose.record import record
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Splice:
     """`text[start:end]` becomes `new`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -11,7 +12,6 @@ from diagnose.plan.patch import patch_keys, patch_options, patch_python, patch_t
 from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
 from diagnose.plan.rules.remedy import Edit
-from diagnose.record import replace
 
 _COMMANDS = ("shell", "command")
 

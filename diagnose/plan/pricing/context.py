@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -18,14 +19,13 @@ from diagnose.plan.pricing.saving import Saving
 from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Edit, Fits, Remedy
 from diagnose.plan.rules.remedy_rules import Rule
-from diagnose.record import field, record
 from diagnose.ternary import Truth
 
 #: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
 Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
 
 
-@record
+@dataclass(slots=True)
 class Call:
     """A cause that calls for a remedy: its place among the causes, the remedy's place in its list, and the sum of its places
     in the lists of all leading causes that are as sure as the first, of which there are `among`."""
@@ -37,7 +37,7 @@ class Call:
     among: int = 1
 
 
-@record
+@dataclass(slots=True)
 class Offer:
     """A remedy weighed for this job, with what the ranking and the search for a plan need of it."""
 
@@ -76,7 +76,7 @@ class Offer:
         return self.call is not None and not self.call.cause.also_true
 
 
-@record(frozen=False, slots=False)
+@dataclass
 class Job:
     """Facts, ledgers, judgement and documents of the job under the planner's hands."""
 

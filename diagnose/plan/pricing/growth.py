@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Literal
 
@@ -16,7 +17,6 @@ from diagnose.plan.pricing.pricer import LONGEST, Changes
 from diagnose.plan.pricing.reach import Past, furthest, holds
 from diagnose.plan.rules.outlook import Reach
 from diagnose.plan.rules.remedy import Fits
-from diagnose.record import field, record, replace
 from diagnose.units import Size
 
 BUDGET, COMPLETION, PROMPT = "train.token_budget", "rollout.completion_len", "rollout.prompt_len"
@@ -28,7 +28,7 @@ STEP = 128
 FITTING = ("yes", "likely")
 
 
-@record
+@dataclass(slots=True)
 class Stand:
     """How the roles that can be judged stand: the worst verdict, and by how many bytes each moment is past what is `sure` and what is
     `likely` to fit (negative: what is left)."""
@@ -38,7 +38,7 @@ class Stand:
     likely: tuple[float, ...] = (0.0,)
 
 
-@record(frozen=False, slots=False)
+@dataclass
 class Track:
     """Every ledger of the job under any change of its knobs, each drawn up once. `_along`: how the job stands at each value of a knob that
     was asked about, so that no search begins from nothing."""

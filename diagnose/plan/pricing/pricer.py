@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Literal, TypeAlias
 
@@ -11,7 +12,6 @@ from diagnose.facts import FactBook, Value
 from diagnose.plan.pricing.fit import fits, sits, worse
 from diagnose.plan.pricing.saving import Saving, difference, pick
 from diagnose.plan.rules.remedy import Fits
-from diagnose.record import field, record
 from diagnose.units import Size
 
 Changes: TypeAlias = "Mapping[str, Value]"
@@ -36,7 +36,7 @@ LENGTHS = (1, 4, 8)
 ROLLOUT = ("generate", "weight_sync")
 
 
-@record(frozen=False, slots=False)
+@dataclass
 class Bench:
     """The workbench of the planner: one job, priced under any change of its knobs.
 

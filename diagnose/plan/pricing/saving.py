@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.facts import FactBook, Value
-from diagnose.record import record
 from diagnose.units import Size
 
 
-@record
+@dataclass(slots=True)
 class Saving:
     """The bytes that a change takes off a moment; `moment` is empty where it is the peak itself."""
 

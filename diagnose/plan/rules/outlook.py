@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
 from diagnose.plan.rules.remedy import Edit, Fits
-from diagnose.record import record
 from diagnose.units import Size
 
 
-@record
+@dataclass(slots=True)
 class Seat:
     """How one role fits its cards: the moment of its peak, what it needs and can use there, and the margin (negative: is missing)."""
 
@@ -25,7 +25,7 @@ class Seat:
     complete: bool
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Reach:
     """The largest value of one knob at which the job fits, in the knob's own unit.
 
@@ -41,7 +41,7 @@ class Reach:
     limit: Literal["", "model", "search"] = ""
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Way:
     """The job with some remedies turned on (`remedies`) or costly ones off (`without`).
 
@@ -64,7 +64,7 @@ class Way:
     edits: tuple[Edit, ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class Outlook:
     """What `check` adds to a diagnosis.
 

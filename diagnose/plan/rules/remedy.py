@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
-from diagnose.record import record
 from diagnose.units import Size
 
 Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 
 
-@record
+@dataclass(slots=True, unsafe_hash=True)
 class Edit:
     """One change of one key in a text.
 
@@ -28,7 +28,7 @@ class Edit:
     renamed: str | None = None
 
 
-@record
+@dataclass(slots=True)
 class Price:
     """What a remedy costs: results, speed and effort in words of the vocabulary, and host memory on the node."""
 
@@ -39,7 +39,7 @@ class Price:
     wording: Text | None = None  # said in place of results and speed where nothing is trained
 
 
-@record
+@dataclass(slots=True)
 class Remedy:
     """A remedy for this job.
 
@@ -64,7 +64,7 @@ class Remedy:
     beyond: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Rejected:
     """A remedy that is not offered, and why."""
 
@@ -75,7 +75,7 @@ class Rejected:
     outright: bool = False  # doing it by hand is ruled out too
 
 
-@record
+@dataclass(slots=True)
 class Rung:
     """One step of the ladder: once the job runs, raise this knob to `to`."""
 
@@ -85,7 +85,7 @@ class Rung:
     predicted_peak: Size
 
 
-@record
+@dataclass(slots=True)
 class Plan:
     """The remedies to apply together, their edits, and the peak that is expected then."""
 
@@ -99,7 +99,7 @@ class Plan:
     note: Text | None = None  # about the plan as a whole: that nothing less is enough, or that nothing is
 
 
-@record
+@dataclass(slots=True)
 class Question:
     """A fact that the user is asked for. `set`: the option that answers, such as `--set data.longest_sample=N`."""
 
@@ -109,7 +109,7 @@ class Question:
     set: str
 
 
-@record
+@dataclass(slots=True)
 class Unsettled:
     """A cause that could not be judged, the fact that would settle it, and how to learn that fact."""
 
@@ -119,7 +119,7 @@ class Unsettled:
     how: Text
 
 
-@record
+@dataclass(slots=True)
 class Outcome:
     """The result of planning; the best remedy first."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,6 @@ from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
 from diagnose.facts import must_exist
 from diagnose.phrases import Text, same
-from diagnose.record import record
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
 #: (a share of the value in effect for `largest`, a value for `smallest`; absent: no limit of its own).
@@ -23,7 +23,7 @@ Aim = Literal["list", "largest", "smallest"]
 KEEP_BATCH = "keep_batch"
 
 
-@record
+@dataclass(slots=True)
 class Choice:
     """Which values of the knob to try.
 
@@ -39,7 +39,7 @@ class Choice:
     beside: str = ""
 
 
-@record
+@dataclass(slots=True)
 class Unless:
     """A contraindication: if all comparisons hold, the remedy is rejected for this reason. `even_unknown`: also if it is unknown
     whether they hold, because the remedy might break the run."""
@@ -49,7 +49,7 @@ class Unless:
     even_unknown: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Rule:
     """One remedy rule. The fields are those of its file; those that are not obvious:
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang
-from diagnose.record import NamedTuple
 from diagnose.render.markup import page_templates
 from diagnose.render.parts import card, memory_rows, words
 from diagnose.render.parts.words import word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -10,7 +11,6 @@ from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.record import record
 from diagnose.render.markup import markdown
 from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, redaction, words
 from diagnose.render.parts.layout import clip
@@ -30,7 +30,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 EDGE = re.compile(r"(?<!\w)_|_(?!\w)")
 
 
-@record
+@dataclass(slots=True)
 class Message:
     """What a bot sends: `text` within the platform's limit, already written for it; `patch` the plan as a diff, plain (a bot sends it as a
     file or a snippet), empty where there is none; `cut` whether something was left out."""
@@ -40,7 +40,7 @@ class Message:
     cut: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Dialect:
     """A platform, as rules/chats.yaml describes it."""
 

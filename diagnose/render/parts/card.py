@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang
-from diagnose.record import NamedTuple, record
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.words import word
 from diagnose.units import Size
@@ -61,7 +63,7 @@ class Part(NamedTuple):
         return word(f"bar_{self.called or self.kind}", lang)
 
 
-@record
+@dataclass(slots=True)
 class Card:
     """The parts from left to right; `edge` is how much the card (or host) holds: what lies behind it does not fit. `title` names
     the moment; `edge` 0: not known, and `need` is then what the estimate comes to."""

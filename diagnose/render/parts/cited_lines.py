@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.parse.model.event import Event
-from diagnose.record import NamedTuple
 from diagnose.render.parts.layout import cells, clip
 from diagnose.render.parts.strings import harmless
 

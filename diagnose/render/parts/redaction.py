@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
-from diagnose.record import NamedTuple, replace
 from diagnose.render.parts import advice_text
 from diagnose.render.parts.strings import map_texts
 

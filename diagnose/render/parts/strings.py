@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.catalogue import Model
-from diagnose.record import fields, is_record, replace
 from diagnose.units import Size
 
 Item = TypeVar("Item")
@@ -39,7 +39,7 @@ def _changed(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, tuple):
         parts = [_changed(part, change) for part in value]
         return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
-    if is_record(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{attribute.name: _changed(getattr(value, attribute.name), change) for attribute in fields(value)})
     return value
 

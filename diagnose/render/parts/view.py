@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from diagnose.record import record
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 WIDEST, NARROWEST = 110, 40
 
 
-@record
+@dataclass(slots=True)
 class View:
     """How much is shown and how wide. `top`: remedies shown in full; `budget`, `rules`: every term, every rule."""
 

@@ -6,11 +6,12 @@ useful first, until the answer fits; --verbose has it all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Remedy
-from diagnose.record import record
 from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.layout import Page, cells, wrap
 from diagnose.render.parts.strings import harmless, map_texts
@@ -32,7 +33,7 @@ OMISSIONS = (
 )  # fmt: skip
 
 
-@record
+@dataclass(slots=True)
 class Screen:
     """The page under construction, and the pieces left out of it."""
 

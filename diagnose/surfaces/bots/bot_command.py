@@ -10,17 +10,17 @@ import importlib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 from diagnose.surfaces.server import serve_command
 
 Name = Literal["slack", "feishu"]
 
 
-@record
+@dataclass(slots=True)
 class BotOptions:
     """Options of the command. `max_mib`: MiB of all files of one question; `http`: webhooks instead of a socket."""
 
@@ -35,7 +35,7 @@ class BotOptions:
     lang: Lang = "en"
 
 
-@record
+@dataclass(slots=True)
 class File:
     """A file of a message. `reference` is what the platform needs to fetch it; `size` in bytes as declared, 0 if unknown."""
 
@@ -45,7 +45,7 @@ class File:
     media: str = ""
 
 
-@record
+@dataclass(slots=True)
 class Post:
     """One message: its text without markup, and its files."""
 
@@ -53,7 +53,7 @@ class Post:
     files: tuple[File, ...] = ()
 
 
-@record
+@dataclass(slots=True)
 class Incoming:
     """A message to answer. Messages with the same `key` are deliveries of one message. `context` is what the platform needs to reply.
     `unprompted`: the bot was not addressed, so it answers only a memory failure."""
@@ -65,7 +65,7 @@ class Incoming:
     unprompted: bool = False
 
 
-@record
+@dataclass(slots=True)
 class Outgoing:
     """An answer in the platform's markup, within its length limit. `title` is for notifications, `notes` are sentences below the text,
     `patch` is plain text."""

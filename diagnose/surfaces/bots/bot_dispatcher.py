@@ -10,10 +10,10 @@ import sys
 import threading
 from collections import Counter, OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from diagnose.phrases import Lang, phrase
-from diagnose.record import replace
 from diagnose.render.markup.chat_message import dialect
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post
 from diagnose.surfaces.server.question import Question, label

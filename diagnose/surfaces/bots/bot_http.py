@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.serve_limits import Gate, Limits
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_REQUEST_BYTES, ARRIVAL_SECONDS = 2 << 20, 5.0
 
 
-@record
+@dataclass(slots=True)
 class Reply:
     """The response to the platform."""
 

@@ -203,9 +203,10 @@ def triage(
     fail_on: FailOn = None, job_pattern: Pattern = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
+    from dataclasses import fields
+
     from diagnose import workers
     from diagnose.cluster import PRELOADED
-    from diagnose.record import fields
 
     if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
         workers.warm(PRELOADED)  # while the modules are loaded that find them

@@ -136,11 +136,11 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
 def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Shown]:
     """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
+    from dataclasses import replace
     from pathlib import Path
 
     from diagnose.adapters.formats.settings import ConfigSource
     from diagnose.pipeline import explain
-    from diagnose.record import replace
     from diagnose.scan.source import Source
     from diagnose.surfaces.term.answer_command import parted
 

@@ -6,10 +6,10 @@ Tools take texts and return text with typed data. Nothing is opened, run or kept
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 QUEUE_CAPACITY = 32
 
 
-@record
+@dataclass(slots=True)
 class McpOptions:
     """Options of the command: transport, address of the HTTP transport, and `timeout` of one diagnosis in seconds."""
 

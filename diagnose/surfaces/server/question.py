@@ -6,16 +6,16 @@ Everything is text with labels: nothing that a client names is opened or kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from diagnose.phrases import Lang
-from diagnose.record import field, record
 from diagnose.render.parts.strings import one_line
 
 #: Characters of a label that are kept.
 MAX_LABEL = 128
 
 
-@record
+@dataclass(slots=True)
 class Question:
     """One job. Without `logs` its configs are checked before a run. A log of bytes is an uploaded file and may be compressed.
 
@@ -35,7 +35,7 @@ class Question:
     form: str = "json"
 
 
-@record
+@dataclass(slots=True)
 class Answer:
     """The report as JSON (`data`) and, for people, `page` in the requested form; or `wrong`: the user's error as a sentence."""
 

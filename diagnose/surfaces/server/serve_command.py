@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
@@ -22,7 +22,7 @@ SHUTDOWN_SECONDS = 25
 MAX_CONNECTIONS = 1000
 
 
-@record
+@dataclass(slots=True)
 class ServeOptions:
     """Options of the command. Sizes in MiB, times in seconds; `queue`: requests at once in all, `per_client`: of one address."""
 

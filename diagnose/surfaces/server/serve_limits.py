@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from diagnose.phrases import Lang, phrase
-from diagnose.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ HEADERS = {
 }
 
 
-@record
+@dataclass(slots=True, frozen=True)
 class Limits:
     """Bytes of one request (`size`) and of all that are being read (`total_size`); requests at once, and of one address
     (`per_client`); seconds for a body to arrive, and for a diagnosis (`seconds`)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from diagnose.adapters.documents.open_config import open_document
@@ -13,7 +14,6 @@ from diagnose.errors import UserError
 from diagnose.inputs.pasted_configs import is_config
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
-from diagnose.record import replace
 from diagnose.render.data.part import mapping
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html

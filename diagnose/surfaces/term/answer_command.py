@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang
-from diagnose.record import fields, record, replace
 from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
 from diagnose.surfaces.term.console import trouble
 
@@ -21,7 +21,7 @@ OF_A_JOB = ("html", "sarif")
 READABLE = ("text", "markdown")
 
 
-@record
+@dataclass(slots=True)
 class Asked:
     """What a diagnosis is made from, as written on the command line."""
 
@@ -46,7 +46,7 @@ class Asked:
         }
 
 
-@record
+@dataclass(slots=True)
 class Shown:
     """How it is printed, and what is written besides."""
 

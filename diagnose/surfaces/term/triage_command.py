@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from typing import TextIO
@@ -22,7 +23,6 @@ from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config
 from diagnose.phrases import Lang, Text, phrase
-from diagnose.record import record
 from diagnose.surfaces.term import answer_command, console, path_arguments
 from diagnose.surfaces.term.answer_command import Asked, Shown
 from diagnose.surfaces.term.console import trouble
@@ -33,7 +33,7 @@ UNREAD, CONDITION_HOLDS, STOPPED = 1, 5, 130
 MAX_NAMED = 20
 
 
-@record
+@dataclass(slots=True)
 class TriageOptions:
     """Options of the command about the run: where results are stored, exported and reported. `since` and `fail_on` are not parsed yet."""
 
