@@ -8,15 +8,15 @@ from diagnose.phrases import Lang, Text, phrase, same
 
 
 class UserError(Exception):
-    """An error that the user can correct: a sentence (`what`, with its `key`), its place (`where`) and advice (`try_this`)."""
+    """An error that the user can correct: a sentence (`what`, with its `key`), its place (`where`) and `advice`."""
 
-    def __init__(self, what: Text, where: str = "", try_this: Text | None = None, key: str = "") -> None:
-        super().__init__(what, where, try_this, key)
-        self.what, self.where, self.try_this, self.key = what, where, try_this, key
+    def __init__(self, what: Text, where: str = "", advice: Text | None = None, key: str = "") -> None:
+        super().__init__(what, where, advice, key)
+        self.what, self.where, self.advice, self.key = what, where, advice, key
 
     def to(self, lang: Lang) -> str:
         where = f"{self.where}: " if self.where else ""
-        hint = f"{'；' if lang == 'zh' else '; '}{self.try_this.to(lang)}" if self.try_this else ""
+        hint = f"{'；' if lang == 'zh' else '; '}{self.advice.to(lang)}" if self.advice else ""
         return f"{where}{self.what.to(lang)}{hint}"
 
     def at(self, where: str) -> Text:

@@ -130,7 +130,7 @@ def names() -> list[str]:
     return [*rule_files.table("facts"), *rule_files.table("knobs")]
 
 
-def must_exist(name: str) -> Declared:
+def require_declared(name: str) -> Declared:
     """The declaration of a fact or knob. Raises UserError, suggesting the nearest name, if there is none."""
     entry = declared(name)
     if entry is None:
@@ -146,7 +146,7 @@ def typed(name: str, text: str) -> Value:
 
     Raises UserError for an undeclared name or a text that is no value of the kind.
     """
-    entry = must_exist(name)
+    entry = require_declared(name)
     text = text.strip()
     if text.lower() in ("unknown", "null", "none") and not (entry.kind == "word" and text.lower() in entry.words):
         return None

@@ -95,7 +95,7 @@ class Size:
         return self.text or show(self.bytes)
 
 
-def told(size: Size) -> str:
+def size_text(size: Size) -> str:
     """Format a size for a sentence: as printed, but converted where the text has a decimal unit name for a binary unit, or many KiB."""
     needs_conversion = size.text.endswith((" KB", " MB", " GB", " TB")) or (size.text.endswith(" KiB") and size.bytes >= SCALE["MiB"])
     return show(size.bytes) if needs_conversion else str(size)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, Node, comparison_of, names, node_of, parse, parse_sum, to_data
 from diagnose.errors import UserError, user_error
-from diagnose.facts import must_exist
+from diagnose.facts import require_declared
 from diagnose.phrases import Text, same
 
 #: A rule as its file writes it: every scalar is text.
@@ -108,7 +108,7 @@ def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Ru
             try:
                 rule = rule_of(raw)
                 for name in (name for line in rule.lines for name in names(line)):
-                    must_exist(name)  # a rule about a fact that nobody makes would stay silent for ever
+                    require_declared(name)  # a rule about a fact that nobody makes would stay silent for ever
                 by_id[rule.id] = rule
             except UserError as error:
                 faults.append(error.at(where))

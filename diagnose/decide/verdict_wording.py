@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose.decide.comparison import Lookup
 from diagnose.facts import Value, declared
 from diagnose.phrases import Lang, Text, close, phrase
-from diagnose.units import Size, told
+from diagnose.units import Size, size_text
 
 if TYPE_CHECKING:
     from diagnose.decide.rule_loader import Rule
@@ -71,5 +71,5 @@ def shown(value: Value, lang: Lang) -> str:
     if value in ("enabled", "disabled", "unset"):
         return phrase(f"judge.{value}").to(lang)
     if isinstance(value, Size):
-        return told(value)
+        return size_text(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -96,6 +96,6 @@ WITHOUT_REGEX = "import sys; sys.modules['regex'] = None"
 def test_grammars_load_with_and_without_the_regex_package(first: str, tmp_path: Path) -> None:
     """Lark uses `regex` wherever it happens to be installed, and it is beside most training frameworks."""
     names = [path.stem for path in (ROOT / "grammars").glob("*.lark")]
-    code = f"{first}\nimport lark\nfrom diagnose import shipped\nfor name in {names!r}: shipped.parser(name)"
+    code = f"{first}\nimport lark\nfrom diagnose import rule_files\nfor name in {names!r}: rule_files.parser(name)"
     for _ in ("built", "loaded"):
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})

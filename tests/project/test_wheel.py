@@ -61,7 +61,7 @@ def test_the_wheel_carries_nothing_else(wheel: Path) -> None:
 def test_it_reads_what_it_shipped(installed: Path, tmp_path: Path) -> None:
     """A folder called rules where it runs is a stranger's."""
     (tmp_path / "rules").mkdir()
-    done = run(installed, tmp_path, "-c", "from diagnose import shipped; print(shipped.home()); shipped.table('knobs')")
+    done = run(installed, tmp_path, "-c", "from diagnose import rule_files; print(rule_files.home()); rule_files.table('knobs')")
     assert done.stdout.strip() == str(installed / "diagnose" / "_shipped"), done.stderr
     assert not (tmp_path / "cache").exists(), "the shipped tables are compiled already"
 

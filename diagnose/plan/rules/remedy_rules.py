@@ -13,7 +13,7 @@ from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
 from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
-from diagnose.facts import must_exist
+from diagnose.facts import require_declared
 from diagnose.phrases import Text, same
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
@@ -117,7 +117,7 @@ def with_folders(folders: Sequence[Path], trial: bool = False) -> tuple[tuple[Ru
                 rule = parse_rule(raw)
                 for line in (*rule.where, *(line for unless in (*rule.not_when, *rule.caveats) for line in unless.all)):
                     for name in names(line):
-                        must_exist(name)
+                        require_declared(name)
                 rules_by_id[rule.id] = rule
             except _SHAPE_ERRORS as error:
                 text = same(f"{place}: {type(error).__name__}: {error}")

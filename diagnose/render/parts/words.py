@@ -10,7 +10,7 @@ from pathlib import PurePath
 from diagnose.facts import Notice, Value, Witness, declared
 from diagnose.phrases import Lang, phrase, same
 from diagnose.plan.rules.remedy import Unsettled
-from diagnose.units import Size, Version, show, told
+from diagnose.units import Size, Version, show, size_text
 
 #: A name of an input that is longer is shown by its last part.
 LONGEST_NAME = 32
@@ -55,7 +55,7 @@ def phase(name: str, lang: Lang) -> str:
 def amount(size: Size, lang: Lang = "en") -> str:
     """A size as people read it: as printed where it was, as a range where it is not known well."""
     if size.text and not (size.text.endswith(" bytes") and size.bytes >= 2**20):
-        return told(size)
+        return size_text(size)
     if size.high - size.low <= VAGUE * abs(size.bytes):
         return show(size.bytes)
     if size.low <= 0 < size.high:
