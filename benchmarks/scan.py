@@ -32,7 +32,7 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 SCAN = """
 import sys
 from pathlib import Path
-from diagnose import search
+from diagnose.scan import memory_words as search
 from diagnose.scan.log_scan import scan
 from diagnose.scan.source import Source
 if "plain" in sys.argv:
@@ -42,10 +42,10 @@ scan(Source.file(Path(sys.argv[1])))
 GLANCE = """
 import sys, time
 from pathlib import Path
-from diagnose.surfaces import glance
-from diagnose.surfaces.term.answer_command import Asked, Shown
+from diagnose.surfaces.term import quick_preview as glance
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 before = time.process_time()
-answer = glance.at(Path(sys.argv[1]), Asked(), Shown())
+answer = glance.preview_headline(Path(sys.argv[1]), AnswerInputs(), DisplayOptions())
 print(time.process_time() - before)
 print(answer)
 """

@@ -15,7 +15,7 @@ from diagnose import explain
 from diagnose.scan import log_scan, memory_words
 from diagnose.scan.source import Source
 from diagnose.surfaces.term import quick_preview
-from diagnose.surfaces.term.answer_command import Asked, Shown
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 
 STEP = b"  3%|#         | 12/400 [00:31<16:20,  2.53s/it] loss 1.2345 grad_norm 0.42\n"
 DEVICE = (
@@ -64,13 +64,13 @@ def test_the_first_glance_names_what_stands_at_the_end(tmp_path: Path, monkeypat
     """Someone who waits for a large log gets the answer of its end; the pieces before it are not read."""
     monkeypatch.setattr(quick_preview, "STEP", 1 << 16)
     path = long_log(tmp_path, ENGINE, DEVICE)
-    assert "GPU 3" in quick_preview.at(path, Asked(), Shown())
+    assert "GPU 3" in quick_preview.preview_headline(path, AnswerInputs(), DisplayOptions())
     assert len(quick_preview.ends(path)) < log_scan.HEAD + 4 * quick_preview.STEP
 
 
 def test_the_first_glance_is_silent_where_nothing_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick_preview, "FAR", 1 << 20)
-    assert quick_preview.at(long_log(tmp_path, ENGINE), Asked(), Shown()) == ""
+    assert quick_preview.preview_headline(long_log(tmp_path, ENGINE), AnswerInputs(), DisplayOptions()) == ""
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's own peak")

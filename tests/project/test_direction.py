@@ -99,7 +99,7 @@ def test_packages_are_two_levels_deep() -> None:
     assert [module for module in modules() if module.removesuffix(".__init__").count(".") > 2] == []
 
 
-HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click", "jinja2", "jinja2")
+HEAVY = ("typer", "rich", "pydantic", "lark", "yaml", "click", "jinja2")
 
 
 @for_each("package", ["diagnose", *(f"diagnose.{name}" for name in order() if not name.startswith("surfaces"))])

@@ -20,7 +20,7 @@ from samples import SAMPLES
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.phrases import same
 from diagnose.surfaces.term import answer_command, console, patch_writer
-from diagnose.surfaces.term.answer_command import Asked, Shown
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 
 
 @pytest.fixture
@@ -147,15 +147,17 @@ def test_every_option_reaches_the_answer(oomdoctor: Any, monkeypatch: pytest.Mon
     assert oomdoctor(*line.split()).status == 0
     logs, asked, shown = heard
     assert list(logs) == ["-", "b.log"]
-    assert asked == Asked(["x.yaml", "deepspeed=y.json"], "m", "g", 8, ["a=b", "c=d"], ["r"], trial=True, snapshot="s")
-    assert shown == Shown("markdown", "zh", 5, verbose=True, every_rule=True, budget=True, redact=False, strict=True, patch="-", apply=True)
+    assert asked == AnswerInputs(["x.yaml", "deepspeed=y.json"], "m", "g", 8, ["a=b", "c=d"], ["r"], trial=True, snapshot="s")
+    assert shown == DisplayOptions(
+        "markdown", "zh", 5, verbose=True, every_rule=True, budget=True, redact=False, strict=True, patch="-", apply=True
+    )
 
 
 def test_what_is_not_asked_for_has_its_default(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Any] = []
     monkeypatch.setattr(answer_command, "explain", lambda *given: heard.extend(given))
     assert oomdoctor("explain", "a.log").status == 0
-    assert (list(heard[0]), *heard[1:]) == (["a.log"], Asked(), Shown())
+    assert (list(heard[0]), *heard[1:]) == (["a.log"], AnswerInputs(), DisplayOptions())
 
 
 def test_after_two_dashes_every_word_is_a_file(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:

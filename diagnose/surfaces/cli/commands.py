@@ -152,10 +152,10 @@ def explain(
     budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
     strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command
+    from diagnose.surfaces.term import answer_command, answer_options
 
     options = plain(locals())
-    _end(lang, lambda: answer_command.explain(log or (), *answer_command.parted(options)))
+    _end(lang, lambda: answer_command.explain(log or (), *answer_options.split_options(options)))
 
 
 @command("check")
@@ -165,10 +165,10 @@ def check(
     budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
     strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command
+    from diagnose.surfaces.term import answer_command, answer_options
 
     options = plain(locals())
-    _end(lang, lambda: answer_command.check(file or (), *answer_command.parted(options)))
+    _end(lang, lambda: answer_command.check(file or (), *answer_options.split_options(options)))
 
 
 @command("facts")
@@ -176,10 +176,10 @@ def facts(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command
+    from diagnose.surfaces.term import answer_command, answer_options
 
     options = plain(locals())
-    _end(lang, lambda: answer_command.facts(log or (), *answer_command.parted(options)))
+    _end(lang, lambda: answer_command.facts(log or (), *answer_options.split_options(options)))
 
 
 @command("run", context_settings={"allow_interspersed_args": False})
@@ -210,11 +210,11 @@ def triage(
 
     if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
         workers.warm(PRELOADED)  # while the modules are loaded that find them
-    from diagnose.surfaces.term import answer_command
+    from diagnose.surfaces.term import answer_options
     from diagnose.surfaces.term.triage_command import TriageOptions, triage
 
     how = TriageOptions(**{each.name: options[each.name] for each in fields(TriageOptions) if options[each.name] is not None})
-    _end(lang, lambda: triage(path, *answer_command.parted(options), how))
+    _end(lang, lambda: triage(path, *answer_options.split_options(options), how))
 
 
 @command("serve")

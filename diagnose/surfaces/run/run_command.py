@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
-    from diagnose.surfaces.term.answer_command import Shown
+    from diagnose.surfaces.term.answer_options import DisplayOptions
 
 #: Seconds for the answer; then the exit status is returned without one.
 ANSWER_SECONDS = 120
@@ -133,7 +133,7 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
         print_sentence("run_kept", lang, path=path)
 
 
-def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, Shown]:
+def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, DisplayOptions]:
     """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
     from dataclasses import replace
@@ -142,9 +142,9 @@ def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[s
     from diagnose.adapters.formats.settings import ConfigSource
     from diagnose.pipeline import explain
     from diagnose.scan.source import Source
-    from diagnose.surfaces.term.answer_command import parted
+    from diagnose.surfaces.term.answer_options import split_options
 
-    request, display = parted({name: value for name, value in options.items() if name != "log"})
+    request, display = split_options({name: value for name, value in options.items() if name != "log"})
     arguments = request.options()
     command_config = ConfigSource(COMMAND_SOURCE, f"{shlex.join(command)}\n".encode(errors="surrogateescape"), None, Path.cwd())
     configs = [*arguments.pop("configs"), command_config]

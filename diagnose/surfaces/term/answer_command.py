@@ -2,83 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diagnose.phrases import Lang
 from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.term.console import trouble
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
 
 
-#: Formats that are made to be handed on, those that mean a diagnosis, and those that a diff can follow.
-SHARED = ("markdown", "html", "sarif")
+#: Formats that mean one diagnosis, and those that a diff can follow.
 OF_A_JOB = ("html", "sarif")
 READABLE = ("text", "markdown")
 
 
-@dataclass(slots=True)
-class Asked:
-    """What a diagnosis is made from, as written on the command line."""
-
-    configs: Sequence[str] = ()
-    model: str | None = None
-    gpu: str | None = None
-    gpus: int | None = None
-    set: Sequence[str] = ()
-    rules: Sequence[str] = ()
-    trial: bool = False
-    snapshot: str | None = None
-
-    def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
-        """The keyword arguments of `explain` and `check` that it means: without `trial` and `snapshot`, which only `explain` takes."""
-        return {
-            "configs": path_arguments.configs(self.configs, logs),
-            "model": path_arguments.model(self.model),
-            "gpu": self.gpu,
-            "gpus": self.gpus,
-            "set": path_arguments.settings(self.set),
-            "rules": [Path(folder) for folder in self.rules],
-        }
-
-
-@dataclass(slots=True)
-class Shown:
-    """How it is printed, and what is written besides."""
-
-    format: str = "text"
-    lang: Lang = "en"
-    top: int = 3
-    verbose: bool = False
-    every_rule: bool = False
-    budget: bool = False
-    redact: bool | None = None
-    strict: bool = False
-    patch: str | None = None
-    apply: bool = False
-
-    def masked(self, diagnosis: Diagnosis) -> Diagnosis:
-        """The diagnosis as it may leave: what is made for other people's eyes is masked unless told otherwise."""
-        if not (self.format in SHARED if self.redact is None else self.redact):
-            return diagnosis
-        from diagnose.render.parts import redaction as redact
-
-        return redact.mask_diagnosis(diagnosis)
-
-
-def parted(values: Mapping[str, Any]) -> tuple[Asked, Shown]:
-    """Options by name, sorted into what is asked and how it is shown; those that are None are left out."""
-    given = {name: value for name, value in values.items() if value is not None}
-    asked = {each.name: given[each.name] for each in fields(Asked) if each.name in given}
-    shown = {each.name: given[each.name] for each in fields(Shown) if each.name in given}
-    return Asked(**asked), Shown(**shown)
-
-
-def explain(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
+def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Diagnose one job and print the answer; the exit status of the contract."""
     from diagnose.pipeline import explain
 
@@ -91,7 +34,7 @@ def explain(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     return finish(diagnosis, asked, shown)
 
 
-def check(files: Sequence[str], asked: Asked, shown: Shown) -> int:
+def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """The same without a log: does it fit? Files named without --config are configs too."""
     from diagnose.pipeline import check
 
@@ -106,7 +49,7 @@ def check(files: Sequence[str], asked: Asked, shown: Shown) -> int:
     return 2 if unusable >= len(asked.configs) else status
 
 
-def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
+def facts(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Print what was read. Of configs alone: 0, since they were read."""
     from diagnose.pipeline import check, explain
     from diagnose.render.markup import facts_view as facts
@@ -124,19 +67,19 @@ def facts(logs: Sequence[str], asked: Asked, shown: Shown) -> int:
     return 2 if refused and (shown.strict or not logs) else diagnosis.exit_status if logs else 0
 
 
-def ready(shown: Shown) -> None:
+def ready(shown: DisplayOptions) -> None:
     """Raises UserError for options that cannot go together, before any work."""
     if shown.patch == "-" and shown.format not in READABLE:
         raise trouble("patch_with_format", hint="patch_to_file", format=shown.format)
 
 
-def of_many(shown: Shown) -> None:
+def of_many(shown: DisplayOptions) -> None:
     """Raises UserError for a format that means one diagnosis where none is made, or many are."""
     if shown.format in OF_A_JOB:
         raise trouble("format_of_a_job", hint="other_formats", format=shown.format)
 
 
-def finish(diagnosis: Diagnosis, asked: Asked, shown: Shown) -> int:
+def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Print the answer, write patch and edits where asked, complain of what could not be used; the exit status."""
     from diagnose.render.formats import RENDERERS
 

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
-    from diagnose.surfaces.term.answer_command import Asked, Shown
+    from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 
 LARGE = 256 << 20  # below, the whole answer is there in the time that reading the first one takes
 STEP = 4 << 20  # the end is looked at in pieces of this size, backwards
 FAR = 64 << 20  # and no further
 
 
-def say(logs: Sequence[object], asked: Asked, shown: Shown) -> None:
+def say(logs: Sequence[object], asked: AnswerInputs, shown: DisplayOptions) -> None:
     """Where someone waits at a terminal for a large log: a sentence on standard error. Only the whole log tells which failure was first."""
     if not sys.stderr.isatty() or len(logs) != 1 or not isinstance(logs[0], Path) or _size(logs[0]) < LARGE:
         return
-    headline = at(logs[0], asked, shown)
+    headline = preview_headline(logs[0], asked, shown)
     if headline:
         console.warn(phrase("cli.first_glance", answer=headline).to(shown.lang))
 
 
-def at(path: Path, asked: Asked, shown: Shown) -> str:
+def preview_headline(path: Path, asked: AnswerInputs, shown: DisplayOptions) -> str:
     """The headline that both ends of a log give; empty where they show no failure."""
     from diagnose.pipeline import explain
 

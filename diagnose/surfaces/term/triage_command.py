@@ -24,7 +24,7 @@ from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.surfaces.term import answer_command, console, path_arguments
-from diagnose.surfaces.term.answer_command import Asked, Shown
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.term.console import trouble
 
 #: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.
@@ -51,7 +51,7 @@ class TriageOptions:
     job_pattern: str | None = None
 
 
-def triage(paths: Sequence[str], request: Asked, display: Shown, options: TriageOptions) -> int:
+def triage(paths: Sequence[str], request: AnswerInputs, display: DisplayOptions, options: TriageOptions) -> int:
     """Diagnose every job below the paths and print the failures in groups; the documented exit status."""
     if display.format == "sarif":
         answer_command.of_many(display)
@@ -74,7 +74,7 @@ def triage(paths: Sequence[str], request: Asked, display: Shown, options: Triage
         return exit_status(run, conditions, display.lang)
 
 
-def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: Shown, options: TriageOptions) -> int:
+def watch_jobs(plan: RunPlan, job_settings: JobOptions, display: DisplayOptions, options: TriageOptions) -> int:
     """Triage in rounds until interrupted: jobs are read once their files stop changing, and new failures are reported."""
     watch, is_first = Watch(), True
 
@@ -119,7 +119,7 @@ def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
     return RunPlan(tuple(paths), options.job_pattern, since, engine, options.ray_address, options.jobs, export=folder)
 
 
-def job_options(request: Asked, display: Shown, options: TriageOptions) -> JobOptions:
+def job_options(request: AnswerInputs, display: DisplayOptions, options: TriageOptions) -> JobOptions:
     """The options that every job is diagnosed with; files named by options are read once, here."""
     model = path_arguments.model(request.model)
     return JobOptions(
@@ -169,7 +169,7 @@ def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
     return phrase("cli.triage_tables", count=len(run.store.export_tables(Path(options.export))), file=options.export)
 
 
-def print_report(store: Store, options: TriageOptions, display: Shown, since: float | None) -> None:
+def print_report(store: Store, options: TriageOptions, display: DisplayOptions, since: float | None) -> None:
     """Print the report, write the page of `out`, and announce new groups to the webhook of `notify`."""
     groups = summarize(store, options.group_by, since)
     if options.out:
@@ -187,7 +187,7 @@ def print_report(store: Store, options: TriageOptions, display: Shown, since: fl
         announce_groups(store, options.notify, display)
 
 
-def announce_groups(store: Store, url: str, display: Shown) -> None:
+def announce_groups(store: Store, url: str, display: DisplayOptions) -> None:
     """Send the groups that have not been announced yet to a webhook."""
     from diagnose.cluster.report import webhooks  # HTTP clients and chat renderers: only for --notify
 

@@ -1,0 +1,74 @@
+"""The options of a diagnosis as the command line gives them: what it is made from, and how the answer is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diagnose.phrases import Lang
+from diagnose.surfaces.term import path_arguments
+
+if TYPE_CHECKING:
+    from diagnose.diagnosis import Diagnosis
+
+#: Formats that are made to be handed on: masked unless told otherwise.
+SHARED = ("markdown", "html", "sarif")
+
+
+@dataclass(slots=True)
+class AnswerInputs:
+    """What a diagnosis is made from, as written on the command line."""
+
+    configs: Sequence[str] = ()
+    model: str | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+    set: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    trial: bool = False
+    snapshot: str | None = None
+
+    def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
+        """The keyword arguments of `explain` and `check` that it means: without `trial` and `snapshot`, which only `explain` takes."""
+        return {
+            "configs": path_arguments.configs(self.configs, logs),
+            "model": path_arguments.model(self.model),
+            "gpu": self.gpu,
+            "gpus": self.gpus,
+            "set": path_arguments.settings(self.set),
+            "rules": [Path(folder) for folder in self.rules],
+        }
+
+
+@dataclass(slots=True)
+class DisplayOptions:
+    """How it is printed, and what is written besides."""
+
+    format: str = "text"
+    lang: Lang = "en"
+    top: int = 3
+    verbose: bool = False
+    every_rule: bool = False
+    budget: bool = False
+    redact: bool | None = None
+    strict: bool = False
+    patch: str | None = None
+    apply: bool = False
+
+    def masked(self, diagnosis: Diagnosis) -> Diagnosis:
+        """The diagnosis as it may leave: what is made for other people's eyes is masked unless told otherwise."""
+        if not (self.format in SHARED if self.redact is None else self.redact):
+            return diagnosis
+        from diagnose.render.parts import redaction as redact
+
+        return redact.mask_diagnosis(diagnosis)
+
+
+def split_options(values: Mapping[str, Any]) -> tuple[AnswerInputs, DisplayOptions]:
+    """Options by name, sorted into what is asked and how it is shown; those that are None are left out."""
+    given = {name: value for name, value in values.items() if value is not None}
+    asked = {each.name: given[each.name] for each in fields(AnswerInputs) if each.name in given}
+    shown = {each.name: given[each.name] for each in fields(DisplayOptions) if each.name in given}
+    return AnswerInputs(**asked), DisplayOptions(**shown)
