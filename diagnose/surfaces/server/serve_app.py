@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from types import GenericAlias
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -132,13 +133,13 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
     async def check(request: Request) -> Response:
         return await reported(request, ToCheck)
 
-    @app.get("/api/rules", response_model=list[Rule], operation_id="rules", summary="Every rule.")
+    @app.get("/api/rules", response_model=GenericAlias(list, model(Rule)), operation_id="rules", summary="Every rule.")
     def rules(request: Request, _lang: LanguageParameter = "") -> Any:
         return rule_lookup.rules(request_language(request))
 
     @app.get(
         "/api/rules/{id}",
-        response_model=Article,
+        response_model=model(Article),
         operation_id="rule",
         summary="What the manual says of a rule, or of every rule of a cause or remedy.",
         responses={404: _problem_schema("No rule, cause or remedy is called that.")},
