@@ -72,7 +72,6 @@ OTHERWISE = {
     "deepspeed": "a launcher, and the option that names the engine's file",
     "accelerate": "a launcher, and the program that it is",
     "vllm": "a word of rollout.engine",
-    "sglang": "a word of rollout.engine",
     "unsloth": "a word of train.loss_kernel and of model.attention",
     "transformers": "a module of Python, and the library whose release decides what a loss holds",
     "pytorch": "what torch calls itself in its reports",
@@ -206,13 +205,13 @@ def test_the_worked_example_of_the_guide_is_the_table() -> None:
 def test_a_command_is_recognised_without_the_tables_of_other_frameworks() -> None:
     """All tables together take as long to build as the rest of a diagnosis: an index tells which framework a command starts."""
     code = (
-        "from diagnose.adapters import tables\n"
-        "from diagnose.explain import explain\n"
+        "from diagnose.adapters.schema import framework_tables\n"
+        "from diagnose import explain\n"
         "log = 'torchrun --nproc_per_node 8 train.py --per_device_train_batch_size 4 --output_dir out\\n'"
         " 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 0 has a total capacity of 79.25 GiB of which'"
         " ' 1.41 GiB is free.\\n'\n"
         "assert [fact.value for fact in explain(log).facts if fact.name == 'train.framework'] == ['transformers']\n"
-        "print(tables.table.cache_info().currsize)"
+        "print(framework_tables.table.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) <= 6

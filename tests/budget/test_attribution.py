@@ -10,7 +10,7 @@ from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnose import rule_files
+from diagnose import families, rule_files
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_table import CONDITIONS, tensors
 from diagnose.budget.model.allocator import CUDA, OWN, block, is_ambiguous_block, prints_as, window
@@ -47,13 +47,13 @@ def found(facts: dict[str, Any], failure: Event) -> tuple[Attribution, ...]:
 )
 def test_block_of_a_tensor(tensor: int, family: str, asked: int) -> None:
     """The rounding of CUDACachingAllocator.cpp; Ascend adds 32 bytes first; MPS asks for what it needs."""
-    assert block(tensor, OWN.get(family, CUDA)) == asked
+    assert block(tensor, OWN.get(families.of(family).allocator, CUDA)) == asked
 
 
 @given(st.integers(21 * MIB, 2**38), st.sampled_from(["torch_cuda", "torch_npu"]))
 def test_window_holds_what_prints_alike(tensor: int, family: str) -> None:
     """A tensor lies in the window of its own request, and the ends of the window print as it."""
-    kind = OWN.get(family, CUDA)
+    kind = OWN.get(families.of(family).allocator, CUDA)
     requested = size(torch_prints(block(tensor, kind)))
     low, high = window(requested, kind)
     assert low <= tensor <= high

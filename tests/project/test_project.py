@@ -62,7 +62,7 @@ def test_every_config_file_of_ours_loads() -> None:
 
 def test_the_version_is_in_one_place() -> None:
     project = tomllib.loads(text(ROOT / "pyproject.toml"))
-    assert "version" not in project["project"] and project["tool"]["hatch"]["version"]["path"] == "diagnose/__init__.py"
+    assert "version" not in project["project"] and project["tool"]["hatch"]["version"]["path"] == "diagnose/version.py"
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.?\w+)?", __version__)
 
 
