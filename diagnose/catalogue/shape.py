@@ -68,7 +68,7 @@ class Vision:
     out: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Uneven:
     """A model whose layers differ (Gemma 4). Each layer has an embedding of its own of width `per_layer`, with linears to and from it;
     each `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones reuse keys and values of earlier layers,
