@@ -7,7 +7,7 @@ from typing import Any
 
 from diagnose import rule_files
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import Declared, declared
 from diagnose.manual.blocks import BREAK, Block, Grid, Heading, Paragraph, code, quoted
 from diagnose.manual.rule_wording import tr

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.decide.expression import parse_sum
 from diagnose.facts import declared, typed
 from diagnose.manual.blocks import BREAK, Block, Grid, Heading, Items, Paragraph, code, link

@@ -163,7 +163,7 @@ class Need(Row):
 
 
 class KeyLine(Row):
-    """A way to spell a knob: diagnose/adapters/schema/spellings.py."""
+    """A way to spell a knob: diagnose/adapters/schema/table_types.py."""
 
     key: str = ""
     version: str = ""

@@ -64,7 +64,7 @@ RESERVED = {
 }
 PACKAGE = Path(diagnose.__file__).parent
 #: The readers of the tables, which may know words of theirs.
-READERS = ("spellings.py", "framework_tables.py", "traits.py")
+READERS = ("table_types.py", "framework_tables.py", "traits.py")
 #: Names of frameworks that are names of something else as well, which code has to know.
 OTHERWISE = {
     "shell": "the form of a text",

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep import examples
 
-from diagnose.cluster.report.failure_groups import BY, Cost, Group, Summary
 from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
+from diagnose.cluster.report.summary_types import BY, Cost, Group, Summary
 
 
 @pytest.fixture(scope="module")

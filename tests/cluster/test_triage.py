@@ -13,7 +13,7 @@ from collected import for_each
 from many import QUIET, failure, lay, rows, still  # noqa: F401
 
 from diagnose.cluster.report import fail_conditions
-from diagnose.cluster.report.failure_groups import BY
+from diagnose.cluster.report.summary_types import BY
 from diagnose.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("still")

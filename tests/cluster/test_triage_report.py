@@ -22,8 +22,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from diagnose.cluster.report import page_files, report_html, report_words
 from diagnose.cluster.report import report_files as report
-from diagnose.cluster.report.failure_groups import BY, Summary
 from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.summary_types import BY, Summary
 from diagnose.cluster.report.webhooks import group_message
 from diagnose.phrases import Lang
 from diagnose.render.markup.chat_message import dialect

@@ -17,7 +17,7 @@ from diagnose import rule_files
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Document, Form, Settings
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits, value_spelling

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits

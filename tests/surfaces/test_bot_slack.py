@@ -34,7 +34,7 @@ from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.bots.bot_slack import Slack, build_handler, client_for, connect
-from diagnose.surfaces.bots.bot_slack_text import parse_event, parse_post, plain_text
+from diagnose.surfaces.bots.bot_slack_incoming import parse_event, parse_post, plain_text
 
 BOT, SIGNING = "xoxb-" + "test-bot", "a-signing-secret"
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"

@@ -11,7 +11,7 @@ from diagnose.adapters.formats.config_value import YES, Places
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import trainers_of_options
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Origin, Witness
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 
 if TYPE_CHECKING:

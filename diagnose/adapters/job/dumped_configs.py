@@ -9,7 +9,7 @@ from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import kind_of_keys, trainers_of_options
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf, name_of
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 
 #: Limits: depth of references, characters of a value, lookups per framework.

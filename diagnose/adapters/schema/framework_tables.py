@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any, Literal
 
 from diagnose import rule_files
-from diagnose.adapters.schema.spellings import Key, Need, Table
+from diagnose.adapters.schema.table_types import Key, Need, Table
 from diagnose.phrases import Text, phrase, same
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.units import Version

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from diagnose.adapters.formats.config_value import Leaf, texts_of
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.word_conditions import conditions, hold, is_one_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Entry, Form
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Fact, Notice, Origin, Witness
 
 #: Characters of a line of the log that a witness shows.

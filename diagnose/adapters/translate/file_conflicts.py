@@ -9,7 +9,7 @@ from typing import Any
 from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part, Translation
 from diagnose.facts import Fact, FactBook, Notice, Witness, declared
 from diagnose.phrases import Text, phrase

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, typed_default, where_holds
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, typed

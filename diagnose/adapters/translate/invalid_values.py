@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import meaning
 from diagnose.facts import Notice, Witness, declared
 from diagnose.phrases import Text, phrase, same

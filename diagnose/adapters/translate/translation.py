@@ -8,7 +8,7 @@ from diagnose.adapters.formats.config_value import Leaf, name_of, texts_of
 from diagnose.adapters.formats.settings import Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import IgnoredKey, find_ignored_keys, is_on
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate import invalid_values
 from diagnose.adapters.translate.config_part import Part, Translation

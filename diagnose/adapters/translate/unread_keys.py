@@ -10,7 +10,7 @@ from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import is_on
 from diagnose.adapters.schema.similar_keys import Likeness
-from diagnose.adapters.schema.spellings import Table
+from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Fact, Notice
 from diagnose.phrases import phrase
 from diagnose.release_spans import ReleaseSpan

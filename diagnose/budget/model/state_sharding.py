@@ -1,4 +1,4 @@
-"""How states are divided: the scheme, over how many ranks, and DeepSpeed's bucket sizes."""
+"""How states are divided: the scheme, over how many ranks, and DeepSpeed's settings."""
 
 from __future__ import annotations
 

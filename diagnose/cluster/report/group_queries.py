@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from diagnose.cluster.report import report_queries
-from diagnose.cluster.report.failure_groups import Cost, Example, Group, Named, Near, Period, Plan, Step, Store, Summary, Variant
 from diagnose.cluster.report.report_queries import digests, fetch_row
+from diagnose.cluster.report.summary_types import Cost, Example, Group, Named, Near, Period, Plan, Step, Store, Summary, Variant
 from diagnose.cluster.store import fingerprints
 from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from diagnose.cluster.report import report_masks, report_queries
 from diagnose.cluster.report import report_words as wording
-from diagnose.cluster.report.failure_groups import Store, Summary
 from diagnose.cluster.report.report_html import Listed, TextFilter, page
 from diagnose.cluster.report.report_pages import JobsPage, render_page
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Store, Summary
 from diagnose.phrases import Lang
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from diagnose.cluster.report import report_words as wording
-from diagnose.cluster.report.failure_groups import Summary, Times
 from diagnose.cluster.report.report_queries import FIRST_BIN
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Summary, Times
 from diagnose.phrases import Lang
 from diagnose.render.markup import page_templates
 from diagnose.render.parts.words import colon, comma

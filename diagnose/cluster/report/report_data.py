@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from diagnose.cluster.report.failure_groups import Cost, Group, Named, Plan, Summary
+from diagnose.cluster.report.summary_types import Cost, Group, Named, Plan, Summary
 from diagnose.diagnosis import Json
 from diagnose.phrases import Lang
 from diagnose.render.data.part import Edit, mapping

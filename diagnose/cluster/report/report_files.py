@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from diagnose.cluster.report import report_masks
-from diagnose.cluster.report.failure_groups import Store, Summary
+from diagnose.cluster.report.summary_types import Store, Summary
 from diagnose.phrases import Lang
 from diagnose.render.parts.view import PLAIN, View
 

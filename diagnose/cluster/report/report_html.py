@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from diagnose.cluster.report import report_charts as charts
 from diagnose.cluster.report import report_words as wording
-from diagnose.cluster.report.failure_groups import Group, Near, Step, Summary, Variant
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Group, Near, Step, Summary, Variant
 from diagnose.phrases import Lang
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.markdown import diff

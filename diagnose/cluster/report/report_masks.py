@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from diagnose.cluster.report.failure_groups import Store, Summary
+from diagnose.cluster.report.summary_types import Store, Summary
 from diagnose.render.parts.redaction import Masker
 from diagnose.render.parts.strings import map_texts
 

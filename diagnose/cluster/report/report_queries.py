@@ -7,7 +7,7 @@ from itertools import takewhile
 from time import time
 from typing import Any, NamedTuple
 
-from diagnose.cluster.report.failure_groups import Cause, Cost, Counts, Lack, Named, Period, Store, Summary, Times, Unread
+from diagnose.cluster.report.summary_types import Cause, Cost, Counts, Lack, Named, Period, Store, Summary, Times, Unread
 from diagnose.phrases import Text
 from diagnose.version import __version__
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from diagnose.cluster.report import report_words as wording
-from diagnose.cluster.report.failure_groups import Group, Summary
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Group, Summary
 from diagnose.phrases import Lang
 from diagnose.render.markup.markdown import COMMENT_LIMIT, code, diff, escape, fenced
 from diagnose.render.parts.layout import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from diagnose.cluster.report.failure_groups import Cost, Group, Named, Near, Period, Summary, Unread, Variant
+from diagnose.cluster.report.summary_types import Cost, Group, Named, Near, Period, Summary, Unread, Variant
 from diagnose.phrases import Lang, phrase
 from diagnose.render.parts import advice_text, failure_text, words
 from diagnose.render.parts.strings import one_line

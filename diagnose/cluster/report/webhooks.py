@@ -13,8 +13,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from diagnose.cluster.report import report_words as wording
-from diagnose.cluster.report.failure_groups import Group
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Group
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import chat_message

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.plan.edits.key_fitting import spelled_key
+from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.rules.remedy import Edit
 from diagnose.release_spans import ReleaseSpan

@@ -12,13 +12,13 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.job.interpolation import referenced_key
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import find_ignored_keys
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_fitting import current_value, fits_form, is_block, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.key_spelling import current_value, fits_form, is_block, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, is_bare_flag, spell

@@ -9,7 +9,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_fitting import spelled_key
+from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.value_spelling import spell
 from diagnose.plan.rules.remedy import Edit
 from diagnose.word_conditions import word_of

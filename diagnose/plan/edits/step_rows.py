@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import Value, declared
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits import env_edits
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_fitting import is_usable
+from diagnose.plan.edits.key_spelling import is_usable
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, MICRO, SHARED, WORLD, says_rows
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.rules.remedy import Edit

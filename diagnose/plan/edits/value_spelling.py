@@ -7,7 +7,7 @@ import re
 import shlex
 
 from diagnose.adapters.formats.settings import Document, Entry, Form
-from diagnose.adapters.schema.spellings import Key
+from diagnose.adapters.schema.table_types import Key
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import Value
 from diagnose.plan.patch.patch_places import line_start, newline

@@ -8,7 +8,7 @@ from dataclasses import replace
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
-from diagnose.plan.patch import patch_keys, patch_options, patch_python, patch_toml
+from diagnose.plan.patch import patch_options, patch_python, patch_toml, patch_yaml_json
 from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
 from diagnose.plan.rules.remedy import Edit
@@ -71,7 +71,7 @@ def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
     for edit in edits:
         entry = entries.get(edit.key)
         is_new_variable = edit.frm is None and document.form == "shell" and is_variable(document, edit)
-        if entry is None or is_new_variable or patch_keys.is_merged_in(document, entry):
+        if entry is None or is_new_variable or patch_yaml_json.is_merged_in(document, entry):
             additions += [edit] if edit.to is not None else []
         elif edit.to is None and not edit.renamed:
             splices.append(_remove(document, entry))
@@ -97,7 +97,7 @@ def _change(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
 def _remove(document: Document, entry: Entry) -> Splice:
     if document.form == "toml":
         return patch_toml.remove_key(document, entry)
-    return patch_options.remove_option(document, entry) if document.form in _COMMANDS else patch_keys.remove_key(document, entry)
+    return patch_options.remove_option(document, entry) if document.form in _COMMANDS else patch_yaml_json.remove_key(document, entry)
 
 
 def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
@@ -111,7 +111,11 @@ def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
         anchors.append(edit.key if is_knob or not anchors else anchors[-1])
     if document.form in _COMMANDS:
         return patch_options.insert_options(document, edits, anchors)
-    return patch_python.insert_arguments(document, edits, anchors) if document.form == "python" else patch_keys.insert_keys(document, edits)
+    return (
+        patch_python.insert_arguments(document, edits, anchors)
+        if document.form == "python"
+        else patch_yaml_json.insert_keys(document, edits)
+    )
 
 
 # -- a script is several documents, one for each command

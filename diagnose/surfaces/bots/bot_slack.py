@@ -29,7 +29,7 @@ from diagnose.phrases import phrase
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import MAX_EARLIER, Dispatcher, build_pool
-from diagnose.surfaces.bots.bot_slack_text import parse_event, parse_post
+from diagnose.surfaces.bots.bot_slack_incoming import parse_event, parse_post
 from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 

@@ -35,7 +35,7 @@ def known_rules(begun: str) -> list[str]:
 
 def groupings(begun: str) -> list[str]:
     """What failures can be grouped by, that a shell may complete to."""
-    from diagnose.cluster.report.failure_groups import BY
+    from diagnose.cluster.report.summary_types import BY
 
     return [name for name in BY if name.startswith(begun)]
 

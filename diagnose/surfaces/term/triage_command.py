@@ -14,8 +14,8 @@ from typing import TextIO
 
 from diagnose.cluster.report import fail_conditions, report_files
 from diagnose.cluster.report.fail_conditions import Condition
-from diagnose.cluster.report.failure_groups import BY
 from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.summary_types import BY
 from diagnose.cluster.run.folder_watch import Watch
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan

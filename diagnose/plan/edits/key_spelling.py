@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.spellings import Key, Table
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
