@@ -231,6 +231,7 @@ def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path,
 def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round that meets nothing new leaves no trace; Ctrl-C ends it in peace."""
     from diagnose.cluster.run import folder_watch
+    from diagnose.surfaces.term import triage_command
 
     top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
     rounds = []
@@ -246,7 +247,7 @@ def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any,
                 round()
                 rounds.append(number)
 
-    monkeypatch.setattr(folder_watch, "Watch", Three)
+    monkeypatch.setattr(triage_command, "Watch", Three)
     ended = oomdoctor("triage", top, "--store", path, "--watch")
     assert ended.status == 0 and rounds == [0, 1, 2] and ended.out.count(" jobs: ") == 2
     assert rows(path, "select read, reused from runs order by run") == [(2, 0), (1, 0)]
