@@ -153,12 +153,8 @@ def main() -> int:
     against = options.against and options.against.resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    # The one folder whose name the answers may hold: the same in every run.
-    generated = Path(tempfile.gettempdir()) / "oomdoctor-oracle"
-    shutil.rmtree(generated, ignore_errors=True)
-    generated.mkdir()
-    todo = [job for job in jobs(options.jobs, generated) if job.name.startswith(options.only)]
-    with ProcessPoolExecutor(options.workers) as pool:
+    with tempfile.TemporaryDirectory() as generated, ProcessPoolExecutor(options.workers) as pool:
+        todo = [job for job in jobs(options.jobs, Path(generated)) if job.name.startswith(options.only)]
         rows = sorted(row for found in pool.map(answered, todo, [out] * len(todo), chunksize=4) for row in found)
     (out / "index.txt").write_text("".join(f"{mark}  {name}\n" for name, mark in rows))
     whole = hashlib.sha256((out / "index.txt").read_bytes()).hexdigest()

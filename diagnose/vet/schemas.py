@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from diagnose.adapters.schema.framework_tables import Role
+
 Scalar = bool | int | float | str
 #: A word or several for each name: diagnose/word_conditions.py.
 Words = dict[str, Scalar | list[Scalar]]
@@ -282,7 +284,7 @@ class Framework(Row):
     environment: str = ""
     variables: bool = False
     bare_switches: bool = False
-    role: Literal["general", "plain", "engine", "around", "variables"] | None = None
+    role: Role | None = None
     launches: str = ""
     aliases: list[str] = []
     dumps_whole: bool = False

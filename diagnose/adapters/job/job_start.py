@@ -139,20 +139,9 @@ def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
                 "config",
                 Witness(document.source.name, *at, key=script.cuda_by or "from_pretrained"),
             )
-        if script.args_after_model is not None:
-            yield Fact(
-                "script.args_after_model",
-                script.args_after_model,
-                "config",
-                Witness(document.source.name, *script.model_at, key="from_pretrained"),
-            )
-        if script.model_in_init is not None:
-            yield Fact(
-                "script.model_in_init",
-                script.model_in_init,
-                "config",
-                Witness(document.source.name, *script.model_at, key="from_pretrained"),
-            )
+        for name, value in (("script.args_after_model", script.args_after_model), ("script.model_in_init", script.model_in_init)):
+            if value is not None:
+                yield Fact(name, value, "config", Witness(document.source.name, *script.model_at, key="from_pretrained"))
         metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
         if metric is not None:  # the trainer then keeps every prediction, not only the loss
             yield Fact("eval.metrics", True, "config", Witness(document.source.name, metric.line, metric.column, key="compute_metrics"))
