@@ -13,6 +13,7 @@ from cases import diagnosed
 from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.fingerprints import fingerprint
 from diagnose.cluster.store.result_tables import MIGRATIONS
+from diagnose.phrases import Text
 
 #: Cases of the corpus by how often they happen on this cluster; what stands first is the mistake of the week.
 CASES = {
@@ -38,6 +39,9 @@ class Held:
         done = self.connection.execute(sql, list(params))
         while rows := done.fetchmany(1000):
             yield from rows
+
+    def add_error(self, fault: str, message: Text, job: str | None = None) -> None:
+        self.add("errors", "job, fault, message_en, message_zh", [(job, fault, message.en, message.zh)])
 
     def add(self, table: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
         """Rows, column by column: a hundred times as fast as one by one."""

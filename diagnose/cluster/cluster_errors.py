@@ -55,3 +55,8 @@ def database_error(path: Path, message: str) -> UserError:
         if any(sign in message for sign in signs):
             return cluster_error(key, where=str(path), hint=hint, why=message)
     return cluster_error("store_failed", where=str(path), hint="nothing_lost", why=message)
+
+
+def is_about_file(error: Exception) -> bool:
+    """Whether an error of a write is about the database's file (full, locked, broken) and not about a value that was to be written."""
+    return isinstance(error, UserError) and error.key != "cluster.store_failed"

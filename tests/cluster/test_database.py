@@ -9,16 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from checkout import ROOT
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from many import QUIET, failure, lay, rows, still, told  # noqa: F401
-from sweep import sample
+from sweep import examples, sample
 
 from diagnose import triage, workers
 from diagnose.cluster.find.job import About, Job
@@ -154,6 +156,48 @@ def test_half_a_batch_is_never_there(store: Store, monkeypatch: pytest.MonkeyPat
     assert list(store.query("select job, status from jobs")) == [("a", "oom")]
     store.add([result("b")])
     assert one(store, "select count(*) from jobs") == (2,)
+
+
+PLAIN = ("str", "int", "float", "int | None", "float | None")
+NUMBERS = st.one_of(st.none(), st.integers(-(10**40), 10**40), st.floats())
+TEXTS = st.one_of(st.text(st.characters(codec=None), max_size=8), st.just("\0\ud800"))
+
+
+def absurd_fields(kind: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Some fields of a dataclass with values of their type that nobody expects."""
+    names = {column.name: TEXTS if column.type == "str" else NUMBERS for column in fields(kind) if column.type in PLAIN}
+    return st.fixed_dictionaries({}, optional=names)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(absurd_fields(EventRow), absurd_fields(About), absurd_fields(Result), NUMBERS)
+def test_an_absurd_value_costs_its_own_job_at_most(event: Any, about: Any, values: Any, saves: Any) -> None:
+    """Whatever stands in a field, the run goes on: the job is stored with what fits, or is an error."""
+    absurd = replace(result("absurd", **{"digest": DIGEST, **values}), events=(replace(EVENT, **event),))
+    absurd.job.about = replace(absurd.job.about, **about)
+    if absurd.digest == DIGEST:
+        digest = json.loads(absurd.digest)
+        digest["remedies"][0]["saves"] = digest["causes"][0]["accounts_for"] = saves
+        absurd.digest = json.dumps(digest)
+    store = memory_store()
+    errors_before = one(store, "select count(*) from errors")[0]
+    refused = store.add([result("good"), absurd])
+    assert [failure.job.id for failure in refused] in ([], ["absurd"])
+    assert one(store, "select status, requested from jobs where job = 'good'") == ("oom", 100)
+    assert one(store, "select count(*) from errors")[0] == errors_before + len(refused)
+
+
+@cache
+def memory_store() -> Store:
+    """One database for all examples, of which each replaces the rows of the one before."""
+    store = Store(Path("memory"), duckdb.connect())
+    store._migrate()
+    return store
+
+
+def test_a_value_beyond_its_column_is_stored_as_the_nearest(store: Store) -> None:
+    store.add([result(events=(replace(EVENT, requested=10**30, gpu=-(10**30), line=None, source="a\0\ud800b"),))])
+    assert one(store, "select requested, gpu, line, source from events") == ((1 << 63) - 1, 1 - (1 << 31), None, "a?b")
 
 
 def test_a_clock_that_jumps_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

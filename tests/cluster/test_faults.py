@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,7 @@ from typing import Any
 import duckdb
 import pytest
 from many import QUIET, failure, lay, rows, still  # noqa: F401
+from sweep import SWEEP
 
 from diagnose import triage, workers
 from diagnose.cluster.cluster_errors import database_errors
@@ -23,6 +25,7 @@ from diagnose.cluster.find.job import Job
 from diagnose.cluster.run import content_hash, job_work
 from diagnose.cluster.run import triage_run as story
 from diagnose.cluster.run.task import JobOptions, Task
+from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.result import Result
 from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
@@ -36,6 +39,116 @@ ERRORS = "select fault, message_en from errors order by 1, 2"
 def read(*logs: Path) -> Result:
     """One job, read in this process."""
     return job_work.work(Task(Job("x", tuple(map(str, logs)))), JobOptions())
+
+
+# -- one job among many
+
+#: What people and generators write where a figure belongs.
+ABSURD = (
+    "1000000000",
+    "1" + "0" * 40,
+    "-1",
+    "1e308",
+    "-1e-300",
+    "nan",
+    ".inf",
+    "0",
+    "true",
+    "null",
+    "[]",
+    "{a: 1}",
+    "9" * 5000,
+    "1_000_000",
+    "٣",
+    "1e",
+)
+KNOBS = (
+    "cutoff_len",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "lora_rank",
+    "num_train_epochs",
+    "image_max_pixels",
+    "max_samples",
+)
+RECORD = ("gpus", "elapsed", "nodes", "started", "exit_code", "memory_limit", "restarts", "user")
+SIZES = ("4.64 GiB", "30.26 GiB", "31.74 GiB", "1.41 GiB")
+
+
+def test_absurd_figures_end_no_run(tmp_path: Path, oomdoctor: Any) -> None:
+    """In configs, in messages and in what a scheduler says: the job between them is reported, in every form of the report."""
+    records, count = [], 200 if SWEEP else 32
+    for number in range(count):
+        folder, absurd = tmp_path / "jobs" / f"job{number:03d}", ABSURD[number % len(ABSURD)]
+        folder.mkdir(parents=True)
+        (folder / "error.log").write_text(failure(1).replace(SIZES[number % len(SIZES)], f"{absurd[:400]} GiB"))
+        knob = KNOBS[number * 3 % len(KNOBS)]
+        (folder / "train.yaml").write_text(f"stage: sft\nmodel_name_or_path: Qwen/Qwen2-7B\n{knob}: {absurd}\n")
+        value = absurd if number % 2 or not absurd.isdecimal() else int(absurd[:4000])
+        records.append(
+            {
+                "id": f"j{number}",
+                "log": f"jobs/{folder.name}/error.log",
+                "configs": [f"jobs/{folder.name}/train.yaml"],
+                RECORD[number % len(RECORD)]: value,
+            }
+        )
+    (tmp_path / "good.log").write_text(failure(2))
+    records.append({"id": "good", "log": "good.log", "gpus": 8, "elapsed": 3600})
+    (tmp_path / "jobs.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    database = tmp_path / "t.duckdb"
+    command = ("triage", tmp_path / "jobs.jsonl", "--store", database, "--jobs", "1")
+    ended = oomdoctor(*command, "--out", tmp_path / "report.html", "--export", tmp_path / "tables")
+    assert ended.status in (0, 1), ended.err
+    assert rows(database, "select state, found from runs") == [("done", count + 1)]
+    assert rows(database, "select status, gpu_seconds from jobs where job like '%good'") == [("oom", 28800.0)]
+    for format in ("json", "markdown", "html"):
+        again = oomdoctor(*command, "--format", format)
+        assert again.status in (0, 1) and again.out, again.err
+
+
+@pytest.mark.parametrize("module, function", [
+    (job_work, "open_inputs"), (job_work, "read"), (job_work, "diagnosis_key"), (job_work, "diagnose"), (job_work, "digest"),
+    (job_work, "fingerprint"), (job_work, "event_row"), (story, "stamp"), (result_tables, "job_row"),
+])  # fmt: skip
+def test_a_crash_in_any_stage_is_an_error_of_its_job(module: Any, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading, diagnosis, digest, storing: the jobs before and after it have their rows."""
+    top, real, calls = lay(tmp_path / "jobs", 6, distinct=6), getattr(module, function), []
+
+    def crash_once(*arguments: Any, **named: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 2 if module is not result_tables else arguments[0].headline.en and arguments[0].job.id.endswith("job003"):
+            raise KeyError("a mistake of ours")
+        return real(*arguments, **named)
+
+    database = tmp_path / "t.duckdb"
+    if module is story:
+        list(triage([top], store=database, workers=1))  # a job is looked at before it is read where it was read before
+    monkeypatch.setattr(module, function, crash_once)
+    monkeypatch.setattr(
+        story,
+        "run_local",
+        lambda tasks, options, *_: (item if isinstance(item, Result) else job_work.work(item, options) for item in tasks),
+    )
+    run = list(triage([top], store=database, workers=1))
+    assert len(calls) > 1 and rows(database, "select state from runs where run = (select max(run) from runs)") == [("done",)]
+    assert rows(database, "select count(*), count(distinct job) from jobs") == [(6, 6)] and len(run) <= 6
+    [(fault, message)] = rows(database, ERRORS)
+    assert fault in ("crashed", "not_stored") and "mistake of ours" in message
+
+
+def test_a_digest_that_cannot_be_shown_costs_its_own_place(tmp_path: Path, oomdoctor: Any) -> None:
+    """One that another release wrote, or half of one: the report has the other groups, and the error is in the database."""
+    database, page = tmp_path / "t.duckdb", tmp_path / "report.html"
+    list(triage([lay(tmp_path / "jobs", 8, distinct=3)], store=database, workers=1))
+    store = Store.open(database)
+    list(
+        store.query('update diagnoses set digest = \'{"plan": {"steps": ["x"]}}\' where diagnosis = (select min(diagnosis) from diagnoses)')
+    )
+    store.close()
+    ended = oomdoctor("triage", tmp_path / "jobs", "--store", database, "--jobs", "1", "--out", page)
+    assert ended.status == 0 and page.stat().st_size > 10_000, ended.err
+    assert {fault for fault, _ in rows(database, ERRORS)} == {"not_reported"}
 
 
 # -- inputs

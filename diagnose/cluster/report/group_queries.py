@@ -5,11 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from diagnose.cluster.report import report_queries
 from diagnose.cluster.report.report_queries import digests, fetch_row
-from diagnose.cluster.report.summary_types import Cost, Example, Group, Named, Near, Period, Plan, Step, Store, Summary, Variant
+from diagnose.cluster.report.summary_types import (
+    Cost,
+    Example,
+    Group,
+    Named,
+    Near,
+    Period,
+    Plan,
+    Step,
+    Store,
+    Summary,
+    Variant,
+    build_or_report,
+)
 from diagnose.cluster.store import fingerprints
 from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit
@@ -100,7 +114,9 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
                 frameworks=frameworks.get(key, ()),
                 plan=plans.get(key),
                 example=examples[key],
-                parts=fingerprints.read(parts) if by == "fingerprint" and parts else None,
+                parts=build_or_report(store, examples[key].job, partial(fingerprints.read, parts))
+                if by == "fingerprint" and parts
+                else None,
                 short=None if median_shortage is None else int(median_shortage),
                 new=runs > 1 and first_run is not None and first_run == latest,
             )
@@ -139,10 +155,17 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
         where key in (select unnest($1)) group by 1, 2 order by 1, 3 desc, 2"""
     for key, word, jobs in store.query(sql, [keys]):
         fits[key] = (*fits.get(key, ()), Named(word, jobs))
-    rows = store.query(EACH_VARIANT, [keys, VARIANTS])
-    variants_by_key: dict[str, list[tuple[Variant, str]]] = {}
-    planned: dict[str, int] = {}
-    for key, framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, all_jobs in rows:
+    rows_by_key: dict[str, list[tuple[Any, ...]]] = {}
+    for row in store.query(EACH_VARIANT, [keys, VARIANTS]):
+        rows_by_key.setdefault(row[0], []).append(row[1:])
+    plans = {key: build_or_report(store, key, partial(_plan, store, rows_by_key[key], fits.get(key, ()))) for key in rows_by_key}
+    return {key: plan for key, plan in plans.items() if plan is not None}
+
+
+def _plan(store: Store, rows: list[tuple[Any, ...]], fits: tuple[Named, ...]) -> Plan:
+    """One group's plan, from its rows of EACH_VARIANT."""
+    variants: list[tuple[Variant, str]] = []
+    for framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, _ in rows:
         edits = zip(*map(_parse_list, (targets, names, olds, news, renamed)), strict=True)
         variant = Variant(
             framework,
@@ -153,17 +176,11 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
             tuple(Edit(*fields) for fields in edits),
             tuple(_parse_list(env)),
         )
-        variants_by_key.setdefault(key, []).append((variant, diagnosis))
-        planned[key] = int(all_jobs)
-    usual = {key: _usual_steps(variants) for key, variants in variants_by_key.items()}
-    kept_digests = digests(store, [diagnosis_id for _, diagnosis_id in usual.values()])
-    plans: dict[str, Plan] = {}
-    for key, pairs in variants_by_key.items():
-        variants = tuple(variant for variant, _ in pairs)
-        steps, diagnosis = usual[key]
-        hidden = planned[key] - sum(fields.jobs for fields in variants)
-        plans[key] = Plan(_steps(steps, kept_digests[diagnosis]), variants, hidden, fits.get(key, ()))
-    return plans
+        variants.append((variant, diagnosis))
+    usual_steps, diagnosis = _usual_steps(variants)
+    hidden = int(rows[0][-1]) - sum(variant.jobs for variant, _ in variants)
+    steps = _steps(usual_steps, digests(store, [diagnosis])[diagnosis])
+    return Plan(steps, tuple(variant for variant, _ in variants), hidden, fits)
 
 
 def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:

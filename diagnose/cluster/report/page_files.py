@@ -78,9 +78,7 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
                 before=group[sheet.at - 2].name if sheet.at > 1 else "",
                 after=group[sheet.at].name if sheet.at < len(group) else "",
             )
-            written.append(
-                _write_whole(folder / sheet.name, render_page(content, report_queries.digests(store, order), order, lang, clean))
-            )
+            written.append(_write_whole(folder / sheet.name, render_page(content, store, order, lang, clean)))
     addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
     written.insert(0, _write_whole(target, page(visible, sorted(listed, key=_latest_first), addresses, lang, masked=redact)))
     for stale in folder.iterdir() if folder.is_dir() else ():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from diagnose.cluster.report import report_queries
 from diagnose.cluster.report.report_html import Listed, TextFilter, document
 from diagnose.cluster.report.report_words import say
+from diagnose.cluster.report.summary_types import Store, build_or_report
 from diagnose.cluster.store import digests
 from diagnose.phrases import Lang, Text
 from diagnose.plan.rules.remedy import Edit
@@ -34,11 +35,28 @@ class JobsPage:
     after: str = ""
 
 
-def render_page(page: JobsPage, stored: dict[str, str], order: Sequence[str], lang: Lang, clean: TextFilter) -> Iterator[str]:
-    """A page; `held` the digests of its diagnoses, `order` their keys as they are numbered on it."""
-    counts = Counter(listed.job.diagnosis for listed in page.jobs)
-    articles = ((_Diagnosis(digests.read(stored[key]), lang, clean) if stored.get(key) else None, counts[key]) for key in order)
+def render_page(page: JobsPage, store: Store, order: Sequence[str], lang: Lang, clean: TextFilter) -> Iterator[str]:
+    """A page; `order`: the keys of its diagnoses as they are numbered on it."""
+    stored = report_queries.digests(store, order)
+    jobs_by_key: dict[str, list[Listed]] = {}
+    for listed in page.jobs:
+        jobs_by_key.setdefault(listed.job.diagnosis, []).append(listed)
+
+    def article(key: str) -> _Diagnosis | None:
+        build = partial(_read_diagnosis, stored[key], lang, clean)
+        return build_or_report(store, jobs_by_key[key][0].job.job, build) if stored.get(key) else None
+
+    articles = [(article(key), len(jobs_by_key[key])) for key in order]
     return document("report_jobs", f"{page.title} · oomdoctor", lang, jobs_page=page, articles=articles)
+
+
+def _read_diagnosis(digest: str, lang: Lang, clean: TextFilter) -> _Diagnosis:
+    """The diagnosis with all its parts built, so that a digest they cannot be built of is noticed before the page is begun."""
+    diagnosis = _Diagnosis(digests.read(digest), lang, clean)
+    for name, member in vars(_Diagnosis).items():
+        if isinstance(member, cached_property):
+            getattr(diagnosis, name)
+    return diagnosis
 
 
 class _Diagnosis:

@@ -3,22 +3,37 @@ number of jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from diagnose.cluster.store.fingerprints import Parts
-from diagnose.phrases import Text
+from diagnose.errors import log_crash
+from diagnose.phrases import Text, phrase
 from diagnose.plan.rules.remedy import Edit
+
+T = TypeVar("T")
 
 #: What failures can be grouped by.
 BY = ("fingerprint", "cause", "phase", "family", "tensor", "frame", "framework", "user", "project", "gpu")
 
 
 class Store(Protocol):
-    """What is asked here of the database: SQL, on one connection."""
+    """What is asked here of the database: SQL, on one connection; and where errors go."""
 
     def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]: ...
+
+    def add_error(self, fault: str, message: Text, job: str | None = None) -> None: ...
+
+
+def build_or_report(store: Store, job: str, build: Callable[[], T]) -> T | None:
+    """What `build` makes of a stored diagnosis; where it crashes, None and an error of the job, so that the report goes on without it."""
+    try:
+        return build()
+    except Exception as error:
+        log_crash("the report", error)
+        store.add_error("not_reported", phrase("cluster.not_reported", error=f"{type(error).__name__}: {error}"[:300]), job)
+        return None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from diagnose.cluster.run.dedupe_key import diagnosis_key
 from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.fingerprints import fingerprint
-from diagnose.cluster.store.result import EventRow, InputFault, Result, unread_result
+from diagnose.cluster.store.result import EventRow, InputFault, Result, crashed_result, unread_result
 from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config, convert_each
 from diagnose.phrases import Text, phrase
@@ -51,7 +51,7 @@ def work(task: Task, options: JobOptions, claim: Claim = lambda _: True) -> Resu
     except Exception as error:  # one job's crash is its own row
         if os.environ.get("OOMDOCTOR_DEBUG"):
             raise
-        result = unread_result(task.job, "crashed", phrase("cluster.crashed", error=f"{type(error).__name__}: {error}"[:300]))
+        result = crashed_result(task.job, error)
     return replace(result, seconds=process_time() - start)
 
 

@@ -19,9 +19,9 @@ from diagnose.cluster.find.job_finder import find
 from diagnose.cluster.run.local_engine import run_local
 from diagnose.cluster.run.ray_engine import run_ray
 from diagnose.cluster.run.task import LIMITS, JobOptions, Limits, Task, with_basis
-from diagnose.cluster.store.result import Result
-from diagnose.cluster.store.result_store import NEVER_READ, Store
-from diagnose.errors import UserError
+from diagnose.cluster.store.result import Result, crashed_result
+from diagnose.cluster.store.result_store import NEVER_READ, LastRead, Store
+from diagnose.errors import UserError, log_crash
 from diagnose.phrases import Text, phrase
 
 Engine = Literal["local", "ray"]
@@ -159,17 +159,25 @@ class Run:
                     self.found += 1
                     yield Result(job.job, error=job.error, fault=job.fault)
                     continue
-                last_read = last_reads.get(job.id, NEVER_READ)
-                current = stamp(job) if last_read is not NEVER_READ or self.is_ready is not None else ""
-                is_unchanged = bool(current) and current == last_read.stamp
-                if self.is_ready is not None and (is_unchanged or not self.is_ready(job)):
-                    continue
-                self.found += 1
-                if is_unchanged:
-                    yield Result(job, stamp=current, content=last_read.content, reused=True)
-                else:
-                    yield Task(job, last_read.content)
+                try:
+                    task = self._task(job, last_reads.get(job.id, NEVER_READ))
+                except Exception as error:  # one job's crash is its own row
+                    log_crash("finding a job", error)
+                    task = crashed_result(job, error)
+                if task is not None:
+                    self.found += 1
+                    yield task
         self.finished = True
+
+    def _task(self, job: Job, last_read: LastRead) -> Task | Result | None:
+        """The task of reading a job, or the result of one that has not changed; None for a job that this round of a watch leaves."""
+        current = stamp(job) if last_read is not NEVER_READ or self.is_ready is not None else ""
+        is_unchanged = bool(current) and current == last_read.stamp
+        if self.is_ready is not None and (is_unchanged or not self.is_ready(job)):
+            return None
+        if is_unchanged:
+            return Result(job, stamp=current, content=last_read.content, reused=True)
+        return Task(job, last_read.content)
 
     def _keep(self, result: Result) -> None:
         self._batch.append(replace(result, report=""))
@@ -178,7 +186,7 @@ class Run:
 
     def _flush(self) -> None:
         if self._batch:
-            self.store.add(self._batch)
+            self.errors += len(self.store.add(self._batch))
         self._batch = []
         self._stored_at = monotonic()
 

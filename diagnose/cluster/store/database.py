@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: The memory that the database may use; more goes to temporary files beside it.
 MEMORY = "128MB"
 
+#: The largest value of each integer type; what is beyond it is stored as it.
+LARGEST: Mapping[str, int] = {"BIGINT": (1 << 63) - 1, "INTEGER": (1 << 31) - 1}
+
 #: The suffixes of exported tables, and the options of `copy` that write them.
 EXPORT_FORMATS: Mapping[str, str] = {"parquet": "format parquet, compression zstd", "jsonl": "format json"}
 
@@ -150,13 +153,24 @@ class Database:
         columns = list(rows[0])
         names = ", ".join(f'"{column}"' for column in columns)
         values = ", ".join(f"unnest(?::{types[column]}[])" for column in columns)
-        self._execute(f"insert into {table} ({names}) select {values}", *([row[column] for row in rows] for column in columns))
+        cells = ([storable(row[column], types[column]) for row in rows] for column in columns)
+        self._execute(f"insert into {table} ({names}) select {values}", *cells)
 
     def _types(self, table: str) -> dict[str, str]:
         if table not in self._column_types:
             rows = self._execute("select column_name, data_type from information_schema.columns where table_name = ?", table)
             self._column_types[table] = dict(rows.fetchall())
         return self._column_types[table]
+
+
+def storable(value: object, column_type: str) -> object:
+    """The value as a column of this type takes it: integers within its range, text that is valid Unicode without NUL."""
+    if isinstance(value, str):
+        return value if value.isascii() and "\0" not in value else value.replace("\0", "").encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [storable(item, column_type) for item in value]
+    largest = LARGEST.get(column_type)
+    return value if largest is None or not isinstance(value, (int, float)) else int(max(-largest, min(value, largest)))
 
 
 def connect(path: Path, display_path: Path | None = None) -> duckdb.DuckDBPyConnection:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from diagnose.cluster.find.job import Job
-from diagnose.phrases import Text
+from diagnose.phrases import Text, phrase
 
 
 @dataclass(slots=True)
@@ -79,6 +79,11 @@ class Result:
 def unread_result(job: Job, fault: str, error: Text) -> Result:
     """The result of a job that could not be read or diagnosed."""
     return Result(job, error=error, fault=fault)
+
+
+def crashed_result(job: Job, error: Exception) -> Result:
+    """The result of a job that our own code failed on."""
+    return unread_result(job, "crashed", phrase("cluster.crashed", error=f"{type(error).__name__}: {error}"[:300]))
 
 
 class DiagnosisSummary(NamedTuple):

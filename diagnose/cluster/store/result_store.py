@@ -10,12 +10,13 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from diagnose.cluster.cluster_errors import database_errors
+from diagnose.cluster.cluster_errors import database_errors, is_about_file
 from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.database import Database
-from diagnose.cluster.store.result import DiagnosisSummary, Result
+from diagnose.cluster.store.result import DiagnosisSummary, Result, unread_result
 from diagnose.cluster.store.result_tables import Row
-from diagnose.phrases import Text
+from diagnose.errors import log_crash
+from diagnose.phrases import Text, phrase
 from diagnose.version import __version__
 
 if TYPE_CHECKING:
@@ -110,9 +111,9 @@ class Store(Database):
         with database_errors(self.path), self._transaction():
             self._execute("update groups set notified = ? where fingerprint = ?", time(), fingerprint)
 
-    def add_error(self, fault: str, message: Text) -> None:
-        """Store an error that is no job's."""
-        row: Row = {"run": self.run, "job": None, "fault": fault, "message_en": message.en, "message_zh": message.zh, "seen": time()}
+    def add_error(self, fault: str, message: Text, job: str | None = None) -> None:
+        """Store an error of a job that is not its result's, or of none."""
+        row: Row = {"run": self.run, "job": job, "fault": fault, "message_en": message.en, "message_zh": message.zh, "seen": time()}
         with database_errors(self.path), self._transaction():
             self._insert("errors", [row])
 
@@ -149,8 +150,35 @@ class Store(Database):
 
     # -- results
 
-    def add(self, results: Sequence[Result]) -> None:
-        """Store a batch, all of it or nothing. A job's rows are replaced as a whole; one that can no longer be read keeps what it had."""
+    def add(self, results: Sequence[Result]) -> list[Result]:
+        """Store a batch, all of it or nothing. A job's rows are replaced as a whole; one that can no longer be read keeps what it had.
+
+        Where the database refuses a value, each result is stored alone; those that cannot be become errors of their jobs and are
+        returned. Raises UserError where the file itself cannot be written.
+        """
+        try:
+            self._add_batch(results)
+        except Exception as error:
+            if is_about_file(error):
+                raise
+            return self._add_alone(results)
+        return []
+
+    def _add_alone(self, results: Sequence[Result]) -> list[Result]:
+        refused = []
+        for result in results:
+            try:
+                self._add_batch([result])
+            except Exception as error:
+                if is_about_file(error):
+                    raise
+                log_crash("the database", error)
+                failure = unread_result(result.job, "not_stored", phrase("cluster.not_stored", why=str(error)[:300]))
+                self._add_batch([failure])
+                refused.append(failure)
+        return refused
+
+    def _add_batch(self, results: Sequence[Result]) -> None:
         with database_errors(self.path), self._transaction():
             self._add(list({result.job.id: result for result in results}.values()))
 
