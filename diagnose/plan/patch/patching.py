@@ -25,7 +25,7 @@ def apply(document: Document, edits: Iterable[Edit]) -> str:
 def diff(documents: Sequence[Document], edits: Sequence[Edit]) -> str:
     """One unified diff over every given file that the edits touch; edits of files that were not given are not in it."""
     old = {document.name: document.outer or document.text for document in documents}
-    return "".join(_unified(name, old[name], new) for name, new in texts(documents, edits).items())
+    return "".join(unified_diff(name.lstrip("/"), old[name], new) for name, new in texts(documents, edits).items())
 
 
 def texts(documents: Sequence[Document], edits: Sequence[Edit]) -> dict[str, str]:
@@ -53,12 +53,26 @@ def apply_splices(text: str, splices: Sequence[Splice]) -> str:
     return text
 
 
-def _unified(name: str, old: str, new: str) -> str:
+def unified_diff(name: str, old: str, new: str) -> str:
+    """A diff as `patch -p1` and `git apply` read it; lines end at LF alone, as those tools count them."""
     import difflib  # costs start-up time, and only a patch needs it
 
-    label = name.lstrip("/").replace("\n", " ")
-    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{label}", f"b/{label}")
+    old_label, new_label = (_quote_name(f"{side}/{name}") for side in "ab")
+    lines = difflib.unified_diff(_split_lines(old), _split_lines(new), old_label, new_label)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _split_lines(text: str) -> list[str]:
+    lines = [f"{line}\n" for line in text.split("\n")]
+    return [*lines[:-1], lines[-1][:-1]] if lines[-1] != "\n" else lines[:-1]
+
+
+def _quote_name(name: str) -> str:
+    """A name in a diff's header: C-quoted where a sign of it would end it, followed by a tab where a blank would."""
+    if any(sign in name for sign in '"\\') or not name.isprintable():
+        escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+        return '"' + "".join(escapes.get(sign) or (sign if sign.isprintable() else f"\\{ord(sign):03o}") for sign in name) + '"'
+    return f"{name}\t" if " " in name else name
 
 
 def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:

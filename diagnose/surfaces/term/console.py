@@ -47,10 +47,11 @@ def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool 
     return stream_view(sys.stdout, top, verbose, budget, rules)
 
 
-def say(text: str) -> None:
-    """A text on standard output. A reader that went away is no error. Raises UserError where it cannot be written."""
+def say(text: str | bytes) -> None:
+    """A text on standard output, or bytes as they are. A reader that went away is no error. Raises UserError where it cannot be
+    written."""
     try:
-        _write(sys.stdout, text if text.endswith("\n") else text + "\n")
+        _write(sys.stdout, text if isinstance(text, bytes) or text.endswith("\n") else text + "\n")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
@@ -65,18 +66,18 @@ def warn(sentence: str) -> None:
         _write(sys.stderr, f"oomdoctor: {one_line(sentence)}\n")
 
 
-def _write(out: TextIO, text: str) -> None:
+def _write(out: TextIO, text: str | bytes) -> None:
     """The text in the stream's encoding; what it cannot write is replaced."""
     encoding = out.encoding or "utf-8"
     try:
-        data = text.encode(encoding)
+        data = text if isinstance(text, bytes) else text.encode(encoding)
     except UnicodeEncodeError:
-        data = text.translate(str.maketrans(PLAIN)).encode(encoding, "replace")
+        data = str(text).translate(str.maketrans(PLAIN)).encode(encoding, "replace")
     if hasattr(out, "buffer"):
         out.flush()
         out.buffer.write(data)
     else:
-        out.write(data.decode(encoding))
+        out.write(data.decode(encoding, "replace"))
     out.flush()
 
 

@@ -1,13 +1,15 @@
-"""Write the plan of a diagnosis as a unified diff, or apply it to the config files."""
+"""Write the plan of a diagnosis as a unified diff, or apply it to the config files, in the encoding of each."""
 
 from __future__ import annotations
 
 import os
-import stat
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from diagnose.adapters.documents import open_config
 from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
@@ -15,99 +17,154 @@ from diagnose.plan.patch import patching
 from diagnose.render.parts.strings import visible
 from diagnose.surfaces.term import console
 from diagnose.surfaces.term.console import trouble
+from diagnose.surfaces.term.safe_replace import OldFile, read_file, replace_files, write_whole
+
+#: By this line a diff of ours is known, in its first characters.
+DIFF_SIGN, DIFF_HEAD = re.compile(rb'^--- "?a/', re.MULTILINE), 4096
+
+
+@dataclass(slots=True)
+class Target:
+    """A config that the plan changes: its text before and after, and the file with it (None: it came from standard input)."""
+
+    document: Document
+    old: str
+    new: str
+    file: OldFile | None
+    encoding: str = "utf-8"
+
+    def encode(self, text: str) -> bytes:
+        return text.encode(self.encoding, "surrogateescape" if self.encoding == "utf-8" else "strict")
 
 
 def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply: bool, lang: Lang) -> None:
     """Write the plan as a diff to `patch` ("-": standard output) and, if `apply`, into the files named in `configs`.
 
-    Raises UserError where a file cannot be written.
+    Raises UserError where a file cannot be written; then none of the configs has changed.
     """
     plan = diagnosis.outcome.plan
     edits = plan.edits if plan is not None else ()
-    text = patching.diff(diagnosis.documents, edits)
-    if not text:
+    paths = {Path(name) for spec in configs for name in (spec, spec.partition("=")[2]) if name}
+    targets = find_targets(diagnosis.documents, patching.texts(diagnosis.documents, edits), paths)
+    if not targets:
         console.warn(phrase("cli.nothing_to_patch").to(lang))
         return
-    if patch == "-":
-        console.say(visible(text) if sys.stdout.isatty() else text)  # a pipe gets what applies, to the byte
-    elif patch is not None:
-        write_diff(Path(patch), text, lang)
-    names = {spec.partition("=")[2] or spec for spec in configs} | set(configs)
-    texts = patching.texts(diagnosis.documents, edits) if apply else {}
-    for name in texts:
-        document = next(document for document in diagnosis.documents if document.name == name and document.form != "command")
-        if texts[name] != (document.outer or document.text) and name in names:
-            replace_file(Path(name), document, texts[name], lang)
+    if patch is not None:
+        data = build_diff(targets, lang)
+        if patch == "-":
+            write_to_output(data)
+        elif data:
+            write_diff(Path(patch), data, paths, lang)
+    if apply:
+        apply_targets([target for target in targets if target.file is not None], lang)
 
 
-def write_diff(path: Path, text: str, lang: Lang) -> None:
-    """Write a diff to a file."""
+def find_targets(documents: Sequence[Document], texts: Mapping[str, str], paths: set[Path]) -> list[Target]:
+    """The documents that the plan changes. A file is opened only if the user named it (`paths`).
+
+    Raises UserError where a file is not as it was when it was diagnosed, or its encoding cannot be written back.
+    """
+    targets = []
+    for name, new in texts.items():
+        document = next(document for document in documents if document.name == name and document.form != "command")
+        old = document.outer or document.text
+        if new == old:
+            continue
+        target = Target(document, old, new, None)
+        if Path(name) in paths:
+            try:
+                target.file = read_file(Path(name))
+            except OSError as error:
+                raise trouble("unreadable_now", where=name, hint="try_again", why=error.strerror or str(error)) from error
+            target.encoding = find_encoding(target)
+        targets.append(target)
+    return targets
+
+
+def find_encoding(target: Target) -> str:
+    """The codec that turns the text as it was read into the bytes of the file."""
+    data = target.file.data if target.file is not None else b""
+    text, encoding, _ = open_config.decode(data)
+    if text != target.old:
+        raise trouble("changed_meanwhile", where=target.document.name, hint="try_again")
+    candidates = {"utf-8": ("utf-8", "utf-8-sig"), "utf-16": ("utf-16-le", "utf-16-be")}.get(encoding, (encoding,))
+    if encoding == "utf-16":
+        target.old, target.new = f"\ufeff{target.old}", f"\ufeff{target.new}"
+    for candidate in candidates:
+        target.encoding = candidate
+        try:
+            if target.encode(target.old) == data and target.encode(target.new):
+                return candidate
+        except UnicodeError:
+            continue
+    raise trouble("encoding", where=target.document.name, hint="to_utf8", encoding=encoding)
+
+
+# -- diffs
+
+
+def build_diff(targets: Sequence[Target], lang: Lang) -> bytes:
+    """One diff for `patch -p1` and `git apply`, which run where its paths begin: in the current folder, or where all the files lie if
+    one of them is outside. A file in UTF-16 is left out with a sentence: the tools read lines of bytes."""
+    visible_targets = []
+    for target in targets:
+        if target.encoding.startswith("utf-16"):
+            console.warn(phrase("cli.no_utf16_diff", file=target.document.name).to(lang))
+        else:
+            visible_targets.append(target)
+    folder, labels = diff_labels([target.document.name for target in visible_targets if target.file is not None])
+    head = b"" if folder is None else f"# {phrase('cli.patch_folder', folder=folder).to(lang)}\n".encode(errors="surrogateescape")
+    diffs = []
+    for target in visible_targets:
+        bom = "\ufeff" if target.encoding == "utf-8-sig" else ""
+        label = labels.get(target.document.name, target.document.name)
+        text = patching.unified_diff(label, bom + target.old, bom + target.new)
+        diffs.append(
+            text.encode(target.encoding.removesuffix("-sig"), "surrogateescape" if target.encoding.startswith("utf-8") else "replace")
+        )
+    return head + b"".join(diffs) if diffs else b""
+
+
+def diff_labels(names: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """The folder in which a diff over these files applies (None: the current one), and each file's path from there."""
+    here = Path.cwd()
+    absolute = {name: Path(os.path.abspath(name)) for name in names}  # noqa: PTH100 - without following links
+    if all(path.is_relative_to(here) for path in absolute.values()):
+        return None, {name: path.relative_to(here).as_posix() for name, path in absolute.items()}
+    folder = Path(os.path.commonpath([path.parent for path in absolute.values()]))
+    return str(folder), {name: path.relative_to(folder).as_posix() for name, path in absolute.items()}
+
+
+def write_to_output(data: bytes) -> None:
+    """Print a diff: harmless on a terminal, to the byte into a pipe."""
+    if sys.stdout.isatty():
+        console.say(visible(data.decode("utf-8", "replace")))
+    else:
+        console.say(data)
+
+
+def write_diff(path: Path, data: bytes, configs: set[Path], lang: Lang) -> None:
+    """Write a diff to a file, which may replace an older diff and nothing else."""
     try:
-        path.write_text(text, encoding="utf-8", newline="")
+        if path.exists():
+            if any(config.exists() and path.samefile(config) for config in configs):
+                raise trouble("patch_is_config", where=str(path), hint="other_patch_name")
+            start = path.read_bytes()[:DIFF_HEAD] if path.is_file() else b""
+            if start and not DIFF_SIGN.search(start):
+                raise trouble("patch_over_other", where=str(path), hint="other_patch_name")
+        write_whole(path, data)
     except OSError as error:
         raise trouble("cannot_write", where=str(path), hint="check_target", why=error.strerror or str(error)) from error
     console.warn(phrase("cli.patch_written", file=path).to(lang))
 
 
-def replace_file(path: Path, document: Document, text: str, lang: Lang) -> None:
-    """Replace a file atomically, with its mode kept and the first original beside it as .orig.
-
-    Refuses a file that is not regular, is a link, or has changed since it was read.
-    """
-    original = path.with_name(path.name + ".orig")
-    try:
-        status, data = read_regular(path)
-        if decode(data) != (document.outer or document.text):
-            raise trouble("changed_meanwhile", where=str(path), hint="try_again")
-        is_first = keep_original(original, data, status)
-        replace_content(path, status, text.encode("utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"))
-    except OSError as error:
-        raise trouble("cannot_write", where=str(path), hint="apply_by_hand", why=error.strerror or str(error)) from error
-    console.warn(phrase("cli.applied" if is_first else "cli.applied_again", file=path, orig=original.name).to(lang))
+# -- applying
 
 
-def read_regular(path: Path) -> tuple[os.stat_result, bytes]:
-    """A regular file's mode and content, opened without following a link."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise trouble("not_regular", where=str(path), hint="apply_by_hand")
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise trouble("not_regular", where=str(path), hint="apply_by_hand")
-        return status, file.read()
-
-
-def decode(data: bytes) -> str:
-    """A config's text as the adapters read it."""
-    return data.decode("utf-8-sig", "surrogateescape")
-
-
-def keep_original(original: Path, data: bytes, status: os.stat_result) -> bool:
-    """Save the content before the first change; False if an .orig exists already (a link counts too and is left alone)."""
-    try:
-        create_file(original, data, status)
-    except FileExistsError:
-        return False
-    return True
-
-
-def replace_content(path: Path, status: os.stat_result, data: bytes) -> None:
-    """Replace a file's content atomically: a temporary file beside it is renamed over it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.oomdoctor")
-    try:
-        create_file(draft, data, status)
-        draft.replace(path)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def create_file(path: Path, data: bytes, status: os.stat_result) -> None:
-    """Create a file with the mode of another. Raises FileExistsError if the path exists, links included."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        if hasattr(os, "fchmod"):
-            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+def apply_targets(targets: Sequence[Target], lang: Lang) -> None:
+    """Change the files, all or none, and say where the old content of each is."""
+    changes = [(target.file, target.encode(target.new)) for target in targets if target.file is not None]
+    for replaced in replace_files(changes):
+        console.warn(phrase("cli.applied", file=replaced.path, orig=replaced.original.name).to(lang))
+        if replaced.has_other_names:
+            console.warn(phrase("cli.other_names", file=replaced.path).to(lang))
