@@ -9,11 +9,12 @@ PYTHON = $(shell for candidate in python3 python3.14 python3.13 python3.12 pytho
 	$$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$candidate; break; }; done)
 DEMO := corpus/llamafactory-6800
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# An absolute path: pip builds in folders of its own and must find the file there too.
-export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+# What is installed has the hashes of locks/, and nothing else is fetched.
+INSTALL = $(BIN)/python -m pip install --quiet
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fix accept docs rules oracle bench bench-triage wheel clean
+.PHONY: help demo test test-all check fix accept docs rules oracle bench bench-triage wheel locks clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
@@ -66,8 +67,12 @@ bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, readin
 bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
 	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)
 
-wheel: $(VENV)/.dev  ## build the wheel into dist/
+wheel: $(VENV)/.dev $(VENV)/.tools  ## build the wheel into dist/, and beside it the list of what it brings (CycloneDX)
 	$(BIN)/python -m build --wheel --no-isolation
+	rm -rf .venvs/wheel && $(BIN)/python -m venv .venvs/wheel
+	.venvs/wheel/bin/python -m pip install --quiet --require-hashes --requirement locks/core.txt
+	.venvs/wheel/bin/python -m pip install --quiet --no-deps dist/*.whl
+	$(BIN)/cyclonedx-py environment .venvs/wheel --pyproject pyproject.toml --output-reproducible --output-file dist/oomdoctor.cdx.json
 
 .PHONY: bytecode
 bytecode: | $(BIN)/python  # an editable install brings none, and some environments forbid Python to write it
@@ -80,10 +85,24 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with venv was found; install one (Debian: apt install python3 python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+# The project itself has no hash: it is installed last, with what is there.
+$(VENV)/.core: pyproject.toml locks/core.txt locks/build.txt | $(BIN)/python
+	$(INSTALL) --require-hashes --requirement locks/core.txt --requirement locks/build.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+$(VENV)/.dev: pyproject.toml locks/dev.txt locks/build.txt | $(BIN)/python
+	$(INSTALL) --require-hashes --requirement locks/dev.txt --requirement locks/build.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.tools: locks/tools.txt | $(BIN)/python
+	$(INSTALL) --require-hashes --requirement locks/tools.txt
+	@touch $@
+
+locks: | $(BIN)/python  ## write locks/ (releases and hashes) anew, after a change of pyproject.toml or constraints.txt
+	$(INSTALL) uv
+	$(LOCK) pyproject.toml --output-file locks/core.txt
+	echo 'hatchling>=1.27' | $(LOCK) - --output-file locks/build.txt
+	$(LOCK) pyproject.toml --extra dev --output-file locks/dev.txt
+	printf 'uv\ncyclonedx-bom>=7\n' | $(LOCK) - --output-file locks/tools.txt

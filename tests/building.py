@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checkout import ROOT
 
-SOURCES = ("pyproject.toml", "build_backend.py", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars")
+SOURCES = ("pyproject.toml", "build_backend.py", "hatch_build.py", "README.md", "LICENSE", "diagnose", "rules", "grammars", "locks")
 
 
 def copied(folder: Path) -> Path:

@@ -131,6 +131,38 @@ def test_every_dependency_is_constrained() -> None:
     assert names <= held
 
 
+def locked(name: str) -> dict[str, str]:
+    """The releases of a lock file, by normalised name."""
+    lines = [line.split(" ")[0] for line in text(ROOT / "locks" / name).splitlines() if line[:1].isalnum()]
+    return {re.sub(r"[-_.]+", "-", line.split("==")[0].split("[")[0]).lower(): line.split("==")[1] for line in lines}
+
+
+def test_the_locks_hold_every_dependency_with_a_hash_and_the_release_of_the_constraints() -> None:
+    """`make locks` was run after the last change of what is needed, or of its releases."""
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    pins = {re.sub(r"[-_.]+", "-", name).lower(): release for name, release in (
+        line.split("==") for line in text(ROOT / "constraints.txt").splitlines() if not line.startswith("#"))}  # fmt: skip
+    for name, wanted in (
+        ("core.txt", project["dependencies"]),
+        ("dev.txt", project["dependencies"] + project["optional-dependencies"]["dev"]),
+    ):
+        releases = locked(name)
+        names = {re.sub(r"[-_.]+", "-", re.split(r"[<>=!\[;]", requirement)[0].strip()).lower() for requirement in wanted}
+        assert names <= releases.keys()
+        assert {package: release for package, release in releases.items() if pins.get(package, release) != release} == {}
+    for path in (ROOT / "locks").iterdir():
+        for block in re.split(r"^(?=[a-zA-Z])", text(path), flags=re.MULTILINE)[1:]:
+            assert "--hash=sha256:" in block and "://" not in block, block.split("\n")[0]
+
+
+def test_what_is_called_by_private_names_has_an_upper_bound() -> None:
+    """A new major release may rename what is not documented: it is tried before it is allowed."""
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    for package in ("lark", "typer", "uvicorn", "mcp", "ray"):
+        assert all(re.search(r"<\d", name) for name in asked if re.match(rf"{package}\b", name)), package
+
+
 def test_the_licence_is_whole() -> None:
     licence = text(ROOT / "LICENSE")
     assert "Apache License" in licence and "Version 2.0, January 2004" in licence

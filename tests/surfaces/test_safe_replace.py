@@ -235,8 +235,8 @@ CONFIG = "model_name_or_path: Qwen/Qwen2-7B\nstage: sft\nfinetuning_type: full\n
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "job").mkdir()
+    monkeypatch.chdir(tmp_path / "job")
     (tmp_path / "error.log").write_text(LOG)
     return tmp_path
 
@@ -313,7 +313,7 @@ def test_only_a_line_feed_ends_a_line_of_a_diff(tool: str, oomdoctor: Any, job: 
 def test_a_patch_replaces_an_older_patch_and_nothing_else(oomdoctor: Any, job: Path) -> None:
     Path("train.yaml").write_text(CONFIG)
     Path("notes.md").write_text("--- mine\n")
-    for target in ("train.yaml", "../work/train.yaml", "notes.md"):
+    for target in ("train.yaml", "../job/train.yaml", "notes.md"):
         before = Path(target).read_bytes()
         ended = oomdoctor("explain", job / "error.log", "--config", "train.yaml", "--patch", target)
         assert ended.status == 2 and Path(target).name in ended.err and Path(target).read_bytes() == before
