@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from diagnose.budget.moments import read_set_memo
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
-from diagnose.facts import Fact, FactBook, Origin, Witness
+from diagnose.facts import Fact, FactBook, Origin, Value, Witness
 
 NAMES = ("train.micro_batch_size", "zero.stage", "train.precision", "log.phase")
 VALUES: st.SearchStrategy[Any] = st.sampled_from([0, 1, True, False, None, "bf16", "fp32"])
@@ -59,7 +59,7 @@ def test_what_nobody_asks_for_makes_no_difference() -> None:
 
 def test_too_many_results_are_forgotten(monkeypatch: Any) -> None:
     monkeypatch.setattr(read_set_memo, "MOST", 3)
-    memory = ReadSetMemo(lambda book, role: book.value("zero.stage"))
+    memory: ReadSetMemo[str, Value] = ReadSetMemo(lambda book, role: book.value("zero.stage"))
     for stage in (1, 2, 3, 4, 5, 1, 2):
         assert memory.of(FactBook([Fact("zero.stage", stage, "config", Witness(""))]), "train") == stage
     assert memory._count <= 3

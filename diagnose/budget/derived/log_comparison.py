@@ -9,7 +9,7 @@ from __future__ import annotations
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments.in_process_roles import FREED
-from diagnose.budget.moments.role_ledgers import ledgers as accounts
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.units import Size
 
@@ -107,7 +107,7 @@ def _changes(entry: dict[str, Value]) -> dict[str, Value]:
 
 
 def _agrees(book: FactBook, verdicts: tuple[str, ...], *, closely: bool = False) -> bool:
-    alternative = accounts(book)
+    alternative = ledgers(book)
     return bool(alternative) and all(_verdict(book, alternative[0], verdict, closely=closely) == "agrees" for verdict in verdicts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnose.budget.model.ledger import Ledger
-from diagnose.budget.moments.role_ledgers import ledgers as accounts
+from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness, derived_fact
 from diagnose.units import Size, Version
 
@@ -76,7 +76,7 @@ def ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
         doubts.append(_fact("ledger.gradients_whole", waiting, "largest moment of gradients_whole"))
     doubts += _saved_module_facts(book, ledger)
     if book.switch("model.attention_maybe_eager") and ledger.complete:
-        eager = accounts(book.changed({"model.attention": "eager"}))
+        eager = ledgers(book.changed({"model.attention": "eager"}))
         scores = [moment.of("attention_scores") for moment in eager[0].moments] if eager else []
         if scores:
             largest: Size = max(scores, key=lambda size: size.bytes)
@@ -88,7 +88,7 @@ def _unseen_stage_facts(book: FactBook) -> list[Fact]:
     """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
     if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
         return []
-    least = accounts(book.changed({"zero.stage": 3}))
+    least = ledgers(book.changed({"zero.stage": 3}))
     moment = least[0].moment("optimizer_step") if least and least[0].complete else None
     if moment is None:
         return []
@@ -99,7 +99,7 @@ def _saved_module_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     """What the largest moment would be smaller by if adapters alone learned."""
     if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
         return []
-    without_copies = accounts(book.changed({"lora.modules_to_save": "none"}))
+    without_copies = ledgers(book.changed({"lora.modules_to_save": "none"}))
     alone = without_copies[0].peak if without_copies else None
     if alone is None:
         return []

@@ -99,7 +99,7 @@ def find_loss(job: LossQuery) -> Loss:
         if holds:
             presumed = next((candidate for candidate in may if candidate.presumed), loss)
             return _widen(presumed, [candidate for candidate in may if candidate is not presumed])
-    raise AssertionError("the last entry of rules/losses.yaml losses holds always")
+    raise ValueError("rules/losses.yaml: the last entry of `losses` has to hold for every job")
 
 
 def _conditions(job: LossQuery) -> dict[str, Truth]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from diagnose.budget.model import batch_shape as batch
 from diagnose.budget.model import partition
-from diagnose.budget.model import state_sharding as sharding
+from diagnose.budget.model.batch_shape import Batch, batch
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.job_roles import Role, book_of_role
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.loss_table import Loss, LossQuery, find_loss, losses
 from diagnose.budget.model.precisions import Precision, precision
 from diagnose.budget.model.software_table import table
+from diagnose.budget.model.state_sharding import Sharding, sharding
 from diagnose.budget.model.trainable_params import Trainable, frozen_leading_layers, trainable, wrapped_params
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
@@ -32,10 +32,10 @@ class Setup:
     model: Model | None
     framework: str
     stage: str
-    sharding: sharding.Sharding
+    sharding: Sharding
     precision: Precision
     trainable: Trainable
-    batch: batch.Batch
+    batch: Batch
     loss: Loss
     checkpointing: str
     attention: str
@@ -75,10 +75,10 @@ def setup(facts: FactBook, role: Role) -> Setup:
     book = book_of_role(facts, role)
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
     model = _framework_model(role.model, framework, book)
-    shards = sharding.sharding(book, role)
+    shards = sharding(book, role)
     learnt = trainable(book, role, framework)
     widths = _weight_width(book, role, shards, framework, learnt)
-    rows = batch.batch(book, role, stage)
+    rows = batch(book, role, stage)
     without_shape = () if learnt.params is not None else ("model.shape",)
     return Setup(
         given=facts,
@@ -102,7 +102,7 @@ def setup(facts: FactBook, role: Role) -> Setup:
     )
 
 
-def _weight_width(book: FactBook, role: Role, shards: sharding.Sharding, framework: str, learnt: Trainable) -> Precision:
+def _weight_width(book: FactBook, role: Role, shards: Sharding, framework: str, learnt: Trainable) -> Precision:
     """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
     widths = precision(book, role, shards, framework)
     if isinstance(widths.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
@@ -110,7 +110,7 @@ def _weight_width(book: FactBook, role: Role, shards: sharding.Sharding, framewo
     return widths
 
 
-def _letters(model: Model | None, shards: sharding.Sharding, widths: Precision, learnt: Trainable, rows: batch.Batch) -> dict[str, Number]:
+def _letters(model: Model | None, shards: Sharding, widths: Precision, learnt: Trainable, rows: Batch) -> dict[str, Number]:
     """The letters of the formulas, as far as they are known."""
     values: dict[str, Number] = {"w": widths.weight, "g": widths.gradient}
     if model is not None:
@@ -133,7 +133,7 @@ def _letters(model: Model | None, shards: sharding.Sharding, widths: Precision, 
     return {letter: number for letter, number in values.items() if letter[0] not in "PLN"} if shards.parted else values
 
 
-def _adapter_letters(model: Model | None, shards: sharding.Sharding, learnt: Trainable) -> dict[str, Number]:
+def _adapter_letters(model: Model | None, shards: Sharding, learnt: Trainable) -> dict[str, Number]:
     """The letters that only a frozen base with adapters has."""
     values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
     if model is not None and learnt.kind == "dora":
@@ -143,7 +143,7 @@ def _adapter_letters(model: Model | None, shards: sharding.Sharding, learnt: Tra
     return values
 
 
-def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: sharding.Sharding) -> Loss:
+def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: Sharding) -> Loss:
     """What the job's loss holds of the logits."""
     word = book.word("train.precision")
     return find_loss(
@@ -176,7 +176,7 @@ def _framework_model(model: Model | None, framework: str, book: FactBook) -> Mod
 _BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
 
 
-def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Sharding, params: int) -> bool:
+def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: Sharding, params: int) -> bool:
     """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
     they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
     phase = book.word("log.phase") or "unknown"
@@ -184,11 +184,11 @@ def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: sharding.Shardin
     half = book.word("train.precision") in ("bf16", "fp16")
     allocated = (
         book.size("log.allocated") if whole_on_card and half else None
-    )  # where it does not matter nobody looks (budget/remembered.py)
+    )  # read only where it decides: each fact that is read narrows what read_set_memo may reuse
     return allocated is not None and 2 * params <= allocated.low and 4 * params > allocated.high
 
 
-def _runs_autocast(book: FactBook, shards: sharding.Sharding) -> Truth:
+def _runs_autocast(book: FactBook, shards: Sharding) -> Truth:
     """Whether a forward in 16 bits runs under autocast, whose outputs accelerate converts to fp32. DeepSpeed goes without."""
     if shards.zero:
         return False

@@ -4,42 +4,44 @@ moments thousands of times, and similar jobs repeat them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from diagnose.facts import Fact, FactBook, Value, Witness
 
+#: What the function returns, and the roles that it is a function of beside the book.
 T = TypeVar("T")
+Roles = TypeVar("Roles", bound=Hashable)
 
 MOST = 1024  # results that are kept; some 20 KB each
 
 
-class ReadSetMemo(Generic[T]):
+class ReadSetMemo(Generic[Roles, T]):
     """Memo of a pure function of a fact book and its roles. Cleared as a whole when it grows too large."""
 
-    def __init__(self, draw: Callable[[FactBook, Any], T]) -> None:
+    def __init__(self, draw: Callable[[FactBook, Roles], T]) -> None:
         self._draw = draw
         self.forget()
 
     def forget(self) -> None:
-        self._roots: dict[Hashable, _Node] = {}
+        self._roots: dict[Roles, _Node[T]] = {}
         self._count = 0
 
-    def of(self, book: FactBook, cast: Hashable) -> T:
+    def of(self, book: FactBook, roles: Roles) -> T:
         """What the function returns for these."""
-        node = self._roots.get(cast)
+        node = self._roots.get(roles)
         while node is not None:
             if node.question is None:
-                return node.result  # type: ignore[no-any-return]
+                return node.result
             node = node.next.get(_read(book, *node.question))
-        return self._learned(book, cast)
+        return self._learned(book, roles)
 
-    def _learned(self, book: FactBook, cast: Hashable) -> T:
+    def _learned(self, book: FactBook, roles: Roles) -> T:
         readings: list[tuple[_Question, Hashable]] = []
-        result = self._draw(_RecordingBook(book, readings), cast)
+        result = self._draw(_RecordingBook(book, readings), roles)
         if self._count >= MOST:
             self.forget()
         self._count += 1
-        node = self._roots.setdefault(cast, _Node())
+        node = self._roots.setdefault(roles, _Node())
         for question, answer in readings:
             node.question = question
             node = node.next.setdefault(answer, _Node())
@@ -51,15 +53,15 @@ class ReadSetMemo(Generic[T]):
 _Question = tuple[str, str]
 
 
-class _Node:
+class _Node(Generic[T]):
     """Decision tree node: the next fact to read and a child per answer, or the result."""
 
     __slots__ = ("next", "question", "result")
 
     def __init__(self) -> None:
         self.question: _Question | None = None
-        self.next: dict[Hashable, _Node] = {}
-        self.result: Any = None
+        self.next: dict[Hashable, _Node[T]] = {}
+        self.result: T  # of a leaf only
 
 
 def _read(book: FactBook, kind: str, name: str) -> Hashable:

@@ -9,8 +9,7 @@ from diagnose.budget.model.formulas import term
 from diagnose.budget.model.job_roles import Role, roles
 from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.moments import failure_moment, host_memory, in_process_roles
-from diagnose.budget.moments import step_moments as moments
+from diagnose.budget.moments import failure_moment, host_memory, in_process_roles, step_moments
 from diagnose.budget.moments.host_memory import estimate_host
 from diagnose.budget.moments.precision_range import span_precisions
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
@@ -83,7 +82,7 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft
     failed_here = first and _is_failed_role(book, role, cast)
     failing, role_moments, whole = None, draft.moments, None
     if failed_here and role_moments:
-        failing, drawn_moments, whole = moments.failing_moment(setup(book, role), list(role_moments))
+        failing, drawn_moments, whole = step_moments.failing_moment(setup(book, role), list(role_moments))
         role_moments = tuple(drawn_moments)
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
@@ -126,10 +125,10 @@ def clear_cache() -> None:
 
 def _moments(job: Setup) -> list[Moment]:
     if job.role.name == "engine":
-        return moments.engine_moments(job)
+        return step_moments.engine_moments(job)
     if job.role.predicts:
-        return moments.prediction_moments(job)
-    return moments.training_moments(job) if job.role.trained else moments.frozen_moments(job)
+        return step_moments.prediction_moments(job)
+    return step_moments.training_moments(job) if job.role.trained else step_moments.frozen_moments(job)
 
 
 def _is_failed_role(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:

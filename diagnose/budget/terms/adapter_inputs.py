@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
@@ -128,6 +128,6 @@ def has_learned_scales(job: Setup) -> bool:
     return entry is not None and bool(entry["scales"])
 
 
-def _prompt_entry(job: Setup) -> dict[str, Any] | None:
-    entry: dict[str, Any] | None = table()["prompts"].get(job.trainable.kind)
+def _prompt_entry(job: Setup) -> Mapping[str, int] | None:
+    entry: Mapping[str, int] | None = table()["prompts"].get(job.trainable.kind)
     return entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from diagnose.budget.model.formulas import Number, Span, formula, term
 from diagnose.budget.model.ledger import Term, total
@@ -10,6 +10,30 @@ from diagnose.budget.model.loss_table import losses
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.release_spans import releases
+
+if TYPE_CHECKING:  # rows of rules/losses.yaml
+    from typing import TypedDict
+
+    class LigerRelease(TypedDict, total=False):
+        version: str
+        chunk: int
+        product: int
+        most: int
+        presumed: bool
+
+    class ChunkedLoss(TypedDict, total=False):
+        bytes: int
+        compiled: int
+        rows: int
+        head: int
+        source: str
+
+    class WholeLogits(TypedDict, total=False):
+        logits: int
+        kept: int
+        compiled: int
+        source: str
+
 
 #: Chunks of torchtune's and XTuner's chunked cross entropy.
 CHUNKS = 8
@@ -71,7 +95,7 @@ def _liger(job: Setup, backward: bool) -> list[Term]:
     may = [entry for entry in entries if releases(entry["version"]).holds(release) is not False]
     likely = next((entry for entry in may if entry.get("presumed")), may[-1])
 
-    def text(entry: dict[str, Any], product: str) -> str:
+    def text(entry: LigerRelease, product: Literal["product", "most"]) -> str:
         extra = min(entry.get(product, entry["product"]), width if width == 4 else 6)
         return f"{entry['chunk']}*R_c*V + 2*h*T{_head_gradient(job, str(width + extra))}"
 
@@ -102,7 +126,7 @@ def _liger_pair(job: Setup) -> list[Term]:
 def _chunk_terms(job: Setup) -> list[Term]:
     """The logits of one chunk of rows, with what the loss makes of them, beside all logits where it gets those."""
     kinds = losses()["chunked_loss"]
-    kind: dict[str, Any] = kinds.get(job.framework, kinds["other"])
+    kind: ChunkedLoss = kinds.get(job.framework, kinds["other"])
     rows, tile = job.book.count("train.loss_chunk_rows"), job.book.count("train.loss_tile_bytes")
     if rows is None and tile is not None:
         rows = max(1, tile // (4 * int(job.values["V"])))  # type: ignore[arg-type]
@@ -135,7 +159,7 @@ def _chunks_of_logits(job: Setup) -> list[Term]:
     ]
 
 
-def whole_logits_rule(job: Setup) -> dict[str, Any] | None:
+def whole_logits_rule(job: Setup) -> WholeLogits | None:
     """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
     rules = losses()["on_logits"]
     materialised = job.book.switch("train.logits_materialised")

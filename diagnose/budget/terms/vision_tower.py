@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Term
@@ -11,6 +11,15 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.model.trainable_params import tower_frozen
 from diagnose.budget.terms.decoder_layer import recomputes
 from diagnose.release_spans import releases
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypedDict
+
+    class Tower(TypedDict, total=False):
+        kept: str
+        frames: int
+        source: str
 
 
 def _patches(job: Setup) -> dict[str, Number] | None:
@@ -40,12 +49,11 @@ def _flattens_batch(job: Setup) -> bool:
     return kind in towers and job.attention == "sdpa" and releases(limit).holds(release) is True
 
 
-def _tower_entry(job: Setup) -> dict[str, Any]:
+def _tower_entry(job: Setup) -> Tower:
     """What is known of this kind of tower: bytes per patch that a layer keeps, frames that one patch of pixels holds."""
-    kinds = table()["towers"]
+    kinds: Mapping[str, Tower] = table()["towers"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
-    entry: dict[str, Any] = {**kinds["other"], **kinds.get(kind, {})}
-    return entry
+    return {**kinds["other"], **kinds.get(kind, {})}
 
 
 def pixels(job: Setup) -> list[Term]:

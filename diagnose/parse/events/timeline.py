@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.facts import Notice
-from diagnose.parse.events import consequences, folding, interleaved_tracebacks, nearby_marks, order
-from diagnose.parse.events import log_events as events
+from diagnose.parse.events import consequences, folding, interleaved_tracebacks, log_events, nearby_marks, order
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
 from diagnose.parse.frames import phases
@@ -50,8 +49,10 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
     messages: list[PlacedMessage] = []
     for number, scan in enumerate(scanned):
         launches[scan.input.name] = input_attempts = Attempts(scan.hits, scan.label.attempt)
-        hits = [hit for hit in scan.hits if hit.grammar in events.READERS]
-        input_messages = list(events.read_messages(pages[number], nearby_marks.merge_hits(hits, pages[number], events.READERS), number))
+        hits = [hit for hit in scan.hits if hit.grammar in log_events.READERS]
+        input_messages = list(
+            log_events.read_messages(pages[number], nearby_marks.merge_hits(hits, pages[number], log_events.READERS), number)
+        )
         stopped = min((message.offset for message in input_messages if message.message.reason in STOPS), default=1 << 62)
         input_messages = [
             message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
@@ -65,12 +66,12 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
         return Timeline((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends
         message.attempt = launches[message.page.source].at(message.offset)
-    placed = [events.locate(message) for message in messages]
+    placed = [log_events.locate(message) for message in messages]
     interleaved_tracebacks.untangle_tracebacks(placed)
     every = [page for of_input in pages for page in of_input]
     marks = nearby_marks.find_marks(every)
     failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
-    folded = folding.fold_events([events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
+    folded = folding.fold_events([log_events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
     launch = _diagnosed_launch(failures)
     since = min((scan.attempt.number for scan in failures if scan.attempt.launch == launch), default=1)
     state = Timeline(tuple(failures), tuple(folded), since, launches, tuple(messages))

@@ -10,8 +10,7 @@ from diagnose import families
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.events import progress
 from diagnose.parse.facts import run_memory
-from diagnose.parse.frames import activity as doing
-from diagnose.parse.frames import partial_traceback, phases
+from diagnose.parse.frames import activity, partial_traceback, phases
 from diagnose.parse.messages import host_oom
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
@@ -112,9 +111,9 @@ def figures(root: Event) -> Iterator[Fact]:
 def trainer(root: Event) -> Iterator[Fact]:
     """The framework and the engine whose code failed, where nothing that the log prints says it (these facts come last)."""
     place = root.evidence[:2][-1]
-    if name := doing.trainer_of_frames(root.frames):
+    if name := activity.trainer_of_frames(root.frames):
         yield Fact("train.framework", name, "derived", place)
-    if root.role == "engine" and (name := doing.engine_of_frames(root.frames)):
+    if root.role == "engine" and (name := activity.engine_of_frames(root.frames)):
         yield Fact("rollout.engine", name, "derived", place)
 
 
@@ -125,16 +124,16 @@ def circumstances(root: Event) -> Iterator[Fact]:
     if root.frames:
         frame = root.evidence[:2][-1]
         yield Fact("log.frame", _innermost_function(root.frames), "log", frame)
-        activity = doing.activity_of_frames(root.frames)
-        if activity:
-            yield Fact("log.doing", activity, "log", frame)
-        if activity == "load_optimizer":
+        doing = activity.activity_of_frames(root.frames)
+        if doing:
+            yield Fact("log.doing", doing, "log", frame)
+        if doing == "load_optimizer":
             yield Fact("log.resumed", True, "derived", frame)
-        if doing.moves_model(root.frames):
+        if activity.moves_model(root.frames):
             yield Fact("log.trainer_moves_model", True, "log", frame)
-        if doing.runs_megatron(root.frames):
+        if activity.runs_megatron(root.frames):
             yield Fact("log.megatron", True, "log", frame)
-        stage = doing.stage_of_frames(root.frames)
+        stage = activity.stage_of_frames(root.frames)
         if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
             yield Fact("train.stage", stage, "derived", frame)
     yield Fact("log.proved", root.status == "oom", "log", place)
@@ -160,8 +159,8 @@ def _captures_graphs(raw: bytes) -> bool:
 def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
     """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
     captures = "Capture cuda graph failed" in placed.words or (not root.frames and _captures_graphs(placed.bytes_before()))
-    activities = ["capture_graphs"] if captures else doing.all_activities(root.frames)
-    return next((_CHECKS[activity] for activity in activities if activity in _CHECKS), "none")
+    activities = ["capture_graphs"] if captures else activity.all_activities(root.frames)
+    return next((_CHECKS[name] for name in activities if name in _CHECKS), "none")
 
 
 def _processes(root: Event, place: Witness) -> Iterator[Fact]:

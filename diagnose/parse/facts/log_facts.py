@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Origin, Value, declared
@@ -19,9 +19,29 @@ from diagnose.units import Size, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import TypedDict
 
     from diagnose.facts import Witness
     from diagnose.parse.text.lines import Page
+
+    class LineRow(TypedDict, total=False):
+        says: str
+        fact: str
+        value: Value
+        take: list[str]
+        before: bool
+        pick: str
+        follows: str
+        after: str
+        unit: str
+        decimal: bool
+        beside: str
+        rest: str
+        hint: bool
+        keys: Mapping[str, str]
+        sum: bool
+        also: Mapping[str, Value]
+
 
 #: Significant figures that a rounded count must have: half a unit of the last is then less than a ten-thousandth of it.
 CLOSE = 5000
@@ -113,14 +133,14 @@ def _words() -> frozenset[bytes]:
     return frozenset(_rows())
 
 
-def _rows_present(pages: Sequence[Page]) -> list[Mapping[str, Any]]:
+def _rows_present(pages: Sequence[Page]) -> list[LineRow]:
     """The rows whose words stand in the pages at all."""
     words = {word for page in pages for word in page.excerpt.spots.among(_words())}
     table = rule_files.table("log_lines")
     return [table[index] for index in sorted(index for word in words for index in _rows()[word])]
 
 
-def _find(row: Mapping[str, Any], pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
+def _find(row: LineRow, pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
     """The first such line, or the last before the failure; of a role that trains, where the line names one."""
     last = row.get("pick") == "last"
     literal = row["says"].encode()
@@ -144,7 +164,7 @@ def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[
         at = spots.last(literal, 0, at) if last else spots.first(literal, at + 1, stop)
 
 
-def _speaks(row: Mapping[str, Any], place: Place) -> bool:
+def _speaks(row: LineRow, place: Place) -> bool:
     prefix, _, line_rest = place.page.around(place.offset)
     names = [row.get("fact", ""), *row.get("take", ())]
     if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role_of_name(prefix.actor) not in (None, "actor"):
@@ -154,7 +174,7 @@ def _speaks(row: Mapping[str, Any], place: Place) -> bool:
     return "follows" not in row or re.search(row["follows"], line_rest[len(row["says"]) :]) is not None
 
 
-def _said(row: Mapping[str, Any], place: Place) -> Iterator[Fact]:
+def _said(row: LineRow, place: Place) -> Iterator[Fact]:
     _, line_start, line_rest = place.page.around(place.offset)
     text = line_start if row.get("before") else line_rest[len(row["says"]) :]
     if "after" in row:
@@ -187,7 +207,7 @@ def values(text: str) -> list[str]:
     ]
 
 
-def _typed(name: str, text: str, row: Mapping[str, Any]) -> Value:
+def _typed(name: str, text: str, row: LineRow) -> Value:
     """A value as the fact's kind wants it; None where it is of another kind."""
     entry = declared(name)
     kind = entry.kind if entry is not None else ""

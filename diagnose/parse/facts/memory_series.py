@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Value, Witness
@@ -18,8 +18,21 @@ from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypedDict
 
     from diagnose.parse.text.lines import Page
+
+    class LineRow(TypedDict, total=False):
+        says: str
+        pattern: str
+        unit: str
+        decimal: bool
+        of: str
+        peak: bool
+        between_steps: bool
+
+    #: Who printed a figure: the rank alone, or rank, actor, host and process id.
+    Stream = tuple[int | str | None, ...]
 
 MOST = 600  # points of one series
 LOOKS = 100  # points where only looks lie between the excerpts
@@ -44,7 +57,7 @@ class Point:
     size: Size
     literal: int
     read: re.Match[bytes]
-    stream: tuple[Any, ...]
+    stream: Stream
 
     @property
     def offset(self) -> int:
@@ -209,7 +222,7 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(pattern)
 
 
-def _points(places: Sequence[_Place], row: dict[str, Any]) -> Iterator[Point]:
+def _points(places: Sequence[_Place], row: LineRow) -> Iterator[Point]:
     pattern, between_steps = _compiled(row["pattern"].encode()), row.get("between_steps", False)
     page, last_end = None, 0
     for place in places:
@@ -234,7 +247,7 @@ def _trains(raw: bytes, start: int, end: int) -> bool:
     return raw.find(b"step=", start, end) >= 0 and _compiled(_STEPS).search(raw, start, end) is not None
 
 
-def _size(match: re.Match[bytes], row: dict[str, Any]) -> Size | None:
+def _size(match: re.Match[bytes], row: LineRow) -> Size | None:
     digits = match["value"].decode()
     unit = row.get("unit") or match["unit"].decode()
     try:
@@ -255,7 +268,7 @@ def _parse_printed(digits: str, unit: str) -> Size | None:
     return Size.printed(digits, unit)
 
 
-def _stream(page: Page, match: re.Match[bytes]) -> tuple[Any, ...]:
+def _stream(page: Page, match: re.Match[bytes]) -> Stream:
     """Who printed it: the rank that the line names, else what its prefix says."""
     if "rank" in match.re.groupindex and match["rank"]:
         return (int(match["rank"]),)
@@ -265,7 +278,7 @@ def _stream(page: Page, match: re.Match[bytes]) -> tuple[Any, ...]:
 
 def _points_of_process(points: list[Point], rank: int | None) -> list[Point]:
     """Those of one process: of the rank asked for, else of the one that printed most."""
-    streams: dict[tuple[Any, ...], list[Point]] = {}
+    streams: dict[Stream, list[Point]] = {}
     for point in points:
         streams.setdefault(point.stream, []).append(point)
     mine = [

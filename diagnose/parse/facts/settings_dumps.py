@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.facts import declared
 from diagnose.parse.events.log_events import role_of_name
-from diagnose.parse.model.reading import Dump
+from diagnose.parse.model.reading import Dump, Form
 from diagnose.parse.text.lines import same_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypedDict
 
     from diagnose.facts import Value, Witness
     from diagnose.parse.text.lines import Page
+
+    #: A row of rules/dumps.yaml; `from` is no name of Python, so this is not written as a class.
+    DumpRow = TypedDict(
+        "DumpRow", {"says": str, "from": str, "form": Form, "items": bool, "framework": str, "beside": str, "effective": bool}, total=False
+    )
 
 REACH = 256 << 10  # bytes of a log's head in which programs print their settings
 LONGEST = 3000  # lines of one dump
@@ -46,13 +52,13 @@ def _words() -> frozenset[bytes]:
     return frozenset(row["says"].encode() for row in rule_files.table("dumps"))
 
 
-def _rows_present(page: Page) -> list[dict[str, Any]]:
+def _rows_present(page: Page) -> list[DumpRow]:
     """The rows whose words stand in a page."""
     words = page.excerpt.spots.among(_words())
     return [row for row in rule_files.table("dumps") if row["says"].encode() in words] if words else []
 
 
-def _dumps_of_page(row: dict[str, Any], page: Page) -> Iterator[Dump]:
+def _dumps_of_page(row: DumpRow, page: Page) -> Iterator[Dump]:
     literal, raw = row["says"].encode(), page.excerpt.raw
     at = raw.find(literal, 0, REACH)
     for _ in range(MOST):
@@ -64,7 +70,7 @@ def _dumps_of_page(row: dict[str, Any], page: Page) -> Iterator[Dump]:
         at = raw.find(literal, at + len(literal), REACH)
 
 
-def _cut_dump(row: dict[str, Any], page: Page, at: int) -> Dump | None:
+def _cut_dump(row: DumpRow, page: Page, at: int) -> Dump | None:
     raw = page.excerpt.raw
     index = page.index(page.excerpt.offset + at)
     line_start = raw[max(page.bounds(index)[0], at - 1000) : at]

@@ -8,6 +8,8 @@ from typing import Literal
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.model.event import Event
 
+Form = Literal["values", "rows", "yaml", "overrides"]
+
 
 @dataclass(slots=True)
 class Command:
@@ -26,7 +28,7 @@ class Dump:
     what was set up on the machine, which the run need not have used.
     """
 
-    form: Literal["values", "rows", "yaml", "overrides"]
+    form: Form
     framework: str
     text: str
     lines: tuple[Witness, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, AnyStr, cast
+from typing import AnyStr, Generic, cast
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
@@ -29,12 +29,12 @@ def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
-class _LazyPattern:
-    def __init__(self, pattern: Any, flags: int) -> None:
-        self._said = pattern, flags
+class _LazyPattern(Generic[AnyStr]):
+    def __init__(self, pattern: AnyStr, flags: int) -> None:
+        self._arguments: tuple[AnyStr, int] = pattern, flags
 
     def __getattr__(self, name: str) -> object:
-        compiled = re.compile(*self._said)
+        compiled = re.compile(*self._arguments)
         attribute = getattr(compiled, name)
         self.__dict__.update({name: attribute, "pattern": compiled.pattern})
         return attribute
