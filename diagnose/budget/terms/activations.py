@@ -1,4 +1,7 @@
-"""What the decoder layers and the stem keep for backward, and what recomputing one layer takes; the widths are those of layer.py."""
+"""Activations from forward to backward: what all layers and the final norm keep, and what recomputing one layer takes.
+
+Bytes per token of one layer come from decoder_layer.py.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ __all__ = ["SAVED", "Layer", "layer", "layers", "recomputed_layer", "recomputes"
 
 
 def shared_mask(job: Setup) -> list[Term]:
-    """One mask for all layers (SDPA with padding): additive before 4.53, boolean from then on; beside eager scores it is nothing."""
+    """The attention mask that all layers share, kept until backward (SDPA, rows that may be padded). B*s*s bytes as booleans where each
+    layer makes an additive mask of it (transformers from 4.53 on), 2*B*s*s as an additive mask before. Eager attention has one, too, which
+    is small beside its scores."""
     if job.attention != "sdpa" or not may_be_padded(job) or not job.knows("B", "s"):
         return []
     low, boolean = "" if is_padded(job) else "0*B*s*s", additive_masks(job)
@@ -32,7 +37,8 @@ def shared_mask(job: Setup) -> list[Term]:
 
 
 def stem(job: Setup) -> list[Term]:
-    """The final norm and the input of the head. Where only adapters learn, the first layer keeps that much less."""
+    """What the final norm and the output head keep, up to 12*h*T bytes, from the end of forward to the head's backward. Less under LoRA,
+    whose final norm is frozen."""
     if not job.knows("h", "T"):
         return []
     width, source = _final_norm_width(job), SAVED
@@ -42,19 +48,20 @@ def stem(job: Setup) -> list[Term]:
 
 
 def _scaled_logits(job: Setup) -> list[Term]:
-    """What the head gives before the scale that learns beside it."""
+    """The head's output before a learned scale multiplies it, 2*T*V bytes, kept for that scale's gradient (LLaMA-Adapter v2)."""
     if not adapter_inputs.has_learned_scales(job) or job.role.headless or not job.knows("V"):
         return []
     return [job.term("logits_unscaled", "logits", f"{4 if computes_in_fp32(job) else 2}*T*V", source=adapter_inputs.PROMPT_SOURCE)]
 
 
 def offloads_checkpoints(job: Setup) -> bool:
-    """Whether checkpoints wait on the host."""
+    """Whether checkpoints, the inputs of recomputed layers, wait in host memory."""
     return job.checkpointing == "offload" or job.book.switch("train.activation_offload") is True
 
 
 def prepared_head(job: Setup) -> list[Term]:
-    """The 16-bit copy of a head that was prepared for training in fp32: autocast makes it, autograd keeps it until the head's backward."""
+    """The 16-bit copy of an fp32 output head, 2*V*h bytes: autocast makes it, autograd keeps it until the head's backward. The head is fp32
+    where PEFT upcast what is not quantised (prepare_model_for_kbit_training)."""
     if not is_prepared(job) or not job.trainable.lora or not runs_autocast(job) or has_fp32_residual(job) or not job.knows("V", "h"):
         return []  # wide: among the copies of all weights
     if job.traits.quantizes_head or job.role.headless or fused_kernel(job):  # losses that make the logits read it themselves
@@ -67,7 +74,7 @@ RECOMPUTED_LOGITS = ("chunked", "cut_cross_entropy")
 
 
 def _final_norm_width(job: Setup) -> int:
-    """Bytes per token and width: the norm's copy of its input, its product, the input of the head."""
+    """Bytes per token and hidden unit: the norm's copy of its input, the norm's output, the head's input."""
     kind = job.model.norm_kind if job.model else "rms"
     bare = job.model is not None and not job.model.norm_vectors  # computed in fp32
     if job.trainable.lora:
@@ -82,8 +89,8 @@ def _final_norm_width(job: Setup) -> int:
 
 
 def autocast_copies(job: Setup) -> list[Term]:
-    """16-bit copies of fp32 weights that autograd keeps under autocast until each layer's backward; with checkpointing only the
-    head's, which is not recomputed."""
+    """16-bit copies of fp32 weights, 2*P_c bytes, which autograd keeps under autocast until each layer's backward. With checkpointing only
+    the head's, 2*V*h: layers make theirs again when they are recomputed."""
     if not has_fp32_residual(job) or not job.role.trained or not job.knows("V", "h") or job.model is None:
         return []
     if not recomputes(job):
@@ -92,7 +99,8 @@ def autocast_copies(job: Setup) -> list[Term]:
 
 
 def autocast_cache(job: Setup) -> list[Term]:
-    """Copies that autocast's cache holds under checkpointing until the outermost region ends: of weights that learn, through the loss."""
+    """Copies in autocast's cache under checkpointing, 2*(P_c - V*h) bytes: those of weights that learn stay until its outermost region
+    ends, after the loss. Under LoRA those of the adapters."""
     if job.trainable.lora and recomputes(job):
         return adapters_cast(job)
     if not has_fp32_residual(job) or not job.role.trained or job.trainable.lora or job.model is None or not recomputes(job):
@@ -101,7 +109,8 @@ def autocast_cache(job: Setup) -> list[Term]:
 
 
 def adapters_cast(job: Setup) -> list[Term]:
-    """The 16-bit copies that autocast makes of fp32 adapters."""
+    """The 16-bit copies that autocast makes of fp32 adapters: 2*Pt bytes; 2*(Pt - P_s) where modules trained whole are in 16 bits
+    already."""
     if not job.trainable.lora or not job.role.trained or not runs_autocast(job) or adapter_width(job) != 4 or not job.knows("Pt"):
         return []
     if job.sharding.scheme.startswith("fsdp"):  # gathered in 16 bits
@@ -111,7 +120,8 @@ def adapters_cast(job: Setup) -> list[Term]:
 
 
 def _copied_weights(job: Setup, symbols: str) -> Term:
-    """The matrices that linears read; grouped products of experts and embeddings are not cast."""
+    """The term of `symbols` with P_c, the parameters of matrices that linears read: autocast casts neither the embedding nor grouped
+    products of experts. Raises ValueError where the model is unknown."""
     if (model := job.model) is None:
         raise ValueError("a layer of no model")
     experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
@@ -121,8 +131,9 @@ def _copied_weights(job: Setup, symbols: str) -> Term:
 
 
 def adapted_experts(job: Setup, count: str) -> list[Term]:
-    """Expert weights with their adapter's part added, whole in 16 bits, which autograd keeps for `count` layers where PEFT wraps
-    the one tensor of all experts. Releases of PEFT that cannot wrap it leave the experts alone: the lower end."""
+    """Expert weights with their adapter's update added, which autograd keeps until backward: 2*3*h*f_e*E bytes in each of `count` layers (4
+    for 2 in fp32). PEFT's ParamWrapper does that where all experts are one tensor. The lower end is 0: releases that cannot wrap it leave
+    the experts alone."""
     if not job.knows("h", "f_e", "E") or not adapts_experts(job) or not merged_experts(job):
         return []
     width = 4 if computes_in_fp32(job) else 2
@@ -137,7 +148,8 @@ SELECTIVE = "torchtitan distributed/activation_checkpoint.py; torchtune training
 
 
 def checkpoints(job: Setup) -> list[Term]:
-    """One hidden state per layer; fp32 where the residual stream is fp32."""
+    """What checkpointing keeps of the layers until backward: the input of each, 2*h*L*T bytes (4 where the residual stream is fp32). Of
+    offloaded ones two are on the card at a time; selective checkpointing keeps products of matrices as well."""
     width = 4 if has_fp32_residual(job) or computes_in_fp32(job) or is_upcast(job) else 2
     if offloads_checkpoints(job):
         return [job.term("checkpoints_offloaded", "activations", f"2*{width}*h*T", source="two layers in flight, the rest on the host")]
@@ -151,7 +163,7 @@ def checkpoints(job: Setup) -> list[Term]:
 
 
 def stored_activations(job: Setup) -> list[Term]:
-    """What all layers keep until backward, including those of an encoder beside the decoder."""
+    """What all layers keep from forward to backward, those of an encoder included."""
     encoder = encoder_decoder.encoder_job(job)
     beside = [] if encoder is None else encoder_decoder.encoder_terms([*_stored_terms(encoder), *stem(encoder)])
     return [*_stored_terms(job), *beside]
@@ -177,7 +189,8 @@ def _stored_terms(job: Setup) -> list[Term]:
 
 
 def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
-    """Complete layers: `count` of them (a letter or a number), the first `dense` of which are not sparse."""
+    """Activations of `count` layers (a letter or a number) kept whole until backward, with their scores or masks. The first `dense` of them
+    have one MLP, the rest experts, in a model that has experts."""
     decoder = layer(job)
     terms: list[Term] = []
     if decoder.sparse:
@@ -203,7 +216,7 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
 
 
 def _layer_count(job: Setup, count: str, fewer: str = "") -> int:
-    """The number of layers that a count, given as a letter or a number, stands for."""
+    """How many layers `count` less `fewer` are, each a letter, a number or ""."""
 
     def number(text: str) -> int:
         value = job.values.get(text, text or 0)
@@ -213,7 +226,8 @@ def _layer_count(job: Setup, count: str, fewer: str = "") -> int:
 
 
 def dequantized_linear(job: Setup) -> list[Term]:
-    """The weight that is being multiplied, whole in 16 bits, of a base that bitsandbytes or torchao quantised: one linear at a time."""
+    """The weight of the linear at work, dequantised to 16 bits, 2*h*f bytes: one linear at a time, in forward and backward. bitsandbytes
+    and torchao do that."""
     word = job.book.word("model.quantization")
     if not job.trainable.lora or word not in table()["dequantizes"]["words"]:
         return []
@@ -221,8 +235,8 @@ def dequantized_linear(job: Setup) -> list[Term]:
 
 
 def recomputed_layer(job: Setup) -> list[Term]:
-    """The working set of the layer in backward: all it saves (under checkpointing) and the gradients inside it; of decoder and encoder that
-    of the larger."""
+    """The working set of the one layer in backward: all it saves (under checkpointing) and the gradients inside it. Of encoder and decoder
+    the larger."""
     encoder = encoder_decoder.encoder_job(job)
     beside = [] if encoder is None else encoder_decoder.encoder_terms(_recomputed_terms(encoder))
     return max(_recomputed_terms(job), beside, key=lambda terms: total([term.size for term in terms]).bytes)

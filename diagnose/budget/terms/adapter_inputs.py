@@ -1,4 +1,4 @@
-"""What adapters on the linears of a layer keep for backward beside what the layer keeps, in bytes per token."""
+"""What LoRA and LLaMA-Adapter keep for backward beside what the layer keeps, in bytes per token of a layer."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from diagnose.units import Version
 
 
 def dense_inputs(job: Setup, how: Mode) -> list[str]:
-    """Of a layer with one MLP."""
+    """The summands for a layer with one MLP."""
     parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
     return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapter_values(job, how)] if part]
 
 
 def sparse_inputs(job: Setup, how: Mode) -> list[str]:
-    """Of a layer with experts."""
+    """The summands for a layer with experts."""
     inputs = _inputs(job, how, sparse=True)
     return [inputs] if inputs else []
 
 
 def count_inputs(model: Model | None) -> int:
-    """How many tensors the linears of attention and MLP read: one where both stand behind the same norm."""
+    """How many tensors the linears of attention and MLP read: 1 where both follow the same norm (parallel blocks), else 2."""
     return 1 if model and model.parallel and model.norms == 1 else 2
 
 
 def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
-    """Inputs of the adapters: shared, or a copy each in the adapter's or autocast's precision; a mask more with dropout."""
+    """Inputs that LoRA keeps for its gradients. An adapter in the precision of what it reads shares the linear's input; another keeps a
+    copy per linear in its own or autocast's precision. Dropout adds a mask of one byte per element."""
     if not how.lora:
         return ""
     names, model = job.trainable.names, job.model
@@ -60,8 +61,8 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
 
 
 def _quantised_inputs(job: Setup, how: Mode) -> str:
-    """bitsandbytes before 0.43.2 keeps the input of every 4-bit linear (autograd/_functions.py MatMul4Bit), but for that of o_proj,
-    which attention keeps, and those that an adapter shares. A mixture of experts counts as dense here."""
+    """Inputs of 4-bit linears, which bitsandbytes before 0.43.2 keeps (autograd/_functions.py MatMul4Bit), but for that of o_proj, which
+    attention keeps, and those that an adapter shares. A mixture of experts counts as dense here."""
     if not how.lora or not _keeps_quantised_inputs(job):
         return ""
     names = job.trainable.names if how.cast == 0 and not job.trainable.dropout else ()
@@ -70,14 +71,14 @@ def _quantised_inputs(job: Setup, how: Mode) -> str:
 
 
 def _keeps_quantised_inputs(job: Setup) -> bool:
-    """Whether a 4-bit linear of bitsandbytes keeps its input, as an attribute of the graph's node, not as a saved tensor."""
+    """Whether 4-bit linears keep their input as an attribute of the autograd node: hooks for saved tensors do not see it."""
     release = job.book.version("version.bitsandbytes")
     return release is not None and release < Version("0.43.2") and job.book.word("model.quantization") in ("nf4", "nf4_double", "fp4")
 
 
 def kept_despite_checkpoints(job: Setup) -> list[Term]:
-    """What the layers keep although they are computed again: checkpointing that is not reentrant runs the forward pass with a graph and
-    takes the saved tensors out of it, but not what a node keeps as an attribute: the inputs of 4-bit linears (`_quantised_inputs`)."""
+    """Inputs of 4-bit linears that survive checkpointing, 2*(2*h + q + f)*L*T bytes. Checkpointing that is not reentrant runs the forward
+    pass with a graph and takes the saved tensors out of it, but not what a node keeps as an attribute (`_quantised_inputs`)."""
     keeps_inputs = job.trainable.lora and job.traits.not_reentrant and _keeps_quantised_inputs(job)
     if not keeps_inputs or not job.knows("h", "q", "f", "L", "T"):
         return []
@@ -87,7 +88,8 @@ def kept_despite_checkpoints(job: Setup) -> list[Term]:
 
 
 def _padded_outputs(job: Setup, how: Mode) -> str:
-    """Adapters on some of queries, keys and values of one projection, whose outputs are copied into a whole one: backward keeps them."""
+    """Outputs of adapters on some of q, k and v, where these are one matrix: they are copied into a tensor of full width, and backward
+    keeps them."""
     names = job.trainable.names
     widths = [letter for name, letter in (("q", "q"), ("k", "k"), ("v", "k")) if name in names]
     if not how.lora or not job.traits.pads_qkv or not 0 < len(widths) < 3:
@@ -96,7 +98,7 @@ def _padded_outputs(job: Setup, how: Mode) -> str:
 
 
 def _wrapped_reads(names: tuple[str, ...], model: Model | None, *, shared: bool, sparse: bool) -> tuple[int, int]:
-    """How many wrapped linears read the input of attention, and of the MLP (of the shared expert in a sparse layer)."""
+    """How many linears with an adapter read attention's input, and the MLP's (in a sparse layer the shared expert's)."""
     attention = sum(name in names for name in ("q", "k", "v"))
     if model and model.latent:
         attention = ("q" in names) + ("k" in names or "v" in names)
@@ -114,7 +116,8 @@ PROMPT_SOURCE = "LitGPT litgpt/adapter.py, litgpt/adapter_v2.py"
 
 
 def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
-    """Kept per token of a layer: the attention to the prompt, which its gate scales; and what every linear gives before its scale."""
+    """LLaMA-Adapter: the attention output over the prompt, before its gate scales it; in version 2 also every linear's output before its
+    scale."""
     entry = _prompt_entry(job)
     if entry is None:
         return []
@@ -123,7 +126,7 @@ def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
 
 
 def has_learned_scales(job: Setup) -> bool:
-    """Whether linears have a scale and a bias that learn, and norms learn, too."""
+    """Whether linears have a learned scale and bias, and norms learn (LLaMA-Adapter v2)."""
     entry = _prompt_entry(job)
     return entry is not None and bool(entry["scales"])
 

@@ -1,4 +1,4 @@
-"""Attention scores and masks: of eager attention, of SDPA where it has a mask, and where no fused kernel takes it."""
+"""Attention scores and masks: of eager attention, of SDPA with a mask, and where no fused kernel fits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WIDEST_HEAD = 256
 
 
 def score_width(job: Setup, how: Mode) -> int:
-    """Bytes per element of the scores: an fp32 softmax and its 16-bit copy; capped scores keep their tanh; a softmax in the
-    values' own precision (GPT-2; fp32 under autocast) keeps a dropout's mask and product."""
+    """Bytes per element of the scores that eager attention keeps: 6 for an fp32 softmax and its 16-bit copy, 4 all in fp32. Capped scores
+    keep their tanh; GPT-2's softmax runs in the precision of the values (fp32 under autocast), and a dropout keeps its mask and output."""
     model = job.model
     if model and model.native_softmax:
         softmax = 4 if how.own else how.attended
@@ -27,16 +27,17 @@ def score_width(job: Setup, how: Mode) -> int:
 
 
 def layer_scores(job: Setup, how: Mode, width: int) -> str:
-    """The scores of one layer, `each` bytes per element. Disentangled attention (DeBERTa) keeps its mask, the places where queries and keys
-    look up their distance, and what they gave for every distance (transformers modeling_deberta_v2.py disentangled_attention_bias)."""
+    """Bytes of the scores of one layer, `width` per element: width*B*a*s*s. Disentangled attention (DeBERTa) also keeps its mask, the
+    indices at which queries and keys look up their distance, and the products for every distance (transformers modeling_deberta_v2.py
+    disentangled_attention_bias)."""
     if job.model is None or not job.model.disentangled:
         return f"{width}*B*a*s*s"
     return f"(({width}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
 
 
 def additive_masks(job: Setup) -> str:
-    """From transformers 4.53 SDPA turns the shared boolean mask into an additive one in every layer and keeps it; the bias of T5, with the
-    mask added to it, has the heads' own."""
+    """The additive mask that SDPA keeps in every layer, 2*B*s*s bytes as a formula; "" where there is none. From transformers 4.53 on each
+    layer makes it of the shared boolean mask. The position bias of T5, with the mask added to it, is as large for each head."""
     if job.attention == "sdpa" and job.model is not None and job.model.relative_bias:
         masked = " + 1" if job.model.source else ""  # the boolean mask of a decoder
         return f"({build_mode(job).attended}*a{masked})*B*s*s"
@@ -46,18 +47,18 @@ def additive_masks(job: Setup) -> str:
 
 
 def broadcasts_keys(job: Setup) -> bool:
-    """Whether one key head meets all queries without being repeated (Falcon with multi_query); a fused kernel would want as many of
-    both."""
+    """Whether one key head is broadcast to all queries without being repeated (Falcon with multi_query). Fused kernels want as many key
+    heads as query heads."""
     return job.model is not None and job.model.broadcasts and job.attention in ("eager", "sdpa")
 
 
 def unfused_scores(job: Setup, gone: str = "") -> list[Term]:
-    """Scores that SDPA computes as a whole, in fp32, because no fused kernel takes them: of a key head that is broadcast; and of heads
-    wider than flash attention takes, because the memory-efficient kernel knows no shared keys, which without a mask are not repeated.
-    More rows than one may have padding, a mask and none of that.
+    """Scores that SDPA computes whole in fp32, 4*B*a*s*s bytes per layer until backward, because no fused kernel fits. Of two kinds: a key
+    head that is broadcast; heads wider than flash attention takes, since the memory-efficient kernel needs keys repeated, which
+    transformers from 4.56 on does only where there is a mask. Rows that may be padded have a mask.
 
-    Every layer keeps the softmax. In the one in backward its gradient and that of the scores come on top, when `gone` bytes per token of
-    the layer, those of its MLP, are not there any more.
+    With `gone` the term is that of the layer in backward: softmax, its gradient and that of the scores, 12*B*a*s*s bytes, less the `gone`
+    bytes per token (a formula) of its MLP, which are free by then.
     """
     model, release = job.model, job.book.version("version.transformers")
     if model is None or job.attention != "sdpa" or not job.knows("B", "a", "s"):

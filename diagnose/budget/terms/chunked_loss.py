@@ -40,8 +40,9 @@ CHUNKS = 8
 
 
 def fused_kernel(job: Setup) -> str:
-    """The kernel that spares the logits here; "" where there is none. Fused cross entropy serves supervised losses; preference and RL
-    losses need log-probabilities, which chunks serve, and Liger where a release of the trainer hands it pairs or completions."""
+    """The kernel that spares the logits here (chunked, compiled, liger, unsloth, cut_cross_entropy); "" where all logits exist. Fused cross
+    entropy serves supervised losses; preference and RL losses need log-probabilities, which chunks serve, and Liger where a release of the
+    trainer hands it pairs or completions."""
     loss_kernel = job.book.word("train.loss_kernel") or "none"
     if loss_kernel in ("none", "chunked"):
         return loss_kernel if loss_kernel == "chunked" else ""
@@ -55,7 +56,7 @@ def fused_kernel(job: Setup) -> str:
 
 
 def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
-    """What such a loss holds during its call, or at the start of backward."""
+    """What such a loss holds during its call, or with `backward` when backward starts."""
     if not job.knows("T", "V", "h", "s") or job.role.headless:
         return []
     kernel_name = fused_kernel(job)
@@ -76,7 +77,7 @@ def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
 
 
 def _head_gradient(job: Setup, width: str) -> str:
-    """So many bytes per element of an output head that learns."""
+    """The summand of the output head's gradient, `width` bytes per element; "" under LoRA, where the head is frozen."""
     return "" if job.trainable.lora else f" + {width}*V*h"
 
 
@@ -86,7 +87,8 @@ def _width(job: Setup) -> int:
 
 
 def _liger(job: Setup, backward: bool) -> list[Term]:
-    """Logits a chunk at a time; the gradients of hidden states and head are made in the forward pass and wait for backward."""
+    """Liger's fused cross entropy. During the call: logits of one chunk of R_c rows and the gradients of hidden states (2*h*T) and head,
+    which it makes in the forward pass; these wait for backward."""
     values: dict[str, Number] = {**job.values, "R_c": chunk_rows(job)}
     width, source = _width(job), "Liger ops/fused_linear_cross_entropy.py"
     if backward:
@@ -110,8 +112,8 @@ def _evaluated(symbols: str, values: dict[str, Number]) -> float:
 
 
 def _liger_pair(job: Setup) -> list[Term]:
-    """Liger's preference and policy losses: one pair or completion at a time, the sum of the head's gradients (made even of a head that
-    is frozen), and either the blocks of the softmax or, when those are gone, the chunk's own gradient of the head."""
+    """Liger's preference and policy losses, one pair or completion at a time: gradients of hidden states and head (made even of a frozen
+    head), and the larger of the softmax's blocks and the chunk's own gradient of the head."""
     kind = losses()["liger"]["pair"]
     letter = "G" if job.knows("G") else "s"
     rows = f"2*{letter}" if job.stage in table()["pairs"] else letter
@@ -124,7 +126,8 @@ def _liger_pair(job: Setup) -> list[Term]:
 
 
 def _chunk_terms(job: Setup) -> list[Term]:
-    """The logits of one chunk of rows, with what the loss makes of them, beside all logits where it gets those."""
+    """The logits of one chunk and what its loss makes of them, 12 bytes per logit in most frameworks; the logits of all tokens as well
+    where the loss is given those."""
     kinds = losses()["chunked_loss"]
     kind: ChunkedLoss = kinds.get(job.framework, kinds["other"])
     rows, tile = job.book.count("train.loss_chunk_rows"), job.book.count("train.loss_tile_bytes")
@@ -139,7 +142,8 @@ def _chunk_terms(job: Setup) -> list[Term]:
 
 
 def _compiled_widths(job: Setup, compiled: int, plain: int) -> tuple[int, int, int]:
-    """Bytes per logit, least, figure and most: of the compiled loss, of the plain one, or between them where nobody says."""
+    """Bytes per logit (least, figure, most): of the compiled loss, of the plain one, or between them where it is unknown whether it is
+    compiled."""
     compiles = job.book.switch("train.compile")
     if compiles is None:
         return min(compiled, plain), (compiled + plain) // 2, max(compiled, plain)
@@ -147,7 +151,7 @@ def _compiled_widths(job: Setup, compiled: int, plain: int) -> tuple[int, int, i
 
 
 def _chunks_of_logits(job: Setup) -> list[Term]:
-    """All logits and what the loss of every chunk keeps, where the model makes its logits first and the loss then goes chunk by chunk."""
+    """All logits, and what the loss of every chunk keeps, where the model makes its logits first and the loss then goes chunk by chunk."""
     rule = whole_logits_rule(job)
     if rule is None:
         return []
@@ -160,15 +164,15 @@ def _chunks_of_logits(job: Setup) -> list[Term]:
 
 
 def whole_logits_rule(job: Setup) -> WholeLogits | None:
-    """The rule of a chunked loss whose logits exist as a whole; None where they do not."""
+    """The row of rules/losses.yaml (`on_logits`) for a chunked loss that is given all logits; None where they never exist as a whole."""
     rules = losses()["on_logits"]
     materialised = job.book.switch("train.logits_materialised")
     return rules.get(job.framework, rules["other"]) if (job.framework in rules if materialised is None else materialised) else None
 
 
 def _head_chunk_by_chunk(job: Setup) -> list[Term]:
-    """Backward of a head that was applied chunk by chunk: the losses of all chunks come first, then every chunk's gradient of the head is
-    added to the sum, while the other chunks' 16-bit gradients of the logits wait."""
+    """Backward of a head that was applied chunk by chunk: each chunk's gradient of the head is added to the sum (two of V*h), while the
+    16-bit gradients of the other chunks' logits wait."""
     rule = whole_logits_rule(job)
     if rule is None or job.trainable.lora:
         return []
@@ -181,7 +185,7 @@ def _head_chunk_by_chunk(job: Setup) -> list[Term]:
 
 
 def chunk_rows(job: Setup) -> int:
-    """Liger's rule: the next power of two of T / ceil(V/h)."""
+    """Rows of a chunk by Liger's rule: the next power of two of T / ceil(V/h)."""
     tokens, vocabulary, width = (job.values[name] for name in ("T", "V", "h"))
     count, parts = (tokens.mid if isinstance(tokens, Span) else tokens), max(1, -(-vocabulary // width))  # type: ignore[operator]
     return int(1 << (max(1, int(-(-count // parts))) - 1).bit_length())

@@ -1,4 +1,4 @@
-"""Buffers that gather parameters and reduce gradients."""
+"""Communication buffers: parameters gathered for use, gradients on their way to be reduced."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ EAGER_PREFETCH = 50_000_000
 
 
 def resident_bucket(job: Setup) -> list[Term]:
-    """ZeRO-3 holds its reduce bucket from initialisation on."""
+    """ZeRO-3's reduce bucket: 2*reduce_bucket_size bytes from initialisation on."""
     return _bucket(job, "2") if job.role.trained and job.sharding.scheme == "zero3" else []
 
 
 def backward_bucket(job: Setup) -> list[Term]:
-    """ZeRO-1 and 2 take theirs at the start of every backward, twice where reduction overlaps it."""
+    """The reduce bucket of ZeRO-1 and 2 in backward: 2*reduce_bucket_size bytes, twice that with overlap_comm."""
     if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2") or job.traits.main_weights:
         return []
     return _bucket(job, "2*2" if job.book.switch("zero.overlap_comm") else "2")
 
 
 def staging(job: Setup) -> list[Term]:
-    """ZeRO-1 and 2 bring gradients back from the host through a buffer as large as the largest parameter, made at initialisation."""
+    """The buffer through which ZeRO-1 and 2 move gradients when the optimizer is offloaded: 2*V*h bytes, the largest parameter, from
+    initialisation on."""
     away = job.sharding.offload_optimizer and job.sharding.scheme in ("zero1", "zero2")
     if not away or not job.role.trained or job.trainable.lora or job.traits.main_weights or not job.knows("V", "h"):
         return []
@@ -37,7 +38,7 @@ def staging(job: Setup) -> list[Term]:
 
 
 def stated_bucket(job: Setup, name: str) -> int | None:
-    """A bucket size that a file, log or user states. Under an HF integration a default states nothing: what is left out there
+    """A bucket size in elements that a file, log or user states. Under an HF integration a default states nothing: what is left out there
     may be DeepSpeed's default or the integration's own value from the hidden size."""
     fact = job.book.fact(name)
     if fact is None or (fact.origin == "default" and not job.sharding.hands_on):
@@ -46,6 +47,8 @@ def stated_bucket(job: Setup, name: str) -> int | None:
 
 
 def _bucket(job: Setup, width: str) -> list[Term]:
+    """The reduce bucket at `width` bytes per element: the stated size, DeepSpeed's default, or from h*h (accelerate's `auto`) up to that
+    default."""
     size, default = stated_bucket(job, "zero.reduce_bucket"), table()["zero_defaults"]["reduce_bucket"]
     if size is not None:
         return [job.term("reduce_bucket", "comm_buffers", f"{width}*{size}", source="DeepSpeed zero/config.py reduce_bucket_size")]
@@ -56,16 +59,16 @@ def _bucket(job: Setup, width: str) -> list[Term]:
 
 
 def secondary_partition(job: Setup) -> list[Term]:
-    """The second partition of ZeRO++ (hpZ), from which backward gathers within a node; the first forward makes it. Weights in few bits
-    have none."""
+    """ZeRO++'s second partition of the weights (hpZ), from which backward gathers within a node: 2*P/N_2 bytes from the first forward pass
+    on. A quantised base has none."""
     if not job.knows("P", "N_2") or is_quantised(job.book):
         return []
     return [job.term("weights_second", "weights", "2*P/N_2", source="DeepSpeed zero/partition_parameters.py ds_secondary_tensor")]
 
 
 def wide_reduction(job: Setup) -> list[Term]:
-    """Gradients on their way in fp32, where DeepSpeed reduces in more than they have: the bucket's cast and what it is reduced into.
-    A sequence parallel group reduces so unless told otherwise."""
+    """DeepSpeed that reduces 16-bit gradients in fp32 (communication_data_type): a bucket's cast and what it is reduced into, 8 bytes per
+    element of the bucket, in backward. Sequence parallel groups do so by default; the lower end is then 0."""
     reduce_dtype, parallel = job.book.word("train.reduce_dtype"), job.sharding.context > 1
     if not job.role.trained or job.sharding.scheme not in ("zero1", "zero2", "zero3") or job.traits.main_weights:
         return []
@@ -81,7 +84,7 @@ def wide_reduction(job: Setup) -> list[Term]:
 
 
 def ddp_buckets(job: Setup) -> list[Term]:
-    """DDP copies gradients into buckets unless they are views of them."""
+    """DDP's buckets of gradients, 2*Pt bytes (4 for fp32), from the first backward on; 0 where gradients are views of them."""
     if job.sharding.scheme != "ddp" or not job.role.trained or not job.knows("Pt"):
         return []
     width = "4" if job.trainable.lora or job.precision.weight == 4 else "2"
@@ -90,7 +93,7 @@ def ddp_buckets(job: Setup) -> list[Term]:
 
 
 def gathered_params(job: Setup, *, early: bool = False) -> list[Term]:
-    """Parameters that are whole while they are used, kept for reuse, or fetched ahead.
+    """16-bit parameters that are whole on the card while they are used, kept for reuse, or fetched ahead (ZeRO-3, FSDP).
 
     `early`: in the first layers of a forward pass nothing is kept yet, because its next use, in backward, is far away.
     """
@@ -118,8 +121,8 @@ def gathered_params(job: Setup, *, early: bool = False) -> list[Term]:
 
 
 def _root_elements(job: Setup) -> str:
-    """Elements of the root unit: embedding and head, less what is wrapped as a unit of its own. FSDP1 cannot part a head from the
-    embedding whose weight it uses."""
+    """Elements of FSDP's root unit as a formula: embedding and head (V*h each), less what is wrapped as a unit of its own; "" where nothing
+    is left. FSDP1 cannot part a head from the embedding whose weight it uses."""
     wrapped = (job.book.word("fsdp.wrap") or "").lower()
     embedding, head = "embed" in wrapped, any(name in wrapped for name in ("lm_head", "output"))
     if job.model and job.model.tied:
@@ -128,8 +131,8 @@ def _root_elements(job: Setup) -> str:
 
 
 def _fsdp_units(job: Setup) -> list[Term]:
-    """Two units in flight, and the root unit from its forward to its backward. FSDP2 copies a unit out of its all-gather buffer, so that
-    a third may exist for a moment."""
+    """Gathered units of FSDP: two layers in flight, 2*2*P_layer bytes, and the root unit from its forward to its backward, 2 bytes per
+    element. FSDP2 copies a unit out of its all-gather buffer, so that a third may exist for a moment."""
     ends = _root_elements(job)
     third = "3*2*P_layer" if job.book.count("fsdp.version") == 2 else ""
     units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
@@ -139,8 +142,8 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 
 def whole_gradients(job: Setup) -> list[Term]:
-    """Gradients of all parameters, whole, while earlier micro batches wait for the one that reduces them. One process alone has no other
-    to reduce with."""
+    """Unsharded gradients under FSDP's no_sync, 2*P bytes (LoRA: 4*Pt): micro batches before the last of a step add theirs up without
+    reducing. One process alone does not reduce."""
     if job.values.get("N") == 1:
         return []
     waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
@@ -157,14 +160,15 @@ def whole_gradients(job: Setup) -> list[Term]:
 
 
 def _reduced_each_time(job: Setup, ignored: str) -> bool | None:
-    """Whether every micro batch reduces its gradients; None where that was asked of a release that may not listen."""
+    """Whether sync_each_batch makes every micro batch reduce its gradients; None where the release is unknown and may ignore it."""
     if not job.book.switch("fsdp.sync_each_batch"):
         return False
     return not_(releases(ignored).holds(job.book.version("version.transformers")))
 
 
 def root_gradients(job: Setup) -> list[Term]:
-    """The root unit's gradients at the end of backward: whole in 16 bits, and the one block in which they are reduced."""
+    """The root unit's gradients at the end of backward, for each element 2 bytes whole and 2 or 4 in the block in which they are
+    reduced."""
     ends = _root_elements(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not ends or job.trainable.lora or not job.knows("V", "h"):
         return []
@@ -176,8 +180,8 @@ def root_gradients(job: Setup) -> list[Term]:
 
 
 def _reduction_width(job: Setup) -> tuple[int, int]:
-    """(least, figure): bytes per gradient in the reduction: as said, in fp32 where the framework asks for it, else in the precision of the
-    parameters, as accelerate's policy has it; fp32 where nobody knows."""
+    """(least, figure): bytes per gradient when FSDP reduces it. As set; else in fp32 where the framework asks for it; else in the
+    parameters' precision, as accelerate does. 2 to 4 where the framework is unknown."""
     stated_width = {"fp32": 4, "bf16": 2, "fp16": 2}.get(job.book.word("train.reduce_dtype") or "")
     if stated_width:
         return stated_width, stated_width
@@ -186,8 +190,9 @@ def _reduction_width(job: Setup) -> tuple[int, int]:
 
 
 def exchanged_tokens(job: Setup) -> list[Term]:
-    """Tokens or heads on their way between ranks that share a sequence: a ring has the neighbour's keys and values twice, an exchange of
-    heads (Ulysses) queries, keys, values and outputs as sent and as received. Sequence parallel ranks gather a layer's input whole."""
+    """What ranks that share a sequence exchange in attention. A ring has the neighbour's keys and values twice, 8*k*T bytes; an exchange of
+    heads (Ulysses) queries, keys, values and outputs as sent and as received, up to 2*(4*q + 4*k)*T. Sequence parallel ranks gather a
+    layer's whole input, 2*h*T_l."""
     terms: list[Term] = []
     if job.sharding.context > 1 and job.knows("q", "k", "T"):
         source = "ring attention: the neighbour's keys and values; DeepSpeed sequence/layer.py: all-to-all"
@@ -200,7 +205,7 @@ def exchanged_tokens(job: Setup) -> list[Term]:
 
 
 def backward_units(job: Setup) -> list[Term]:
-    """Whole gradients of the layer in hand under ZeRO-3 and FSDP, before they are reduced."""
+    """Gradients of the layer in backward before they are reduced (ZeRO-3, FSDP): 2*P_layer bytes."""
     if job.sharding.scheme not in ("zero3", "fsdp", "fsdp_grad") or not job.knows("P_layer") or job.trainable.lora:
         return []
     source = ZERO if job.sharding.zero else "torch FSDP: gradients of the unit in hand, before reduce-scatter"

@@ -23,9 +23,9 @@ GROUPED = ("flash_attention_2", "flash_attention_3", "flex", "xformers", "unslot
 
 @dataclass(slots=True)
 class Layer:
-    """Bytes per token that one layer keeps (`dense`, and `sparse` for a mixture of experts), as texts in letters; `scores`:
-    bytes of attention scores and masks per layer, "" where the kernel keeps none; the transients come on top in backward;
-    `before_mlp`: the part of `dense` that is there before the MLP."""
+    """What one layer takes, as formulas. `dense`, `sparse`: bytes per token kept until backward with one MLP, with experts; `before_mlp`:
+    the part of `dense` that exists before the MLP; `scores`: bytes of attention scores and masks, "" where the kernel keeps none;
+    `transient`, `score_transient`: what comes on top while the layer is in backward."""
 
     dense: str
     sparse: str
@@ -36,6 +36,7 @@ class Layer:
 
 
 def layer(job: Setup) -> Layer:
+    """The formulas of this job's decoder layers."""
     how, model = build_mode(job), job.model
     around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *embedding_gate(job, how)]
     beside = adapter_inputs.dense_inputs(job, how)
@@ -53,7 +54,7 @@ def _sum(parts: list[str]) -> str:
 
 
 def _count_reads(job: Setup) -> tuple[int, int]:
-    """How many linears read the input of attention, and of a dense MLP."""
+    """How many linears read the input of attention, and of a dense MLP; a fused projection counts once."""
     model = job.model
     if model is None:
         return 3, 2
@@ -62,7 +63,7 @@ def _count_reads(job: Setup) -> tuple[int, int]:
 
 
 def _norms(job: Setup, how: Mode) -> str:
-    """What the norms keep, and the inputs of the linears that follow."""
+    """The norms' saved inputs, and their outputs, which the linears behind them keep as inputs."""
     model = job.model
     count, norms_after = (model.norms, model.norms_after) if model else (2, 0)
     if model and model.norm_kind == "layernorm":
@@ -83,13 +84,14 @@ def _norms(job: Setup, how: Mode) -> str:
 
 
 def frozen_norm(model: Model | None, how: Mode) -> int:
-    """Bytes per token and width that a frozen RMSNorm keeps of its input."""
+    """Bytes per token and hidden unit that a frozen RMSNorm keeps: its input in fp32, with a fused kernel in 16 bits; some models keep the
+    16-bit input beside that."""
     again = 2 if model and model.norm_keeps_input and how.each == 2 else 0
     return again + (2 if how.fused and how.each == 2 else 4)
 
 
 def _layernorms(model: Model, how: Mode, reads: int) -> str:
-    """LayerNorm keeps its input alone; under autocast in fp32, and OLMo's computes in fp32 always."""
+    """LayerNorm keeps its input alone: in fp32 under autocast, and always in OLMo, whose norms compute in fp32."""
     entered = 1 if model.parallel else model.norms  # attention and MLP side by side read the same residual
     if how.lora and how.own:
         return f"{4 * (model.norms if how.each == 2 else entered)}*h"
@@ -100,11 +102,12 @@ def _layernorms(model: Model, how: Mode, reads: int) -> str:
 
 
 def _masks_of_dropout(model: Model | None) -> str:
-    """One byte per element and dropout of the residual stream."""
+    """Dropout masks on the residual stream, one byte per element."""
     return f"{model.dropouts}*h" if model and model.dropouts else ""
 
 
 def _attention(job: Setup, how: Mode) -> str:
+    """Queries, keys, values and output as attention keeps them, and the norms of queries and keys."""
     if job.model and job.model.latent:
         return _latent_attention(job, how)
     query, key = (width * how.attended // 2 for width in _copies(job))
@@ -122,7 +125,7 @@ def _attention(job: Setup, how: Mode) -> str:
 
 
 def _kept_views(job: Setup, how: Mode) -> list[str]:
-    """What the layout of queries and values keeps alive beside them."""
+    """Whole fused tensors and copies that stay because queries, keys or values are views into them."""
     model, release = job.model, job.book.version("version.transformers")
     eager, grouped = job.attention == "eager", _copies(job)[1] > 0 and not broadcasts_keys(job)
     own = job.traits.views_of_qkv
@@ -144,7 +147,8 @@ def _shares_output(job: Setup, how: Mode) -> bool:
 
 
 def _copies(job: Setup) -> tuple[int, int]:
-    """Bytes per query and key width in 16 bits by implementation and release: repeated keys, contiguous copies."""
+    """Bytes per unit of query width and of key width in 16 bits, by implementation and release: they differ in whether keys are repeated
+    and whether attention reads contiguous copies."""
     release = job.book.version("version.transformers")
     if job.attention in GROUPED:
         return 4, 4
@@ -163,7 +167,7 @@ def _copies(job: Setup) -> tuple[int, int]:
 
 
 def _latent_attention(job: Setup, how: Mode) -> str:
-    """Compressed and expanded queries, keys and values of MLA; values stay a view of the whole expansion."""
+    """Latent attention (MLA): compressed and expanded queries, keys and values; values stay a view of the whole expansion."""
     low, width = job.model.latent if job.model else None, how.attended
     norm = 4 if how.lora else 12 if width == 4 else 8
     parts = [f"{norm}*r_q"] if low and low.q_rank else []
@@ -171,6 +175,7 @@ def _latent_attention(job: Setup, how: Mode) -> str:
 
 
 def _mlp(job: Setup, how: Mode) -> str:
+    """What an MLP keeps: outputs of gate and up, the activation, the product that down_proj reads."""
     model = job.model
     product = how.each if keeps_product(job, how) else 0
     dropped = int(model is not None and model.inner_dropout)  # its mask
@@ -186,9 +191,8 @@ def _mlp(job: Setup, how: Mode) -> str:
 
 
 def _transient(job: Setup, how: Mode) -> str:
-    """The most that backward of a layer holds beside what the layer saved: gradients inside the MLP, fp32 temporaries of a norm that
-    stands behind it, or what is in hand when its forward has been computed again.
-    Where the product was saved for down_proj it is gone by then; where only its gradient was needed that comes on top."""
+    """The peak of a layer's backward beside what the layer saved: the largest of the gradients inside the MLP, the fp32 temporaries of a
+    norm behind it, and what is in hand when its forward has been recomputed."""
     model = job.model
     if model and model.experts:
         return backward_transient(job, how)
@@ -212,7 +216,7 @@ def _transient(job: Setup, how: Mode) -> str:
 
 
 def recomputes(job: Setup) -> bool:
-    """Whether layers are computed again in backward. Where it is core attention alone, the layers keep all but its scores."""
+    """Whether whole layers are recomputed in backward. Where only core attention is, layers keep all but its scores, and this is False."""
     if job.checkpointing == "selective" and job.traits.recomputes_attention_alone:
         return False
     return job.checkpointing not in ("disabled", "none", "false") or bool(job.book.switch("train.activation_offload"))
@@ -227,8 +231,9 @@ def _casts_inputs(job: Setup, how: Mode) -> bool:
 
 
 def _backward_of_mlp(job: Setup, how: Mode) -> str:
-    """Gradients of the product and of what it is made of, and of the layer's output. Where values are fp32 an adapter's gradient comes
-    beside that of its linear, and the 16-bit copy that it read is gone."""
+    """Gradients of the MLP's product, of what it is made of, and of the layer's output. Where the product was saved for down_proj it is
+    free by then; where down_proj is frozen without an adapter the product's gradient comes on top. Where values are fp32 an adapter's
+    gradient comes beside that of its linear, and the 16-bit copy that it read is gone."""
     model, width = job.model, how.each
     adapted = how.lora and job.trainable.inputs[2] > 0
     alone = width if how.lora and not adapted else 0

@@ -1,5 +1,8 @@
-"""DoRA: adapters with a magnitude per output. Every wrapped linear keeps what it scales, and computes in every forward the norm of its
-adapted weight, for which whole matrices exist for a moment. The widths were read off models of transformers (benchmarks/activations)."""
+"""DoRA: adapters with a learned magnitude per output. Every wrapped linear keeps the outputs that its magnitude scales, and computes the
+norm of its adapted weight in every forward, for which whole matrices exist for a moment.
+
+The widths were read off models of transformers (benchmarks/activations).
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ def is_dora(job: Setup) -> bool:
 
 
 def outputs(job: Setup, how: Mode) -> list[str]:
-    """Kept per token: of every wrapped linear its output and that of its adapter, which are scaled by what learns. A quantised
-    o_proj gives what it reads, the precision of attention, unless a prepared bias, which is fp32, is taken off again."""
+    """Kept until backward, in bytes per token of a layer: of every wrapped linear its output and that of its adapter, before they are
+    scaled. A quantised o_proj gives its output in the precision of attention, unless a prepared bias, which is fp32, is taken off again."""
     if not is_dora(job):
         return []
     low = 4 if adapter_width(job) == 4 and not how.own and not job.sharding.zero else 2
@@ -36,22 +39,22 @@ def outputs(job: Setup, how: Mode) -> list[str]:
 
 
 def _sum(names: list[str]) -> str:
-    """The outputs of these linears, each letter once."""
+    """The summed output widths of these linears, each letter once."""
     widths = [SIDES[name][1] for name in names]
     counts = {letter: widths.count(letter) for letter in ("h", "q", "k", "f")}
     return " + ".join(letter if count == 1 else f"{count}*{letter}" for letter, count in counts.items() if count)
 
 
 def scaling(job: Setup, how: Mode) -> list[str]:
-    """The most that backward of a scaled linear of the MLP holds beside what the layer saved, per token: with fp32 magnitudes and 16-bit
-    values three fp32 tensors of its output."""
+    """The peak in backward of a scaled linear of the MLP beside what the layer saved, 12*f + h bytes per token: three fp32 tensors of its
+    output, where magnitudes are fp32 and values 16-bit."""
     wide = how.each == 2 and how.cast != 0 and any(name in _names(job) for name in ("gate", "up"))
     return ["12*f + h"] if is_dora(job) and wide else []
 
 
 def norm(job: Setup) -> str:
-    """Bytes of the largest norm of a wrapped linear: an identity of its inputs, a 16-bit copy of that under autocast, then weight, update,
-    scaled update and their sum beside what the update's graph keeps of the identity."""
+    """Bytes of the largest weight norm of a wrapped linear, as a formula: an identity of its inputs, a 16-bit copy of that under autocast,
+    then weight, update, scaled update and their sum beside what the update's graph keeps of the identity."""
     if not is_dora(job) or not job.role.trained or not _names(job):
         return ""
     how = build_mode(job)
@@ -68,7 +71,7 @@ def norm(job: Setup) -> str:
 
 
 def norm_transient(job: Setup, beside: str = "") -> list[Term]:
-    """The norm in hand, as far as it is more than what `beside` says of another instant."""
+    """The weight norm being computed in a layer's forward; with `beside` (bytes of another peak, a formula) only what exceeds that."""
     norm_formula = norm(job)
     if not norm_formula:
         return []
@@ -76,8 +79,8 @@ def norm_transient(job: Setup, beside: str = "") -> list[Term]:
 
 
 def weights(job: Setup, count: str) -> list[Term]:
-    """With dropout, and in older releases always, the linear is computed once more from a weight that was cast or dequantised for it, and
-    autograd keeps that weight: of `count` layers."""
+    """Weights cast or dequantised for a second run of the linear, which autograd keeps: 2 to 4 bytes times P_w in each of `count` layers
+    ("": one). The linear runs twice with dropout, and before PEFT 0.14 always."""
     if not is_dora(job) or not job.role.trained or job.traits.adapters_like_weights:
         return []
     release, how = job.book.version("version.peft"), build_mode(job)

@@ -1,4 +1,4 @@
-"""Models of two stacks: what an encoder keeps beside the decoder that reads its output, and what that reading keeps."""
+"""Encoder-decoder models: activations of the encoder, and of the decoder's cross attention to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PROJECTED = "transformers modeling_deberta_v2.py disentangled_attention_bias: qu
 
 
 def encoder_job(job: Setup) -> Setup | None:
-    """The encoder as a job of its own, with the tokens that it reads; None where there is none, or their number is not known."""
+    """The encoder as a job of its own, whose s and T are the tokens that it reads (s_e, T_e); None without an encoder, or where these are
+    unknown."""
     model = job.model.source if job.model else None
     if model is None or not job.knows("s_e", "T_e"):
         return None
@@ -26,7 +27,7 @@ def encoder_job(job: Setup) -> Setup | None:
 
 
 def encoder_terms(terms: list[Term]) -> list[Term]:
-    """Terms of the encoder, named as such. Copies of weights are counted with those of the whole model."""
+    """The same terms under the encoder's name. Copies of weights are left out: the whole model's count them."""
     return [
         replace(term, key=f"source_{term.key}", name=phrase("ledger.of_source", name=term.name))
         for term in terms
@@ -35,8 +36,8 @@ def encoder_terms(terms: list[Term]) -> list[Term]:
 
 
 def cross_attention(job: Setup, count: str) -> list[Term]:
-    """The attention of `count` decoder layers to what the encoder made: norm, queries and output per token that is written, keys and values
-    per token that is read."""
+    """Cross attention of `count` decoder layers ("": one), kept until backward: norm, queries and output per decoder token, keys and values
+    per encoder token. Eager attention keeps scores of B*a*s*s_e elements as well."""
     if job.model is None or job.model.source is None or not job.knows("T", "T_e"):
         return []
     how = build_mode(job)
@@ -52,8 +53,8 @@ def _times(count: str) -> str:
 
 
 def _per_written_token(job: Setup, how: Mode) -> str:
-    """Bytes per token that is written: the norm and the input of the queries, queries and output, what adapters copy of both, and a mask
-    of residual dropout."""
+    """Bytes per decoder token: the norm and the input of the queries, queries and output, what adapters copy of both, and a mask of
+    residual dropout."""
     if (model := job.model) is None:
         raise ValueError("a layer of no model")
     copies, names = (adapter_copies(job, how), job.trainable.names) if how.lora else (0, ())
@@ -67,14 +68,15 @@ def _per_written_token(job: Setup, how: Mode) -> str:
 
 
 def _per_read_token(job: Setup, how: Mode) -> str:
-    """Bytes per token that is read: keys and values, and what each of their linears copies of the encoder's output."""
+    """Bytes per encoder token: keys and values, and the copy of the encoder's output that each of their linears keeps."""
     copies = adapter_copies(job, how) if how.lora else 2 if how.wide else 0
     linears = sum(name in job.trainable.names for name in ("k", "v")) if how.lora else 2
     return f"{2 * how.attended}*k" + (f" + {copies * linears}*h" if copies * linears else "")
 
 
 def relative_positions(job: Setup, count: str) -> list[Term]:
-    """What `count` layers project the table of relative positions to (DeBERTa), whatever the batch is."""
+    """DeBERTa's projections of its table of relative positions, which `count` layers keep until backward: 7*r_d*h bytes each (13 in fp32, 9
+    under autocast), whatever the batch."""
     if not job.knows("r_d", "h"):
         return []
     how = build_mode(job)

@@ -1,4 +1,4 @@
-"""What the experts of one layer keep for backward, with and without adapters on them."""
+"""What a sparse MLP keeps for backward, in bytes per token, with and without adapters on its experts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diagnose.units import Version
 
 
 def experts(job: Setup, how: Mode) -> str:
-    """The experts that a token meets, its permuted copies, the shared expert, and the router."""
+    """The k_e experts of a token, its permuted copies, the shared expert, and the router."""
     moe = job.model.experts if job.model else None
     width, product = how.each, how.each if keeps_product(job, how) else 0
     adapted = adapts_experts(job)
@@ -28,9 +28,9 @@ def experts(job: Setup, how: Mode) -> str:
 
 
 def backward_transient(job: Setup, how: Mode) -> str:
-    """The most that backward of a sparse layer holds beside what the layer saved: where the routing weights' gradient is computed from
-    the experts' outputs; where frozen experts are computed again, with the permuted tokens still in hand; or inside the experts'
-    products, when their outputs are gone."""
+    """The peak that backward of a sparse layer adds to what the layer saved, the largest of three: the routing weights' gradient, computed
+    from the experts' outputs; frozen experts recomputed while the permuted tokens are still there; the products inside the experts, when
+    their outputs are free. Raises ValueError for a model without experts."""
     if (moe := job.model.experts if job.model else None) is None:
         raise ValueError("a sparse layer without experts")
     width, frozen = how.each, how.lora and not adapts_experts(job)
@@ -49,7 +49,7 @@ def backward_transient(job: Setup, how: Mode) -> str:
 
 
 def adapts_experts(job: Setup) -> bool:
-    """Whether adapters lie on the experts: named by the targets, in models whose experts are one tensor or many linears."""
+    """Whether the targets put adapters on the experts, in models whose experts are one tensor or many linears."""
     return any(name in job.trainable.names for name in ("gate", "up", "down"))
 
 

@@ -1,4 +1,4 @@
-"""Models beside the trained one, the rollout engine, and its samples."""
+"""Models beside the trained one (reference, reward, teacher, rollout engine), generation, and rollout samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FROZEN = "verl workers/fsdp_workers.py: CPUOffload(offload_params=True)"
 
 
 def reference(job: Setup) -> list[Term]:
-    """A frozen copy of the policy."""
+    """The reference model, a frozen copy of the policy, all along: w*P bytes, /N where weights are sharded, 0 where it waits in host
+    memory. The lower end is 0 where it is open whether there is one."""
     placement = job.reference
     if placement in ("none", "adapter", "precomputed") or not job.knows("P"):
         return []
@@ -34,7 +35,8 @@ def reference(job: Setup) -> list[Term]:
 
 
 def reward(job: Setup, role: Role) -> list[Term]:
-    """A frozen reward model in the process of this policy; DeepSpeed shards it only as ZeRO-3 (trl models/utils.py prepare_deepspeed)."""
+    """A frozen reward model in the policy's process, all along: 2*P_r bytes, /N under ZeRO-3 alone (trl models/utils.py
+    prepare_deepspeed)."""
     if role.model is None or (job.sharding.scheme == "zero3" and not job.knows("N")):
         return []
     if role.offloaded:
@@ -45,7 +47,7 @@ def reward(job: Setup, role: Role) -> list[Term]:
 
 
 def teacher(job: Setup) -> list[Term]:
-    """The model that a student learns from, whole on every card or sharded as the student is."""
+    """The teacher of distillation, all along: 2*P_t bytes, down to 2*P_t/N where the student is sharded."""
     shape = job.book.shape("teacher.shape")
     if job.stage != "gkd" or shape is None or (not job.sharding.whole_weights and not job.knows("N")):
         return []
@@ -56,7 +58,8 @@ def teacher(job: Setup) -> list[Term]:
 
 
 def samples(job: Setup) -> list[Term]:
-    """Rollout samples of a whole round, padded to the longest, on the card of the process that gathers them."""
+    """The rollout samples of a round on the card of the process that gathers them, padded to the longest: ids and mask 8*n*s bytes each,
+    action mask n*G; a copy with context parallelism. Alive from generation to the end of the round."""
     span = job.traits.samples_on_card
     on_card = span is not None and during(span, job.book)
     if job.stage not in table()["rollouts"] or on_card is False:
@@ -77,17 +80,18 @@ def samples(job: Setup) -> list[Term]:
 
 
 def residue() -> Size:
-    """What a sleeping engine leaves on the card beside its context."""
+    """What a sleeping engine leaves on the card beside its context, as measured (rules/ledger.yaml, outside)."""
     low, likely, high = (figure * non_torch.MIB for figure in table()["outside"]["asleep"])
     return Size.between(low, high, likely)
 
 
 def capacity(job: Setup) -> Size | None:
+    """Memory of the card as the log prints it, else of its model."""
     return job.book.size("log.capacity") or job.book.size("hardware.capacity")
 
 
 def engine(job: Setup, *, awake: bool) -> list[Term]:
-    """The rollout engine in the process of a trainer that shares its card; asleep it leaves a residue."""
+    """The rollout engine in the trainer's process: awake u*C bytes, its share of the card, and CUDA graphs at most; asleep a residue."""
     book = job.book
     shared = book.word("rollout.placement") == "colocated" and (book.word("rollout.engine") or "none") not in ("none", "hf")
     share, whole = book.ratio("rollout.gpu_memory_utilization"), capacity(job)
@@ -106,7 +110,8 @@ def engine(job: Setup, *, awake: bool) -> list[Term]:
 
 
 def _workspaces(job: Setup) -> list[Term]:
-    """The buffers in which an engine computes experts, as large as the tokens that it schedules at once; sleep frees none of them."""
+    """vLLM's buffers for experts, for n_b tokens scheduled at once: 2*n_b*k_e*(max(f_e, h) + max(2*f_e, h)) bytes. Sleep does not free
+    them."""
     book = job.book
     if (book.word("rollout.engine") or "none") != "vllm" or not job.knows("k_e", "f_e", "h"):
         return []
@@ -123,14 +128,14 @@ def _workspaces(job: Setup) -> list[Term]:
 
 
 def _shares_card(job: Setup) -> bool:
-    """Whether a rollout engine in a process of its own shares the card."""
+    """Whether a rollout engine in another process lies on this card."""
     book = job.book
     apart = job.role.name == "actor" and job.role.apart and (book.word("rollout.engine") or "vllm") not in ("none", "hf")
     return apart and (book.switch("colocate.all") is True or book.word("rollout.placement") == "colocated")
 
 
 def freed_by_sleep(job: Setup) -> Size | None:
-    """What an engine gives back when it sleeps, if the failure found it awake; None where it is not so."""
+    """What an engine in another process gives back when it sleeps, if the failure found it awake; None otherwise."""
     book, whole = job.book, capacity(job)
     share = book.ratio("rollout.gpu_memory_utilization")
     asleep_at_failure = (book.word("log.phase") or "") not in ("generation", "kv_cache", "weight_sync")
@@ -142,7 +147,8 @@ def freed_by_sleep(job: Setup) -> Size | None:
 
 
 def moved_share(job: Setup) -> Size | None:
-    """What a changed share of the engine gives this process (below zero: takes from it)."""
+    """What a changed gpu_memory_utilization of an engine in another process gives this one (negative: takes from it); None without a
+    change."""
     book, whole = job.book, capacity(job)
     shares = [fact.value for fact in book.all("rollout.gpu_memory_utilization")]
     now = book.ratio("rollout.gpu_memory_utilization")
@@ -153,7 +159,7 @@ def moved_share(job: Setup) -> Size | None:
 
 
 def engine_weights(job: Setup) -> list[Term]:
-    """The engine's own copy of the weights, in 16 bits."""
+    """The engine's own weights, 2*P bytes, /t_e under tensor parallelism."""
     if not job.knows("P"):
         return []
     per = "/t_e" if _divided(job) > 1 else ""
@@ -161,7 +167,7 @@ def engine_weights(job: Setup) -> list[Term]:
 
 
 def engine_cache(job: Setup) -> list[Term]:
-    """What the weights leave of the engine's share: cache and workspaces together. CUDA graphs lie beside the share."""
+    """The engine's cache and workspaces, what its weights leave of its share: u*C - 2*P/t_e bytes. CUDA graphs lie beside the share."""
     share, whole = job.book.ratio("rollout.gpu_memory_utilization"), capacity(job)
     if share is None or whole is None or not job.knows("P"):
         return []
@@ -171,11 +177,12 @@ def engine_cache(job: Setup) -> list[Term]:
 
 
 def _divided(job: Setup) -> int:
+    """Tensor parallel degree of the engine."""
     return job.book.count("rollout.tensor_parallel") or 1
 
 
 def own_generation(job: Setup) -> list[Term]:
-    """KV cache and prefill logits where the trainer itself generates."""
+    """KV cache and prompt logits where the trainer itself generates, while it does."""
     own = job.book.word("rollout.engine") in ("hf", "none")
     if job.stage not in table()["rollouts"] or not own or not job.knows("L", "k", "b", "s"):
         return []
@@ -183,7 +190,8 @@ def own_generation(job: Setup) -> list[Term]:
 
 
 def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
-    """The cache of so many rows at their longest, what growing it takes, and the logits of the prompt."""
+    """The KV cache of `rows` sequences of `length` tokens, 2*2*L*k*b_r*s bytes; a copy of one layer's while torch.cat grows it; logits of
+    the prompt, 4*b_r*V, of all its positions before transformers 4.45."""
     if not job.knows("L", "k"):
         return []
     values: dict[str, Number] = {**job.values, "b_r": rows, "s": length}

@@ -1,8 +1,11 @@
-"""What an engine keeps in host memory instead of on the cards: parameters, master weights, moments, gradients.
+"""Host memory of a node that DeepSpeed and FSDP take for what they offload: parameters, master weights, moments, gradients. Alive from
+initialisation on.
 
 torch's allocator of pinned memory rounds every tensor up to a power of two (aten/src/ATen/core/CachingHostAllocator.h), so that what is
 pinned takes up to twice its bytes; by how much is known where the tensor's size is. Which tensors are pinned, and in which releases, was
 read in DeepSpeed's runtime/zero/stage3.py and stage_1_and_2.py.
+
+In all functions `per` divides bytes of the whole job by its nodes ("/nodes", or "" for one node), and n_r are ranks on this node.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ FSDP = "torch FSDP: CPUOffload"
 
 
 def parameters(job: Setup, values: dict[str, Number], per: str) -> Term:
-    """Parameters of ZeRO-3 or FSDP. ZeRO-3 lays those that learn into one pinned buffer per rank, whatever is asked (stage3.py
+    """Offloaded parameters, w*P bytes. ZeRO-3 lays those that learn into one pinned buffer per rank, whatever is asked (stage3.py
     _create_param_groups_fp16_flat_cpu_memory); frozen ones are partitioned one by one, and pinned where it is asked."""
     width = letter(job.precision.weight, "w")
     if not job.sharding.zero:
@@ -35,7 +38,7 @@ def parameters(job: Setup, values: dict[str, Number], per: str) -> Term:
 
 
 def states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """Optimizer states and gradients."""
+    """Offloaded optimizer states and gradients."""
     if not job.sharding.zero:
         width = letter(job.precision.gradient, "g")
         moments = term("host_states", "optimizer_states", f"8*Pt{per}", values, source=FSDP)
@@ -47,8 +50,8 @@ def states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
 
 
 def _zero3_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """A partition of gradients in the model's precision, and from initialisation on the fp32 gradients of every sub-group, which the step
-    reads; both pinned where it is asked. Master weights and moments never are. 18 bytes per parameter with 16-bit gradients."""
+    """ZeRO-3, 18 bytes per trained parameter: gradients in the model's precision (g), the fp32 gradients of every sub-group (4), master
+    weights and moments (12). Gradients are pinned where it is asked, states never."""
     pins = job.book.switch("zero.pin_memory")
     partition = letter(job.precision.gradient, "g")
     size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
@@ -61,7 +64,8 @@ def _zero3_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]
 
 
 def _nvme_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """States and their gradients pass through pinned buffers of the largest sub-group; the partition of gradients stays."""
+    """ZeRO-3 with states on NVMe: states and their gradients pass through pinned buffers of the largest sub-group; gradients in the model's
+    precision stay in host memory."""
     size = job.book.count("zero.sub_group") or table()["zero_defaults"]["sub_group"]
     swapped = f"{table()['zero_defaults']['swap_buffers']}*4*min({size}, Pt/N)*n_r"
     source = "DeepSpeed runtime/swap_tensor/partitioned_optimizer_swapper.py: buffer_count"
@@ -73,8 +77,8 @@ def _nvme_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
 
 
 def _zero12_states(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """ZeRO-1 and 2: fp32 gradients, master weights, moments; from 0.17 on a 16-bit partition that updated weights pass through; a staging
-    buffer of the largest parameter per rank; while gradients add up, those of earlier micro batches, parameter by parameter."""
+    """ZeRO-1 and 2: fp32 gradients, master weights, moments; from DeepSpeed 0.17 on a 16-bit partition that updated weights pass through; a
+    staging buffer of the largest parameter per rank; while gradients accumulate, those of earlier micro batches, parameter by parameter."""
     release, rule = job.book.version("version.deepspeed"), table()["deepspeed_host"]
     pins = job.book.switch("zero.pin_memory")
     master = pins if releases(rule["master_asked"]).holds(release) else releases(rule["master_pinned"]).holds(release)
@@ -98,8 +102,8 @@ def _zero12_states(job: Setup, values: dict[str, Number], per: str) -> list[Term
 
 
 def _rank_terms(key: str, group: str, symbols: str, values: dict[str, Number], per: str, pinned: Truth, rank_symbols: str = "") -> Term:
-    """One tensor on every rank of the node, `symbols` all of them together; `pinned`: None where nobody says, which is the range; `one`:
-    a rank's tensors as pinned, where they are several."""
+    """The term of one tensor on every rank of the node; `symbols`: bytes of all ranks of the job. `pinned` rounds each rank's tensor up to
+    a power of two; None makes that the upper end. `rank_symbols`: a rank's pinned bytes where it has several tensors."""
     if pinned is False:
         return term(key, group, f"{symbols}{per}", values, source=ZERO)
     rounded = f"n_r*{rank_symbols or f'pow2({symbols}/N)'}" if "N" in values else f"{ROUNDED}*{symbols}{per}"

@@ -1,4 +1,4 @@
-"""How one layer computes: precision, autocast, adapters."""
+"""How a layer computes: precision, autocast, adapters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from diagnose.budget.terms.weight_terms import adapter_width, is_prepared
 
 @dataclass(slots=True)
 class Mode:
-    """How the layer computes.
+    """Widths in bytes, and switches, that decide what a layer keeps.
 
-    `each`: bytes of a computed value, `attended`: of what attention keeps; `wide`: an fp32 residual stream of fp32 weights under
-    autocast; `cast`: bytes of the own copy that every wrapped linear makes of its input (0: none, they share it); `own`: autocast
-    is on, so LayerNorm and powers are computed in fp32.
+    `each`: bytes of a computed value; `attended`: of a value that attention keeps; `wide`: fp32 weights under autocast, hence an fp32
+    residual stream; `lora`: the base is frozen; `cast`: bytes of the copy that each wrapped linear makes of its input for the adapter (0:
+    they share it); `own`: autocast is on, so that LayerNorm and powers compute in fp32; `fused`: norms and MLP use fused kernels (Liger).
     """
 
     each: int
@@ -53,8 +53,7 @@ def runs_autocast(job: Setup) -> bool:
 
 
 def build_mode(job: Setup) -> Mode:
-    """Adapters in the precision of what they read share it; PEFT's are fp32 and make copies, as DeepSpeed's are not. Under autocast
-    attention computes in 16 bits whatever it is given."""
+    """The mode of this job's layers. Under autocast attention computes in 16 bits whatever it is given."""
     values = 4 if computes_in_fp32(job) or is_upcast(job) else 2
     autocast = runs_autocast(job)
     attended = 2 if autocast else values
@@ -62,8 +61,8 @@ def build_mode(job: Setup) -> Mode:
 
 
 def _copy_width(job: Setup, values: int, autocast: bool) -> int:
-    """Bytes of the copy that a wrapped linear makes of its input. FSDP's mixed precision gathers adapters in 16 bits, as DeepSpeed
-    casts them, so they read what the base reads."""
+    """Bytes per element of the copy that a wrapped linear makes of its input for the adapter; 0 where both have one precision. PEFT's
+    adapters are fp32, but FSDP's mixed precision gathers and DeepSpeed casts them in 16 bits."""
     gathered = job.sharding.scheme.startswith("fsdp") and not computes_in_fp32(job)
     if not job.trainable.lora or job.sharding.zero or gathered:
         return 0
@@ -74,18 +73,18 @@ def _copy_width(job: Setup, values: int, autocast: bool) -> int:
 
 
 def adapter_copies(job: Setup, how: Mode) -> int:
-    """Bytes per element that a wrapped linear keeps of its input for itself: its copy, and a mask of one byte with dropout."""
+    """Bytes per element of its input that a wrapped linear keeps for its adapter: the copy, and with dropout a mask of one byte."""
     return (how.cast or 2) + 1 if job.trainable.dropout else how.cast
 
 
 def keeps_product(job: Setup, how: Mode) -> bool:
-    """Whether the input of down_proj is kept as it is: it is trained, or an adapter shares it."""
+    """Whether down_proj keeps its input as it is: it is trained, or an adapter shares it."""
     return not how.lora or (how.cast == 0 and not job.trainable.dropout and job.trainable.inputs[2] > 0)
 
 
 def may_be_padded(job: Setup) -> bool:
-    """Whether rows of one forward may differ in length, so that a mask is made of their padding. Completions are padded to the longest of
-    their round: one row alone has padding, too (TRL grpo_trainer.py pad, AgileRL utils/algo_utils.py stack_and_pad_experiences)."""
+    """Whether rows of one forward pass may differ in length, so that there is a padding mask. Completions are padded to the longest of
+    their round: even one row alone may have padding (TRL grpo_trainer.py pad, AgileRL utils/algo_utils.py stack_and_pad_experiences)."""
     rows, vary = job.values.get("B"), job.book.switch("data.lengths_vary")
     several = isinstance(rows, int) and (rows > 1 or (job.stage in table()["rollouts"] and job.traits.pads_rounds))
     return not job.book.switch("train.packing") and several and vary is not False

@@ -1,4 +1,4 @@
-"""Logits and loss: tokens times vocabulary, block by block."""
+"""Logits and loss: tensors of tokens times vocabulary, which rules/losses.yaml lists as blocks of so many bytes per logit."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ CAPPED = Block("soft_cap", 2, 2, 2)
 
 
 def loss_blocks(job: Setup, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks of logits shape that this job's loss holds."""
+    """Those of `blocks` that this job's loss makes, with the tanh of capped logits first."""
     present = [block for block in blocks if exists(job, block)]
     return [CAPPED, *present] if present and job.model is not None and job.model.softcap else present
 
 
 def shape(job: Setup, block: Block) -> str:
-    """Tokens times vocabulary in letters."""
+    """Elements of a block as a formula: T*V, less the last token of each row or all but completion tokens where the loss leaves these
+    out."""
     if job.loss.completion and job.knows("G"):
         return "B*G*V"
     if block.shifted and job.sharding.context == 1 and _is_uncut(job):
@@ -42,13 +43,13 @@ def shape(job: Setup, block: Block) -> str:
 
 
 def _is_uncut(job: Setup) -> bool:
-    """Whether T is B*s: no token budget cut it."""
+    """Whether T is B*s: no token budget lowers it."""
     rows, length, tokens = (job.values.get(name) for name in ("B", "s", "T"))
     return isinstance(rows, int) and isinstance(length, int) and job.values.get("T_l", tokens) == rows * length
 
 
 def exists(job: Setup, block: Block) -> bool:
-    """A copy of a shifted slice is made only where more than one row is computed."""
+    """Whether the job makes this block. A copy of a shifted slice (`many`) is made only of more than one row."""
     rows = job.values.get("B")
     return not block.many or not isinstance(rows, int) or rows > 1
 
@@ -62,7 +63,7 @@ def block_bytes(job: Setup, block: Block) -> int:
 
 
 def block_terms(job: Setup, blocks: Sequence[Block]) -> list[Term]:
-    """A term for every block; as wide as the releases that the job may run on differ."""
+    """A term for every block, bytes per logit times its elements; the range is that of the releases that the job may run on."""
     if not job.knows("T", "V", "B", "s") or job.role.headless:
         return []
     return [_term(job, block) for block in loss_blocks(job, blocks)]
@@ -76,15 +77,16 @@ def _term(job: Setup, block: Block) -> Term:
 
 
 def during_loss_call(job: Setup) -> list[Term]:
-    """What is alive while the loss is computed."""
+    """The blocks alive at the peak of the loss call."""
     return fused_loss_terms(job) if fused_kernel(job) else block_terms(job, job.loss.call)
 
 
 def in_evaluation(job: Setup) -> list[Term]:
-    """Fused kernels spare the logits in training only: evaluation returns them."""
+    """The blocks alive in the loss call of evaluation, which returns logits: kernels spare them in training alone, but for Cut
+    Cross-Entropy."""
     return fused_loss_terms(job) if fused_kernel(job) == "cut_cross_entropy" else block_terms(job, job.loss.call)
 
 
 def at_backward_start(job: Setup) -> list[Term]:
-    """What is alive at the start of backward."""
+    """The blocks alive when backward starts."""
     return fused_loss_terms(job, backward=True) if fused_kernel(job) else block_terms(job, job.loss.backward)

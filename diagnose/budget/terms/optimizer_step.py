@@ -1,4 +1,4 @@
-"""The optimizer: the states it keeps per trained parameter, and what its step takes on top of them."""
+"""Optimizer states per trained parameter, and the temporaries of the optimizer step."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NORM = "DeepSpeed get_grad_norm_direct: one gradient in double precision"
 
 
 def optimizer_name(job: Setup) -> str:
-    """The optimizer of this job."""
+    """The optimizer of this job, adamw by default."""
     return job.book.word("train.optimizer") or "adamw"
 
 
 def steps_in_backward(job: Setup) -> bool:
-    """Whether the step is taken inside the backward pass, so that only the gradient of the parameter in hand exists."""
+    """Whether parameters are updated during backward, so that only the gradient of the parameter in hand exists."""
     used = optimizer(optimizer_name(job))
     if (used is not None and used.layered) or job.book.switch("train.optimizer_in_backward"):
         return True
@@ -41,14 +41,15 @@ def is_offloaded(job: Setup) -> bool:
 
 
 def states_exist_from_start(job: Setup) -> bool:
-    """Whether the engine takes a step when it is made, so that the moments exist before training does."""
+    """Whether the moments exist before the first step: DeepSpeed before 0.13.2 takes a step when its engine is made."""
     release = job.book.version("version.deepspeed")
     late = releases(f">={table()['moments_at_first_step']}")
     return job.sharding.scheme in ("zero1", "zero2", "zero3") and late.holds(release) is False
 
 
 def optimizer_states(job: Setup, *, exist: bool = True) -> list[Term]:
-    """Optimizer state, which the first step creates; before it (`exist` False) the term stands there with 0 bytes."""
+    """Optimizer states from the first step on: 8*Pt bytes for AdamW in fp32, /N where states are sharded. With `exist` False, before that
+    step, a term of 0 bytes stands in their place. None on the card where they are offloaded."""
     if not job.role.trained or not job.knows("Pt") or is_offloaded(job):
         return []
     name = optimizer_name(job)
@@ -67,7 +68,7 @@ def optimizer_states(job: Setup, *, exist: bool = True) -> list[Term]:
 
 
 def _states(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
-    """The formula of all states before sharding, that of the least they may be where that differs, and the letters of both."""
+    """(formula of all states before sharding, formula of their least size or "", letters of both)."""
     values = job.values
     flattened = job.sharding.zero and job.sharding.scheme != "zero0"
     if used.blocks and job.knows("P_layer"):
@@ -109,20 +110,21 @@ def _linears(job: Setup) -> int:
 
 
 def _exempts_embedding(job: Setup) -> Truth:
-    """Whether the integration keeps the embedding's states in 32 bits; None where the release is not known."""
+    """Whether an 8-bit optimizer keeps the embedding's states in 32 bits here; None where the release is not known."""
     span = job.traits.exempts_embeddings
     return False if span is None else during(span, job.book)
 
 
 def _paged(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
-    """Nothing that torch counts, but for matrices too small to be paged: adapters of a low rank."""
+    """Paged states lie in managed memory, which torch does not count, but for matrices too small to be paged (adapters of a low rank)."""
     wide = job.values.get("h")
     small = job.trainable.lora and isinstance(wide, int) and job.trainable.rank * wide < PAGED_FROM
     return (f"{used.flat:g}*Pt", "0", job.values) if small else ("0", "", job.values)
 
 
 def _factored(job: Setup, flattened: bool) -> tuple[str, str, dict[str, Number]]:
-    """A row and a column per matrix. Engines that flatten parameters leave nothing to factor: a value per element."""
+    """Adafactor: an fp32 value per row and column of every matrix, 4*(M + 2*(V + h)) bytes. Engines that flatten parameters leave it
+    nothing to factor: 4*Pt."""
     if flattened or (job.sharding.scheme.startswith("fsdp") and job.book.count("fsdp.version") != 2):
         return "4*Pt", "", job.values
     if job.model is None or job.trainable.lora or not job.knows("V", "h"):
@@ -131,7 +133,8 @@ def _factored(job: Setup, flattened: bool) -> tuple[str, str, dict[str, Number]]
 
 
 def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]]:
-    """Per projected matrix a projector of its short side by the rank and moments of its long side by the rank; all else as AdamW."""
+    """GaLore and APOLLO at rank r: for each projected matrix a projector (short side times r) and moments (long side times r); AdamW's
+    states for the rest. Raises ValueError where the model is unknown."""
     if job.model is None:
         raise ValueError("projections of no model")
     short, long = projected_sides(job.model)
@@ -151,14 +154,14 @@ def _projected(job: Setup, used: Optimizer) -> tuple[str, str, dict[str, Number]
 
 
 def block_letters(job: Setup) -> dict[str, Number]:
-    """The letters of a job with P_b, the parameters of the block that is trained at a time: one layer unless said otherwise."""
+    """The job's letters and P_b, the parameters of the block that is trained at a time: one layer by default (BAdam)."""
     layer_params = job.values["P_layer"]
     count = job.book.count("train.trainable_layers") or 1
     return {**job.values, "P_b": layer_params * count if not isinstance(layer_params, Span) else layer_params}
 
 
 def step_transient(job: Setup) -> list[Term]:
-    """What the optimizer step takes on top of the states."""
+    """Temporaries of the optimizer step beside the states, free when it ends."""
     if not job.role.trained or not job.knows("Pt") or is_offloaded(job):
         return []
     scheme = job.sharding.scheme
@@ -175,8 +178,8 @@ def step_transient(job: Setup) -> list[Term]:
 
 
 def _zero_transient(job: Setup) -> list[Term]:
-    """First the norm of one gradient in double precision, then gradients are flattened and cast, under ZeRO-3 a sub-group at a time.
-    Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
+    """DeepSpeed first computes the norm of each gradient in double precision (8 bytes per element), then flattens and casts gradients,
+    under ZeRO-3 a sub-group at a time: the larger of both. Megatron's optimizer reads its share of an fp32 gradient buffer in place."""
     if job.traits.main_weights:
         return [] if job.precision.gradient == 4 else [job.term("step_flat", "optimizer_states", "4*Pt/N", source=SHARES)]
     width = job.precision.master_width
@@ -197,7 +200,8 @@ def _zero_transient(job: Setup) -> list[Term]:
 
 
 def _foreach(job: Setup, whole: str) -> list[Term]:
-    """One list of temporaries as large as the parameters; fused AdamW has none, which recipes ask for that a configuration may not show."""
+    """AdamW's foreach step: one list of temporaries as large as the trained parameters. The fused step has none; where a recipe may ask for
+    that unseen, the figure is 0 and the list the upper end."""
     per = "/N" if job.sharding.scheme in ("fsdp", "fsdp_grad") else ""
     if per and not job.knows("N"):
         return []
@@ -210,7 +214,7 @@ def _foreach(job: Setup, whole: str) -> list[Term]:
 
 
 def _one_by_one(job: Setup, used: Optimizer, name: str) -> list[Term]:
-    """Optimizers that take one parameter after the other: temporaries of the largest."""
+    """Optimizers that step one parameter at a time: temporaries of the largest matrix, V*h or h*f elements."""
     width = letter(job.precision.slot, "w")
     if used.blocks and job.knows("P_layer"):
         return [term("step_foreach", "optimizer_states", "4*P_b", block_letters(job), source=FOREACH)]

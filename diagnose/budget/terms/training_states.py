@@ -1,5 +1,5 @@
-"""What training adds to the weights on the card: gradients and master copies. Re-exports the weights, optimizer states and step transients
-of their own modules."""
+"""What training adds to the weights: gradients and master copies. Re-exports weights, optimizer states and step temporaries, so that other
+modules import all states from here."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ AWAY = {"optimizer": ("gradients", "optimizer_states"), "all": GROUPS, "params":
 
 
 def away(job: Setup) -> tuple[str, ...]:
-    """The groups of a role's states that are on the host while other roles work."""
+    """The groups of terms that leave the card while other roles work (rollout.offload_between_phases)."""
     return AWAY.get(job.book.word("rollout.offload_between_phases") or "", ())
 
 
 def gradients(job: Setup, *, resident: bool) -> list[Term]:
-    """Gradient buffers; `resident`: those that also exist during a forward pass."""
+    """Gradients at the end of backward: g*Pt bytes, /N from ZeRO-2 on and under FSDP, 0 where they are offloaded. `resident`: only what
+    also exists during a forward pass, that is what accumulates or was allocated at initialisation."""
     scheme = job.sharding.scheme
     if not job.role.trained or not job.knows("Pt"):
         return []
@@ -77,8 +78,8 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
 
 
 def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
-    """The embedding's gradient, which backward makes last: on top of all others where it is added to one that is there, of a tied head or
-    of earlier micro batches (`kept`), or is still whole while the others are sharded."""
+    """The embedding's gradient, g*V*h bytes, which backward makes last. It comes beside all others where it is added to one that is there
+    (of a tied head, or with `persists` of earlier micro batches), or is whole while the others are sharded (ZeRO-2 and 3)."""
     model, sharded = job.model, job.sharding.scheme in ("zero2", "zero3")
     if (
         model is None
@@ -96,14 +97,14 @@ def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
 
 
 def _accumulated(job: Setup) -> list[Term]:
-    """The fp32 buffer that DeepSpeed's optimizer without ZeRO adds 16-bit gradients to; it is made at initialisation and stays."""
+    """The fp32 buffer to which DeepSpeed without ZeRO adds 16-bit gradients: 4*Pt bytes from initialisation on."""
     if job.book.word("train.precision") != "bf16" or job.precision.gradient != 6:
         return []
     return [job.term("gradients_accumulated", "gradients", "4*Pt", source="DeepSpeed runtime/bf16_optimizer.py fp32_groups_gradients_flat")]
 
 
 def _gradient(job: Setup) -> str:
-    """Bytes of every gradient, before sharding."""
+    """Bytes of all gradients before sharding, as a formula."""
     if job.trainable.lora and not job.sharding.zero:
         return trained_weights(job)
     if job.trainable.lora:
@@ -112,7 +113,7 @@ def _gradient(job: Setup) -> str:
 
 
 def accumulates_gradients(job: Setup) -> bool:
-    """Whether gradients of earlier micro batches may be there in a forward pass."""
+    """Whether a forward pass may find gradients of earlier micro batches (accumulation)."""
     return accumulation_steps(job) > 1
 
 
@@ -131,7 +132,8 @@ def accumulation_steps(job: Setup) -> int:
 
 
 def master_copies(job: Setup) -> list[Term]:
-    """The copy of higher precision that DeepSpeed makes of what it trains, and a block optimizer of its block."""
+    """Master weights, from initialisation on: 4*Pt bytes under DeepSpeed (2 with bf16 master weights), /N from ZeRO-1 on, 0 where they are
+    offloaded; 4*P_b for a block optimizer (BAdam)."""
     if not job.role.trained or not job.knows("Pt"):
         return []
     used = optimizer(optimizer_name(job))

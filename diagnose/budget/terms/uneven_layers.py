@@ -1,4 +1,4 @@
-"""Layers that have embeddings of their own (Gemma 4): what they keep beside other layers."""
+"""Layers with embeddings of their own (per-layer inputs of Gemma 4): what they keep beside other layers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ EMBEDDED = "transformers modeling_gemma4.py project_per_layer_inputs"
 
 
 def layer_embeddings(job: Setup) -> list[Term]:
-    """The layers' own embeddings: all of them at once, and the fp32 copy that the norm of their projection keeps where that has a gradient;
-    where the norm learns, its product as well."""
+    """The embeddings of all layers, 2*h_p*L*T bytes from the start of forward to backward; the fp32 copy that the norm of their projection
+    keeps where it has a gradient; the norm's output where it learns (10*h_p*L*T in all)."""
     if not job.knows("h_p", "L", "T"):
         return []
     saved = _value_width(job) + (8 if not job.trainable.lora else 4 if _learns(job) else 0)
@@ -20,15 +20,15 @@ def layer_embeddings(job: Setup) -> list[Term]:
 
 
 def layer_embedding_gradient(job: Setup) -> list[Term]:
-    """Their gradient: every layer's slice is padded to all layers and added to the sum."""
+    """Their gradient in backward, 4*h_p*L*T bytes: every layer's slice is padded to all layers and added to the sum."""
     if not job.knows("h_p", "L", "T") or not _learns(job):
         return []
     return [job.term("layer_inputs_gradient", "activations", f"{2 * _value_width(job)}*h_p*L*T", source=EMBEDDED)]
 
 
 def embedding_gate(job: Setup, how: Mode) -> list[str]:
-    """The gate of a layer's own embedding: its input, its output, the activation, the product, which an adapter shares or copies; and the
-    fp32 copy of the values, which have a norm without weights."""
+    """Bytes per token that the gate of a layer's embedding keeps: its input, its output, the activation and the product, which an adapter
+    shares or copies; and the fp32 copy of the attention values, whose norm has no weights."""
     if not job.model or not job.model.uneven:
         return []
     width, values = how.each, "4*k"

@@ -1,4 +1,4 @@
-"""The vision tower: pixel values, what it keeps of the images, what one of its layers takes."""
+"""Vision tower: pixel values, what its layers keep of the images, what one layer takes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def _patches(job: Setup) -> dict[str, Number] | None:
-    """The letters of the vision tower with the patches of one row: those that the failed request implies, at most those that the settings
-    allow; None where there is none or the images are unknown."""
+    """The formulas' letters with those of the tower: n_v patches per row as the failed request implies, at most what the settings allow;
+    h_v, f_v, L_v, a_v dimensions; p side of a patch; i_v images per row. None without a tower or where the images are unknown."""
     tower = job.model.vision if job.model else None
     pixels, row_patches = job.book.count("data.image_pixels"), job.book.count("data.row_patches")
     if tower is None or (pixels is None and row_patches is None) or not job.knows("B") or not job.role.policy:
@@ -41,8 +41,8 @@ def _patches(job: Setup) -> dict[str, Number] | None:
 
 
 def _flattens_batch(job: Setup) -> bool:
-    """Whether the tower puts all patches of the batch in one row and tells images apart by a mask of patches by patches,
-    which SDPA turns from boolean into the computing precision."""
+    """Whether the tower puts all patches of the batch in one row and tells images apart by a mask of patches by patches, which SDPA turns
+    from booleans into the computing precision."""
     towers, limit = table()["flattened_towers"], table()["flattened_until"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
     release = job.book.version("version.transformers")
@@ -50,14 +50,15 @@ def _flattens_batch(job: Setup) -> bool:
 
 
 def _tower_entry(job: Setup) -> Tower:
-    """What is known of this kind of tower: bytes per patch that a layer keeps, frames that one patch of pixels holds."""
+    """The tower's row of rules/ledger.yaml: `kept` bytes per patch and layer, `frames` in one patch."""
     kinds: Mapping[str, Tower] = table()["towers"]
     kind = job.model.vision.kind if job.model and job.model.vision else ""
     return {**kinds["other"], **kinds.get(kind, {})}
 
 
 def pixels(job: Setup) -> list[Term]:
-    """Pixel values of the batch; how many images a row has is an upper bound."""
+    """Pixel values of the batch in fp32, 4*B*n_v*3*frames*p*p bytes, all through the forward pass. An upper bound, since rows may have
+    fewer images."""
     values = _patches(job)
     if values is None:
         return []
@@ -66,7 +67,7 @@ def pixels(job: Setup) -> list[Term]:
 
 
 def tower_activations(job: Setup) -> list[Term]:
-    """What a tower that learns keeps of the images until backward; a frozen one keeps nothing."""
+    """What a trained tower keeps of the images until backward, `kept` bytes per patch and layer. A frozen tower keeps nothing."""
     values = _patches(job)
     whole = job.trainable.count is not None and job.trainable.params == job.trainable.count and not job.trainable.lora
     if values is None or not (whole or _may_be_adapted(job)):
@@ -88,7 +89,7 @@ def _may_be_adapted(job: Setup) -> bool:
 
 
 def tower_transient(job: Setup) -> list[Term]:
-    """One layer of the tower at work, with its scores where attention is eager."""
+    """One layer of the tower at work, with masks or scores of patches by patches where its attention makes them."""
     values = _patches(job)
     if values is None:
         return []

@@ -1,4 +1,4 @@
-"""Weights as they lie on one card: the base model, quantised or not, and what is trained beside it."""
+"""Weights on one card from loading on: the base model, quantised or not, and what is trained beside it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CASTS = "PEFT autocast_adapter_dtype"
 
 
 def letter(number: Number, name: str) -> str:
-    """The figure itself where it is known, else its letter."""
+    """A width as it stands in a formula: the number, or the letter `name` where the number is only known as a range."""
     return name if isinstance(number, Span) else f"{number:g}"
 
 
 def weights(job: Setup) -> list[Term]:
-    """The base model as it lies on one card."""
+    """The base model: w*P bytes, /N under ZeRO-3 and FSDP, 0 where offloaded; with partly fp32 weights (freeze tuning) 2*P + 2*Pt."""
     if not job.knows("P") or (not job.sharding.whole_weights and not job.knows("N")):
         return []
     if job.sharding.offload_param or job.role.offloaded:
@@ -42,12 +42,12 @@ def weights(job: Setup) -> list[Term]:
 
 
 def is_quantised(book: FactBook) -> bool:
-    """Whether the base has fewer bits than it is computed with."""
+    """Whether the base is stored in fewer bits than it computes with."""
     return book.word("model.quantization") not in (None, "none", "other")
 
 
 def shardable(book: FactBook) -> bool:
-    """Whether ZeRO-3 and FSDP can shard the base: one that is quantised only where the framework stores it in a type that they take."""
+    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take."""
     if not is_quantised(book):
         return True
     release = book.version("version.bitsandbytes")
@@ -61,13 +61,15 @@ def _entry(job: Setup) -> dict[str, object]:
 
 
 def is_prepared(job: Setup) -> bool:
-    """Whether the weights beside a quantised base were upcast to fp32 for training."""
+    """Whether the weights of a quantised base that are not quantised were upcast to fp32 for training (PEFT
+    prepare_model_for_kbit_training)."""
     keeps_16_bit = job.traits.keeps_16_bit_beside_quantized
     return is_quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
 
 
 def _quantized(job: Setup) -> list[Term]:
-    """Linears in few bits; embeddings, norms and (most often) the head as loaded, or in fp32 after prepare_model_for_kbit_training."""
+    """A quantised base: its linears at e.g. 0.5625 bytes per parameter (nf4); embeddings, norms and mostly the head as loaded, or in fp32
+    where the base was prepared for training."""
     entry, model = _entry(job), job.model
     source = str(entry["source"])
     if model is None:
@@ -96,7 +98,8 @@ def _quantized(job: Setup) -> list[Term]:
 
 
 def adapters(job: Setup) -> list[Term]:
-    """LoRA matrices: PEFT keeps them in fp32; DeepSpeed casts them like everything else."""
+    """LoRA's matrices: 4*Pt bytes as PEFT keeps them, 2*Pt as DeepSpeed casts them; /N under ZeRO-3 and FSDP. Resident copies (a reference
+    adapter, former ones) count in full."""
     if not job.trainable.lora or not job.knows("Pt"):
         return []
     if job.sharding.scheme == "zero3":
@@ -111,8 +114,8 @@ def adapters(job: Setup) -> list[Term]:
 
 
 def adapter_width(job: Setup) -> Number:
-    """Bytes per adapter parameter: as said; like the weights where the framework builds all in one precision, or PEFT before 0.12
-    moved adapters to the precision of the weight they belong to; else fp32."""
+    """Bytes per adapter parameter: as set; like the weights where the framework builds all in one precision, or where PEFT before 0.12
+    moved adapters to the precision of their weight; else 4."""
     dtype = job.book.word("lora.dtype")
     if dtype in ADAPTER:
         return ADAPTER[dtype]
@@ -122,8 +125,8 @@ def adapter_width(job: Setup) -> Number:
 
 
 def trained_weights(job: Setup, copies: int = 1) -> str:
-    """Bytes of everything that is trained beside a frozen base: adapters, and modules trained whole in the precision they were
-    loaded in, or in fp32 where a framework casts what it trains or a quantised base was prepared for training."""
+    """Formula of the bytes of `copies` of everything trained beside a frozen base: adapters, and modules trained whole (P_s) in the
+    precision they were loaded in, or in fp32 where a framework casts what it trains or a quantised base was prepared."""
     adapter, whole = adapter_width(job), whole_module(job)
     if not job.trainable.saved or whole == adapter:
         return f"{_scaled_width(copies, adapter)}*Pt"
@@ -131,7 +134,7 @@ def trained_weights(job: Setup, copies: int = 1) -> str:
 
 
 def _scaled_width(copies: int, width: Number) -> str:
-    """So many copies of a width; the letter w where that is open."""
+    """A number of copies times a width, as it stands in a formula; the letter w where the width is a range."""
     if isinstance(width, Span):
         return "w" if copies == 1 else f"{copies}*w"
     return f"{copies * width:g}"
@@ -143,14 +146,15 @@ def whole_module(job: Setup) -> Number:
 
 
 def _keeps_dequantized(job: Setup) -> bool:
-    """Whether a linear makes its weight anew with plain operators, so that autograd keeps it until the linear's backward."""
+    """Whether linears dequantise their weight with plain operators of torch, so that autograd keeps the 16-bit weight until their
+    backward."""
     entry = table()["quantizations"].get(job.book.word("model.quantization") or "", {})
     return job.trainable.lora and is_quantised(job.book) and bool(entry.get("remade"))
 
 
 def dequantized_in_layer(job: Setup) -> list[Term]:
-    """Those of the layer that is computed again: all are kept, the largest on its way from 32 bits (4 bytes, then 1 beside them, of which
-    2 stay). Kernels that keep none (Triton) are the lower end."""
+    """Such weights of the layer being recomputed: all are kept, 2*P_layer bytes, and the largest takes 3*h*f more while it is made (4 bytes
+    in fp32 and 1 beside them, of which 2 stay). The lower end is 0: Triton kernels keep none."""
     if not _keeps_dequantized(job) or not job.knows("P_layer", "h", "f") or (job.model and job.model.experts):
         return []
     symbols = "2*P_layer + 3*h*f"
@@ -158,7 +162,7 @@ def dequantized_in_layer(job: Setup) -> list[Term]:
 
 
 def dequantized_in_all_layers(job: Setup) -> list[Term]:
-    """Without checkpointing those of every layer."""
+    """Without checkpointing such weights of every layer, 2*P_layer*L bytes until backward."""
     if not _keeps_dequantized(job) or not job.knows("P_layer", "L") or (job.model and job.model.experts):
         return []
     return [job.term("remade", "weights", "2*P_layer*L", low="0*P_layer*L", source=table()["remakes"])]
