@@ -1,4 +1,4 @@
-"""Facts to bytes: ledgers of every role, the tensor behind the request, and what follows from both."""
+"""The entry of the budget: ledgers of every role, the tensor behind the failed request, and facts derived from both."""
 
 from __future__ import annotations
 

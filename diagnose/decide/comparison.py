@@ -1,4 +1,4 @@
-"""What a comparison says about a book of facts: yes, no, or unknown; and which kinds may meet at all."""
+"""Evaluate a comparison against a book of facts (true, false or unknown), and check that both sides are of one kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Lookup: TypeAlias = Callable[[str], Value]
 
 
 def holds(comparison: Comparison, lookup: Lookup) -> Truth:
-    """Whether the comparison is true of these facts; None where a fact is missing or two ranges overlap."""
+    """Whether the comparison is true of these facts; None where a fact is missing or two ranges overlap. The compiled form is cached on the
+    comparison, because every job asks all rules."""
     evaluate: Callable[[Lookup], Truth] | None = comparison.__dict__.get("asked")  # every job asks all rules
     if evaluate is None:
         evaluate = comparison.__dict__["asked"] = _asked(comparison)
@@ -29,7 +30,7 @@ def holds(comparison: Comparison, lookup: Lookup) -> Truth:
 
 
 def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
-    """A comparison as a function of what is known. Most hold one fact against a figure or a word, which is worked out once."""
+    """Compile a comparison to a function of the lookup. Most compare one fact with a constant, which is evaluated once."""
     kind, sign = kind_of(comparison), comparison.operator
     left, right = comparison.left, comparison.right
     if isinstance(right, Choices):
@@ -50,7 +51,7 @@ def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
 
 
 def choices(comparison: Comparison) -> list[Comparison]:
-    """The comparisons of which one holds where the fact is one of several."""
+    """The equalities that `in` stands for, of which one has to hold; any other comparison alone."""
     right = comparison.right
     return [Comparison(comparison.left, "==", part) for part in right.parts] if isinstance(right, Choices) else [comparison]
 
@@ -91,7 +92,7 @@ def _compared(left: Operand | None, sign: str, right: Operand | None) -> Truth:
 
 
 def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
-    """Two values without a range. Words and switches have no order: kinds that do are the same on both sides."""
+    """Compare two values without ranges. Words and switches have no order: None for anything but == and !=."""
     if sign in ("==", "!="):
         return (left == right) is (sign == "==")
     if (isinstance(left, Fraction) and isinstance(right, Fraction)) or (isinstance(left, Version) and isinstance(right, Version)):
@@ -101,7 +102,7 @@ def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
 
 
 def _sizes(left: Size, sign: str, right: Size) -> Truth:
-    """Two ranges: an overlap that leaves the answer open is an honest "do not know"."""
+    """Compare two ranges; None where they overlap so that either answer is possible."""
     if sign in ("==", "!="):
         same: Truth = False if left.high < right.low or right.high < left.low else None
         if left.exact and right.exact and left.low == right.low:

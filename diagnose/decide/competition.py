@@ -1,4 +1,4 @@
-"""Several causes at once: which yields, which comes first, and one verdict for each word of the vocabulary."""
+"""Rank the causes that apply: which is set aside by which, which comes first; then one verdict per cause."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ ANYTHING = "anything"
 
 
 def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]], shortage: Size | None) -> list[Verdict]:
-    """The causes that speak, best first: yielding ones last, then certainty, then bytes; at the end what is only said for want of others.
+    """The causes that fire or are likely, best first: those set aside last, then by certainty, then by bytes; at the end causes that apply
+    only if no other does.
 
-    `yields_to` names, by rule, the rules or causes that set it aside. `shortage` is the request less the free memory;
-    without it (no figures, or a host kill) the bytes alone rank. No weights: every step is one comparison.
+    `yields_to` names, by rule, the rules or causes that set it aside. `shortage` is the request less the free memory; without it (no
+    figures, or a host kill) the bytes alone rank. No weights: every step is one comparison.
     """
     speaking = [_hedged(verdict) for verdict in verdicts if verdict.outcome in _CERTAINTY]
     standing = [replace(verdict, also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
@@ -36,12 +37,12 @@ def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]
 
 
 def _hedged(verdict: Verdict) -> Verdict:
-    """A cause without a name is never certain: what is known is only what filled the memory, not why."""
+    """An unnamed cause is at most likely: only what filled the memory is known, not why."""
     return replace(verdict, outcome="likely") if verdict.cause == "unknown" else verdict
 
 
 def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:
-    """Whether a cause it yields to speaks at least as surely: a probable cause never sets a certain one aside."""
+    """Whether a cause that it yields to applies with at least the same certainty: a likely cause never sets a certain one aside."""
     return EVERYTHING in to or any(
         (rival.rule in to or rival.cause in to) and rival.rule != verdict.rule and _CERTAINTY[rival.outcome] <= _CERTAINTY[verdict.outcome]
         for rival in speaking
@@ -49,7 +50,7 @@ def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...
 
 
 def _rank(verdict: Verdict, shortage: Size | None) -> tuple[bool, int, bool, bool]:
-    """What comes before bytes: whether it yields, how sure it is, whether it covers the shortage, whether it names the tensor."""
+    """Sort key before bytes: set aside or not, certainty, whether it accounts for the shortage, whether it names the requested tensor."""
     # One tensor that prints as the request accounts for it, whatever the rest of its pool holds.
     covers = verdict.exact or shortage is None or (verdict.accounts_for is not None and verdict.accounts_for.high >= shortage.low)
     return verdict.also_true, _CERTAINTY[verdict.outcome], not covers, not verdict.exact
@@ -60,7 +61,7 @@ def _bytes(verdict: Verdict) -> int:
 
 
 def _settled(verdicts: Sequence[Verdict], shortage: Size | None) -> list[Verdict]:
-    """Neighbours in rank whose bytes are alike stand in the order of how many facts speak for them."""
+    """Reorder causes of equal rank and similar bytes by the number of rule lines that support them."""
     settled: list[Verdict] = []
     alike: list[Verdict] = []
     for verdict in verdicts:
@@ -73,12 +74,12 @@ def _settled(verdicts: Sequence[Verdict], shortage: Size | None) -> list[Verdict
 
 
 def _alike(verdict: Verdict) -> tuple[int, int, str, str]:
-    """What is left between equals: bytes, then how many places speak for it, then what it rests on; never the name of its file."""
+    """Sort key between equals: bytes, number of witnesses, deciding line, title; never the name of the rule's file."""
     return -_bytes(verdict), -len(verdict.evidence), verdict.deciding, verdict.title.en
 
 
 def _merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """One verdict for each cause: the best placed speaks, the others lend their witnesses and remedies."""
+    """One verdict per cause: the best ranked, with the witnesses and remedies of the others added."""
     merged: dict[str, Verdict] = {}
     for verdict in verdicts:
         merged_verdict = merged.get(verdict.cause)

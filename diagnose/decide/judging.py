@@ -13,10 +13,10 @@ from diagnose.facts import FactBook
 
 
 def judge(book: FactBook, folders: Sequence[Path] = (), trial: bool = False) -> Judgement:
-    """What every rule says of these facts, and which causes that leaves, best first.
+    """Evaluate all rules on these facts and rank the causes that apply.
 
-    `folders` hold the user's own rules, which add to ours or replace them by id. A rule that crashes is a note
-    about the rule, never about the patient.
+    `folders` hold the user's own rules, which add to ours or replace them by id. A rule that crashes becomes a note about that rule; the
+    others go on.
     """
     rules, faults = rule_loader.rules(folders, trial=trial)
     verdicts: list[Verdict] = []

@@ -1,4 +1,4 @@
-"""One rule and a book of facts: fires, likely, unknown or quiet, and the line that settled it."""
+"""Evaluate one rule on a book of facts: fires, likely, unknown or quiet, and the line that decided it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING = same("")
 
 @dataclass(slots=True)
 class _Line:
-    """A line of `when`, what it said, and what the rule makes of that."""
+    """A line of `when`, its truth, and which part of `when` it is in."""
 
     comparison: Comparison
     part: str  # all, any, none
@@ -32,7 +32,7 @@ class _Line:
 
     @property
     def counts(self) -> Truth:
-        """What this line does for the rule: a line of `none` counts by not holding."""
+        """Whether the line supports the rule; a line of `none` does if it is false."""
         return not_(self.said) if self.part == "none" else self.said
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class _Line:
 
 
 def decide(rule: Rule, book: FactBook) -> Verdict:
-    """The verdict of one rule. What a rule presumes is used only where the book does not know."""
+    """The verdict of one rule. Its presumptions are used only for facts that the book lacks."""
     decided_lines: list[_Line] = []
     for part, comparisons, refuses in (("all", rule.all, False), ("any", rule.any, "never"), ("none", rule.none, True)):
         for comparison in comparisons:
@@ -65,7 +65,7 @@ def decide(rule: Rule, book: FactBook) -> Verdict:
 
 
 def _presumed(rule: Rule, book: FactBook) -> dict[str, Value]:
-    """What the rule takes for granted here: values of what is unknown, and the estimate where a fact is only a range."""
+    """Values that the rule presumes here: for unknown facts, and for sizes known only as a range their estimate or maximum."""
     values: dict[str, Value] = {}
     for name, text in rule.presume.items():
         size = book.size(name)
@@ -95,7 +95,7 @@ def _together(lines: list[_Line]) -> Truth:
 
 
 def _refusing(lines: list[_Line]) -> _Line:
-    """The line that says no; of several alternatives that all fail, the first."""
+    """The line that makes the rule quiet; of alternatives that are all false, the first."""
     firm = [line for line in lines if line.part != "any" and line.counts is False]
     return firm[0] if firm else next(line for line in lines if line.part == "any")
 
@@ -143,8 +143,8 @@ def _bytes(node: Node | None, lookup: Lookup) -> Size | None:
 
 
 def _within(accounted: Size | None, book: FactBook) -> Size | None:
-    """Where rows were on a card whose message prints figures, no cause filled more than the card has: an estimate above that is an upper
-    bound at best. (Before that, what is still to be loaded may be more than any card has.)"""
+    """The bytes that a cause accounts for, at most the card's capacity: where the job was running on a card and the message has figures, an
+    estimate above that is an upper bound. (While loading, what is still to come may be more than any card has.)"""
     capacity = book.size("hardware.capacity") or book.size("log.capacity")
     loads = book.word("log.phase") in (None, "model_load", "init", "dataset")
     if accounted is None or capacity is None or book.size("log.allocated") is None or loads or book.switch("log.on_card") is False:
@@ -153,7 +153,7 @@ def _within(accounted: Size | None, book: FactBook) -> Size | None:
 
 
 def _share(accounted: Size | None, book: FactBook) -> float | None:
-    """How much of the card that is; what the host lacks is no part of a card, and what is too little to name is not named."""
+    """The bytes as a share of the card; None for host memory, an unknown card, and below half a percent."""
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     if accounted is None or capacity is None or capacity.bytes == 0 or book.switch("log.on_card") is False:
         return None
@@ -162,7 +162,7 @@ def _share(accounted: Size | None, book: FactBook) -> float | None:
 
 
 def _witnesses(fact_names: Iterable[str], book: FactBook) -> tuple[Witness, ...]:
-    """Where the facts are known from, each place once, in the order the rule reads them."""
+    """The places that facts are known from, without repeats, in the order in which the rule reads them."""
     facts = [book.fact(name) for name in dict.fromkeys(fact_names)]
     return tuple(dict.fromkeys(fact.witness for fact in facts if fact is not None and fact.value is not None))
 

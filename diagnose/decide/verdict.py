@@ -14,8 +14,8 @@ Outcome = Literal["fires", "likely", "unknown", "quiet"]
 
 @dataclass(slots=True)
 class Verdict:
-    """The outcome of one cause rule. `deciding` is the line of the rule that settled it; `missing` the fact that would
-    (of a likely one: the first that it presumes)."""
+    """The outcome of one cause rule. `deciding`: the line of the rule that settled it; `missing`: the fact that would settle it (of a
+    likely one the first that it presumes)."""
 
     rule: str
     cause: str

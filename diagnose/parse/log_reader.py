@@ -1,4 +1,4 @@
-"""Excerpts to events and facts; a module per grammar."""
+"""The entry of the parser: excerpts of a job's logs to events and facts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_logs(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
-    """All that the logs of one job say; of a job that did not fail only where it is asked for (`healthy`).
-
-    Never raises for what a log contains.
-    """
+    """All that the logs of one job say; of a job that did not fail only if `healthy`. Never raises for what a log contains."""
     pages = [[Page(scan.input.name, excerpt, _process_of_path(scan)) for excerpt in scan.excerpts] for scan in scanned]
     state = build_timeline(scanned, pages)
     if not healthy and not state.events:
@@ -46,7 +43,7 @@ def read_logs(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
 
 
 def _process_of_path(scan: Scanned) -> Prefix:
-    """Which process wrote an input, as its path says."""
+    """The process that wrote an input, as far as its path tells."""
     return Prefix(scan.label.rank, scan.label.local_rank, scan.label.pid, host=scan.label.host)
 
 

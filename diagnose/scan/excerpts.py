@@ -1,4 +1,4 @@
-"""Hits of a scan and the windows of bytes kept round them: for each kind of message the first ones and the latest."""
+"""Excerpts: the windows of bytes kept round the hits of a scan, for each kind of message the first and the latest ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEIGHT = ("landmark", "lookalike", "serving_oom", "launcher_oom", "scheduler_oo
 
 @dataclass(slots=True)
 class Hit:
-    """A literal of rules/messages.yaml in the input: offset of its first byte, number of its line (1-based), offset of that line."""
+    """A literal of rules/messages.yaml in the input: offset of its first byte, line number (from 1), offset of that line."""
 
     grammar: str
     offset: int
@@ -29,7 +29,7 @@ class Hit:
 
 @dataclass
 class Excerpt:
-    """Bytes of the input from `offset` on, beginning in line `line` at its byte `into` (above 0 only in lines longer than a window)."""
+    """Bytes of the input from `offset` on; the first is byte `into` of line `line` (above 0 only in lines longer than a window)."""
 
     raw: bytes
     offset: int
@@ -38,7 +38,7 @@ class Excerpt:
 
     @cached_property
     def spots(self) -> SubstringIndex:
-        """Offsets of words in it."""
+        """An index of the words in it."""
         return SubstringIndex(self.raw)
 
     def __contains__(self, offset: int) -> bool:
@@ -47,7 +47,7 @@ class Excerpt:
 
 @dataclass(slots=True)
 class Window:
-    """A window being filled: bytes from `offset` up to `end`, the number and offset of the line it begins in, the hits inside."""
+    """A window being filled: its bytes are `offset` to `end` of the input; with number and offset of its first line, and its hits."""
 
     offset: int
     end: int
@@ -66,7 +66,7 @@ class Window:
 
 
 class WindowStore:
-    """Finished windows by weight, within `KEPT` bytes each; `dropped` counts the messages in windows that were discarded."""
+    """Finished windows by weight, at most `KEPT` bytes for each weight. `dropped`: messages in discarded windows."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -95,7 +95,7 @@ class WindowStore:
 
 
 def _from_line_start(window: Window) -> Excerpt:
-    """The window from its first full line on; a hit in the partial first line means a very long line, which is kept."""
+    """The window from its first whole line on; unchanged if a hit lies in the partial first line, which is then very long."""
     raw, into = bytes(window.raw), window.offset - window.line_start
     newline = raw.find(b"\n")
     if not into or newline < 0 or any(hit.line == window.line for hit in window.hits):

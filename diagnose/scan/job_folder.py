@@ -1,4 +1,4 @@
-"""The files of a job's folder, and what their paths say about kind, rank and attempt (rules/layouts.yaml)."""
+"""The files of a job's folder, and what their paths tell: kind, rank, attempt (rules/layouts.yaml)."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ def _is_new_file(path: Path, home: Path, inodes: set[tuple[int, int]]) -> bool:
 
 
 def assign_ranks(files: Mapping[str, tuple[Label, int | None]]) -> dict[str, Label]:
-    """Complete the labels of one folder's files, by path: torchrun numbers its logs by local rank, from which the global rank follows
-    where all files are of one node.
+    """Complete the labels of a folder's files, by path. torchrun names its logs by local rank; the global rank is the same if all files are
+    of one node.
 
-    `files` maps each path to its label and the rank that its own lines print, if any; on a later node that exceeds the local rank.
+    `files`: for each path its label and the rank that its own lines print, if any; on a later node that rank exceeds the local one.
     """
     labels = {path: label for path, (label, _) in files.items()}
     local_ranks = {path: label.local_rank for path, label in labels.items() if label.local_rank is not None and "attempt_" in path}

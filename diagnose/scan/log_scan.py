@@ -30,10 +30,10 @@ COUNTS = 64 << 20  # bytes from which a library counts lines: it takes a millise
 
 @dataclass(slots=True)
 class Scanned:
-    """The result of scanning one input: its description, the excerpts in order, and the hits in them.
+    """What a scan of one input keeps: its description, the excerpts in order, the hits in them.
 
-    A short input is one excerpt. `samples` are pieces from between the excerpts, evenly spaced. `dropped` counts messages
-    outside the excerpts, `reduced` names the grammars that were searched for only near both ends.
+    A short input is a single excerpt. `samples`: pieces from between the excerpts, evenly spaced. `dropped`: number of messages outside the
+    excerpts. `reduced`: grammars that were searched for near both ends only.
     """
 
     input: Input
@@ -83,7 +83,7 @@ def _take_buffer() -> bytearray:
 
 
 def _limit_hits(hits: list[Hit]) -> tuple[tuple[Hit, ...], int]:
-    """The first and the latest hits of each grammar, and the number of messages dropped between them."""
+    """The first and the latest hits of each grammar, and the number of messages dropped in between."""
     total, counts = Counter(hit.grammar for hit in hits), Counter[str]()
     selection = []
     for hit in hits:
@@ -241,12 +241,13 @@ _bytes_read = 0
 
 
 def _line_counter(size: int | None) -> Callable[[bytearray, int, int], int]:
-    """The function that counts newlines between two indexes of a buffer: stringzilla's once this process has read much."""
+    """A function that counts newlines between two indexes of a buffer; stringzilla's, once this process has read enough to repay its
+    import."""
     global _bytes_read
     _bytes_read += COUNTS if size is None else size
     if _bytes_read > COUNTS:
         try:
-            import stringzilla
+            import stringzilla  # an optional extra
         except ImportError:
             pass
         else:

@@ -1,4 +1,4 @@
-"""Multi-pattern search for the literals of rules/messages.yaml: anchors that a memory message may be near, and messages round them."""
+"""Search for the literals of rules/messages.yaml: short anchors in the whole input, then messages near them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ Match = tuple[int, int, str]
 
 
 class Finder(Protocol):
+    """A search for many literals at once. `longest`: bytes of the longest literal."""
+
     longest: int
 
     def find(self, buffer: memoryview) -> Iterable[Match]:
@@ -25,33 +27,34 @@ class Finder(Protocol):
 
 @cache
 def anchors(core: bool = False) -> Finder:
-    """Finder of the short strings near which messages are searched; `core`: the few that an uncompiled search can afford everywhere."""
+    """Finder of the anchors, short strings near which messages are searched. `core`: only the few that the pure-Python search can
+    afford."""
     table = rule_files.table("messages")
     return _finder([(text.encode(), "") for text in table["core" if core else "anchors"]])
 
 
 @cache
 def literals() -> Finder:
-    """Finder of the literals of messages and landmarks, each named after its grammar."""
+    """Finder of the literals of messages and landmarks; matches carry the name of their grammar."""
     return _finder([(text.encode(), grammar) for grammar, texts in rule_files.table("messages")["messages"].items() for text in texts])
 
 
 @cache
 def words_near_messages() -> dict[bytes, str]:
-    """Words searched for only near a message, and their kinds."""
+    """Words that are searched for only near a message, each with its kind."""
     return {text.encode(): kind for kind, texts in rule_files.table("messages")["near"].items() for text in texts}
 
 
 @cache
 def ending_literals(grammars: frozenset[str]) -> Finder:
-    """Finder of only those nearby words that belong to these grammars: how jobs end. Few, so that most logs are done quickly."""
+    """Finder of words that tell how jobs end, from these grammars. They are few, so that most logs are searched quickly."""
     near = rule_files.table("messages")["near"]
     return _finder([(text.encode(), grammar) for grammar in grammars for text in near.get(grammar, ())])
 
 
 @cache
 def missed_by_core() -> tuple[str, ...]:
-    """The grammars with messages that a search for the core anchors misses."""
+    """Grammars some of whose messages the search for core anchors misses."""
     table = rule_files.table("messages")
     return tuple(
         grammar for grammar, texts in table["messages"].items() if not all(any(core in text for core in table["core"]) for text in texts)
@@ -60,8 +63,8 @@ def missed_by_core() -> tuple[str, ...]:
 
 @cache
 def is_fast() -> bool:
-    """Whether the compiled search is installed (an optional extra, 20 times faster)."""
-    try:
+    """Whether the compiled search is installed (an optional extra, 20 times as fast)."""
+    try:  # the package is optional: every import of it stands in a function that is called only if this is true
         import ahocorasick_rs  # noqa: F401
     except ImportError:
         return False
@@ -80,7 +83,7 @@ def literals_near(buffer: memoryview, anchors_found: Iterable[Match], reach: int
 
 
 def _neighbourhoods(matches: Iterable[Match], reach: int, size: int) -> Iterator[tuple[int, int]]:
-    """The ranges within `reach` bytes of the matches, overlapping ones merged."""
+    """Ranges (start, end) within `reach` bytes of the matches, overlapping ones merged."""
     start = stop = 0
     for match_start, match_end, _ in matches:
         if match_start - reach > stop and stop:
@@ -117,7 +120,7 @@ class AutomatonFinder:
 
 
 class SequentialFinder:
-    """Searches for one literal after another, where the extra is not installed."""
+    """Searches for the literals one by one, where the extra is not installed."""
 
     def __init__(self, literals: list[tuple[bytes, str]]) -> None:
         self.longest = max(len(text) for text, _ in literals)

@@ -22,13 +22,15 @@ PATIENCE = 10.0  # seconds to wait for a writer of a named pipe
 
 
 class Reader(Protocol):
+    """What a stream has to offer."""
+
     def readinto(self, target: memoryview, /) -> int | None:
         """Read into the target; returns the number of bytes, 0 at the end."""
 
 
 @dataclass(slots=True)
 class Label:
-    """The process that wrote a file, as named by the file's path; None or empty where unknown. Attempts count from 1."""
+    """The process that wrote a file, as the file's path names it; None or "" where unknown. Attempts count from 1."""
 
     rank: int | None = None
     local_rank: int | None = None
@@ -41,7 +43,7 @@ class Label:
 class Source:
     """An input: a text (`data`), a file (`path`), an open binary file (`handle`), or one that `opener` opens on demand.
 
-    `name` is its name in the report, `place` its path inside its folder or archive.
+    `name`: its name in the report; `place`: its path inside its folder or archive.
     """
 
     name: str
@@ -94,7 +96,7 @@ class Source:
             raise user_error("is_a_device", where=self.name, hint="check_the_path")
         if not stat.S_ISFIFO(mode):
             return cast("BinaryIO", path.open("rb", buffering=0))
-        import select
+        import select  # few inputs are pipes
 
         handle = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
         if not select.select([handle], [], [], PATIENCE)[0]:
@@ -147,7 +149,8 @@ def size_of(file: BinaryIO) -> int | None:
 
 
 def as_utf8(file: BinaryIO) -> tuple[Reader, str]:
-    """A reader of UTF-8 bytes and the name of the original encoding. UTF-16 (PowerShell redirection) is recoded, all else passed on."""
+    """(reader of UTF-8 bytes, name of the original encoding). Recodes UTF-16, which PowerShell's redirection writes, and passes on anything
+    else."""
     head = file.read(SAMPLE) or b""
     while len(head) < SAMPLE and (chunk := file.read(SAMPLE - len(head))):
         head += chunk

@@ -1,7 +1,7 @@
-"""Offsets of fixed words in an excerpt, so that regular expressions run only where their literals occur.
+"""Offsets of literals in an excerpt, so that regular expressions run only where theirs occur.
 
-In a short log each word is searched for on demand. Over much text, one automaton for all words that this process ever asked for is
-faster (thirty times for three hundred words), but takes some milliseconds to build.
+In a short log each literal is searched for on demand. Over much text an automaton of all literals that this process ever asked for is
+faster (thirty times for three hundred of them), but takes some milliseconds to build.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BULK = 32 << 20  # bytes searched word by word before the automaton is built
 
 
 class _Vocabulary:
-    """All words this process asked for, and an automaton of those known when it was last built."""
+    """All words this process has asked for, and the automaton built of them."""
 
     def __init__(self) -> None:
         self.words: dict[bytes, None] = {}
@@ -31,14 +31,14 @@ class _Vocabulary:
         self.bytes_searched = 0  # bytes searched word by word since then
 
     def count_search(self, word: bytes, size: int) -> None:
-        """Record the search for one word in a text of `size` bytes; builds the automaton when those add up."""
+        """Record the search for a word in a text of `size` bytes; builds the automaton once enough text was searched."""
         self.words[word] = None
         self.bytes_searched += size
         if self.bytes_searched >= BULK and memory_words.is_fast():
             self.build()
 
     def build(self) -> None:
-        from ahocorasick_rs import BytesAhoCorasick, Implementation
+        from ahocorasick_rs import BytesAhoCorasick, Implementation  # an optional extra, see memory_words.is_fast
 
         self.indexed, self.indexed_set, self.bytes_searched = tuple(self.words), frozenset(self.words), 0
         self.automaton = BytesAhoCorasick(self.indexed, implementation=Implementation.DFA)
@@ -48,7 +48,7 @@ _VOCABULARY = _Vocabulary()
 
 
 class SubstringIndex:
-    """Offsets of words in a text, ascending, overlapping ones included; computed on demand."""
+    """Offsets of words in one text, ascending, overlapping ones included; computed on demand."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw

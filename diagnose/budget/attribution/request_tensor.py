@@ -1,4 +1,4 @@
-"""Which single tensors of this run would print as the failed request."""
+"""Which tensors of this run the failed request may have been for: those whose block prints as the requested size."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MOST = 6
 
 
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
-    """The tensors whose block prints as the request, best first: frame and phase fit, then exact products of what is known,
-    then lengths solved from the request. None for 2.00 and 20.00 MiB, which stand for any small tensor."""
+    """The tensors whose block prints as the request, best first: frame and phase fit, then products of known dimensions, then lengths
+    solved from the request. Empty for 2.00 and 20.00 MiB, which any small tensor asks for."""
     if event.requested is None or not event.family.startswith("torch"):
         return ()
     requested = event.requested
@@ -109,8 +109,8 @@ LOADING = ("model_load", "init")
 
 
 def _element_widths(job: Setup, event: Event) -> dict[str, int]:
-    """Bytes per element of what follows the run's precision, where the settings say. Left out where both widths occur: autocast
-    casts weights and gradients to and fro, FSDP and an accumulation in fp32 keep gradients of another width than backward makes."""
+    """Bytes per element of computed values, weights and gradients, where the settings say. Left out where both widths occur: autocast casts
+    weights and gradients to and fro; FSDP, and accumulation in fp32, keep gradients of another width than backward makes."""
     book, widths = job.book, job.precision
     precision_fact = book.fact("train.precision")
     if (

@@ -1,4 +1,4 @@
-"""The failed request as a memory snapshot records it: a reading without a log, and a check of the attribution made from the log."""
+"""The failed request as a memory snapshot records it: replaces a missing log, and checks the attribution made from a log."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def snapshot_reading(snapshot: Snapshot) -> Reading:
-    """What a log with torch's message would say: the request as torch prints it, the card as it was at that entry of the history.
-    Without an event where the snapshot holds no failed request."""
+    """What a log with torch's message would say: the request as torch prints it, and the card at that entry of the history. Without an
+    event where the snapshot holds no failed request."""
     source = Input(snapshot.name, "snapshot", snapshot.bytes, 0, "binary")
     root = snapshot_event(snapshot)
     return Reading((source,), () if root is None else (root,), () if root is None else tuple(snapshot_facts(root)))
@@ -60,7 +60,7 @@ def snapshot_facts(root: Event) -> Iterator[Fact]:
 
 
 def different_failure_notices(snapshot: Snapshot, book: FactBook, event: Event | None) -> list[Notice]:
-    """A warning where the snapshot records another failed request than the log, as no allocator of this run would print it so."""
+    """A warning where the snapshot's failed request cannot be the log's: no allocator of this run would print it so."""
     if snapshot.failure is None or event is None or event.requested is None or not event.family.startswith("torch"):
         return []
     size, printed = snapshot.failure.size.high, event.requested
@@ -73,9 +73,10 @@ def different_failure_notices(snapshot: Snapshot, book: FactBook, event: Event |
 def compare_attribution(
     book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int, named: tuple[Attribution, ...]
 ) -> tuple[str, Text | None]:
-    """What the snapshot's exact size does to the attribution made from the log alone, and the tensor concerned.
+    """What the snapshot's exact size says of the attribution made from the log, and the tensor concerned.
 
-    `confirmed` or `refuted`; `named` where the log alone named no tensor; `open` where no known tensor has that size; else "".
+    `confirmed` or `refuted`; `named` where the log alone named no tensor; `open` where no known tensor has that size; "" where the model is
+    unknown, and with it every tensor.
     """
     without_snapshot = attribute(book.changed({SNAPSHOT_REQUEST: None}), ledgers, event, index)
     first = without_snapshot[0] if without_snapshot else None

@@ -1,4 +1,4 @@
-"""One tensor of the table in numbers, and whether it would print as a failed request."""
+"""A tensor of rules/tensors.yaml with this run's numbers, and whether it would print as the failed request."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PICKLED = 0.1
 
 @dataclass(slots=True)
 class Query:
-    """A failed request: tensors of `low` to `high` bytes print as it. `widths`: bytes per element that the settings give to what
-    is computed, to weights and to gradients, where they do."""
+    """A failed request: tensors of `low` to `high` bytes print as it. `widths`: bytes per element of computed values (`compute`), weights
+    and gradients, where the settings say."""
 
     event: Event
     requested: Size
@@ -50,7 +50,7 @@ class Query:
         return tensor.phase_fits(self.event.phase)
 
     def against(self, tensor: Tensor, symbols: str) -> bool | None:
-        """Whether a formula counts elements of another width than the settings give to such a tensor; None: they do not say."""
+        """Whether a formula assumes another element width than the settings say; None: they do not say."""
         width, job_width = tensor.width(symbols), self.widths.get(tensor.follows)
         return None if width is None or job_width is None else width != job_width
 
@@ -74,8 +74,8 @@ def narrow_query(query: Query, book: FactBook) -> Query:
 
 @dataclass(slots=True)
 class Candidate:
-    """A tensor in numbers. `solved`: its length is what the request implies; `span`: the token counts that print alike;
-    `vocabulary`: another vocabulary than this model's; `against`: elements of another width than the settings give, if they do."""
+    """A tensor with numbers. `solved`: its length is what the request implies; `span`: the range of token counts that print alike;
+    `vocabulary`: another vocabulary than this model's (0: its own); `against`: as Query.against."""
 
     tensor: Tensor
     symbols: str
@@ -88,7 +88,7 @@ class Candidate:
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of the forward, where the formula has them."""
+        """Tokens of the forward pass that the formula counts; None where it has none."""
         letters = formula(self.symbols).names
         if self.tensor.solve in ("any", "p") or "G" in letters or not {"T", "B"} & set(letters) or "T" not in self.values:
             return None
@@ -106,7 +106,7 @@ def evaluate_bytes(symbols: str, values: dict[str, Number]) -> int | None:
 
 
 def match_exactly(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
-    """The first formula of a tensor whose block prints as the request with the lengths as they are set."""
+    """The first formula of a tensor whose block prints as the request, with lengths as set; empty if none does."""
     for symbols in tensor.bytes:
         size = evaluate_bytes(symbols, values)
         if size is None or size <= 0:
@@ -125,8 +125,8 @@ MULTIPLES = tuple(sorted({width * copies for width in (1, 2, 4, 8) for copies in
 
 
 def count_readings(candidates: list[Candidate], values: dict[str, Number], query: Query) -> int:
-    """How many explanations the printed size has: the candidates, plus other products of the table's dimensions with small
-    multiples that print the same (a false-positive count)."""
+    """How many explanations the printed size has: the candidates, and other products of the table's dimensions with small multiples that
+    print the same (a false-positive count)."""
     named = [candidate for candidate in candidates if not candidate.tensor.at_least]
     sizes: set[int] = set()
     for shape in _table_products():
@@ -141,12 +141,12 @@ def count_readings(candidates: list[Candidate], values: dict[str, Number], query
 
 @cache
 def _table_products() -> tuple[Formula, ...]:
-    """The products of the table without their plain numbers."""
+    """The products of the table without their numeric factors."""
     products = {_without_factors(symbols) for tensor in tensors() if not tensor.at_least for symbols in tensor.bytes}
     return tuple(formula(symbols) for symbols in sorted(products) if symbols)
 
 
 def _without_factors(symbols: str) -> str:
-    """A product without its plain factors; a sum inside brackets stays as it is."""
+    """A product without its numeric factors; a sum in brackets stays as it is."""
     parts = re.findall(r"(?:[^*()]|\((?:[^()]|\([^()]*\))*\))+", symbols)
     return "*".join(part for part in parts if not part.isdigit())

@@ -1,4 +1,4 @@
-"""The tensors that a request may be: rules/tensors.yaml, typed, and whether one fits a failure."""
+"""rules/tensors.yaml, typed: the tensors that a request may be for, and whether one fits a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTHS = ("2", "4")
 
 @dataclass(slots=True)
 class Tensor:
-    """One entry of the table; `bytes` are formulas in letters, likeliest first."""
+    """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame."""
 
     key: str
     group: str
@@ -34,7 +34,7 @@ class Tensor:
     only: tuple[tuple[str, tuple[str, ...]], ...]
 
     def width(self, symbols: str) -> int | None:
-        """Bytes per element in one of the formulas, where they follow the run's precision: its first number, two or four."""
+        """Bytes per element in one of its formulas (the first number, 2 or 4), where these follow the run's precision."""
         first = symbols.partition("*")[0]
         return int(first) if self.follows and first in WIDTHS else None
 
@@ -42,7 +42,7 @@ class Tensor:
         return phase == "unknown" or phase in self.phases
 
     def frame_fits(self, event: Event) -> bool:
-        """Whether the traceback shows this tensor being made: a pattern in the innermost frame, and one in any frame."""
+        """Whether the traceback shows this tensor being allocated: a pattern in the innermost frame, and one in any frame."""
         if not event.frames:
             return False
         lines = [f"{frame.file}:{frame.function}|{frame.statement}" for frame in event.frames]
@@ -61,18 +61,19 @@ def _any_line_matches(patterns: tuple[str, ...], lines: list[str]) -> bool:
 
 @lru_cache(maxsize=8192)
 def _frame_matches(patterns: tuple[str, ...], line: str) -> bool:
-    """Whether a frame holds one of these; the frames of libraries come again and again."""
+    """Whether a frame matches one of the patterns; cached, because the same frames of libraries recur."""
     return any(re.search(pattern, line) for pattern in patterns)
 
 
 def _expand_widths(formulas: list[str]) -> tuple[str, ...]:
-    """The formulas with every width that `e` stands for, all of the first width before those of the next."""
+    """The formulas with `e*` written out for each element width: all with the first width, then all with the next."""
     spellings = [[width + symbols[1:] if symbols.startswith("e*") else symbols for symbols in formulas] for width in WIDTHS]
     return tuple(dict.fromkeys(symbols for spelling in spellings for symbols in spelling))
 
 
 @cache
 def tensors() -> tuple[Tensor, ...]:
+    """All entries of the table."""
     return tuple(
         Tensor(
             entry["key"],
@@ -92,7 +93,7 @@ def tensors() -> tuple[Tensor, ...]:
 
 
 def _is_attention_stated(job: Setup) -> bool:
-    """Whether somebody says which attention ran; a default does not."""
+    """Whether a setting or the log says which attention ran; a default does not."""
     attention = job.book.fact("model.attention")
     return attention is not None and attention.origin != "default"
 
@@ -140,8 +141,8 @@ _SAID: dict[str, Callable[[Setup], str | None]] = {
 
 
 def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
-    """Whether this run may have such a tensor. Of what nobody says, an unknown release stands in the way of none; the rest must be shown
-    by the traceback."""
+    """Whether this run may have such a tensor. An unknown release excludes nothing; other conditions that nobody states need the
+    traceback."""
     if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
         return False
     return all(CONDITIONS[name](job) for name in tensor.when) and all(

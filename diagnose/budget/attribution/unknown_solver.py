@@ -1,4 +1,5 @@
-"""The unknown in a tensor's formula, solved from the request: tokens of the batch, tokens of padded sequences, patches of the tower."""
+"""Solve the one unknown of a tensor's formula from the request: tokens of the batch, tokens of padded sequences, patches of the vision
+tower."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from diagnose.budget.model.formulas import Number, formula
 
 
 def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
-    """The tensor at the length that the request implies, at most the cap; only where frame or phase speak for it, and with elements
-    as wide as the settings say: of another width any length could be had. Where nobody says how many rows there are, the tokens of all
-    of them, if the traceback shows the tensor."""
+    """The tensor at the row length that the request implies, at most the limit. Only in a fitting phase and with element widths as the
+    settings say: with another width any length could be had. Where the number of rows is unknown, the tokens of all rows, if the traceback
+    shows the tensor."""
     if tensor.solve in ("", "n", "p") or not query.fits(tensor):
         return []
     rows, cap = values.get("B"), values.get("s")
@@ -42,7 +43,8 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
 
 
 def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
-    """Patches by patches at the number of patches that the request implies, where it is more than the decoder's scores can be."""
+    """A mask or scores of patches by patches, at the number of patches that the request implies; only if larger than the decoder's scores
+    can be."""
     decoder = evaluate_bytes("4*B*a*s*s", values)
     if not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
         return []
@@ -58,8 +60,8 @@ def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> li
 
 
 def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
-    """The tensor with as many tokens, padding included, as the request implies: how many sequences a row was packed with, and how long
-    the longest was, nobody says. Nothing bounds it, so that a traceback has to show it."""
+    """Packed sequences padded to the longest: the tensor with as many tokens, padding included, as the request implies. Neither the number
+    of sequences nor the longest is known, so nothing bounds it, and a traceback has to show it."""
     per_token = evaluate_bytes(tensor.bytes[0], {**values, "p": 1})
     if not per_token or not query.event.frames or not query.agrees(tensor):
         return []
@@ -71,7 +73,8 @@ def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
 
 
 def _matching_lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:
-    """Row lengths whose tensor lies between two byte counts; `each` is the tensor of one token (of one token per row)."""
+    """The least and the largest row length whose tensor has `low` to `high` bytes; `per_token`: bytes for one token (of one token per
+    row)."""
     if "T" in formula(symbols).names:
         return -(-low // (per_token * rows)), high // (per_token * rows)
     if "s*s" in symbols:
@@ -82,7 +85,7 @@ def _matching_lengths(symbols: str, per_token: int, rows: int, low: int, high: i
 
 
 def _roundest_length(first: int, last: int) -> int:
-    """The length divisible by the highest power of two: batches are padded to multiples of 8 or 64, caps are round."""
+    """The length divisible by the highest power of two: batches are padded to multiples of 8 or 64, limits are round."""
     power = 1
     while -(-first // (2 * power)) * 2 * power <= last:
         power *= 2

@@ -1,4 +1,4 @@
-"""Facts derived from the ledger and the attribution, which no single source states."""
+"""Facts derived from ledger and attribution, which no single source states."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MADE_AT = {
 
 
 def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """All derived facts, each with its formula as witness."""
+    """All of them, each with its formula as witness."""
     ledger = ledgers[0] if ledgers else None
     derived = [
         *facts_of_message(book),
@@ -56,7 +56,7 @@ def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tupl
 
 
 def _tuning_facts(book: FactBook) -> list[Fact]:
-    """What is trained, where only figures say it; and whether a sharding engine can take the base apart."""
+    """What is trained, where only counts of parameters say it; and whether a sharding engine can shard the base."""
     shape = book.shape("model.shape")
     word = tuning(book, shape.params if shape else None)
     silent = word is not None and "train.finetuning" not in book
@@ -65,7 +65,7 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
 
 
 def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
-    """The best attribution, where frame and phase speak for it: a size alone is a coincidence, and is said to be one."""
+    """The best attribution, where frame and phase support it; a size alone is reported as a coincidence."""
     if not attributions or not attributions[0].agrees:
         return _group_by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
     best = attributions[0]
@@ -78,14 +78,14 @@ def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) ->
 
 
 def _group_by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """The kind of tensor, where nothing but the size speaks and every product of known figures that prints alike is of that kind."""
+    """The kind of tensor where only the size supports it, if all products of known dimensions that print alike are of that kind."""
     exact = [attribution for attribution in attributions if attribution.exact and not attribution.solved]
     groups = {attribution.group for attribution in exact}
     return [derived_fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
 
 
 def _ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """The failing moment group by group; without a failure the largest moment."""
+    """Bytes per group at the failing moment; without a failure at the largest moment."""
     peak, moment = ledger.peak, ledger.moment(ledger.failing) or ledger.peak
     if peak is None or moment is None:
         return []
@@ -121,7 +121,7 @@ def _logits_bytes(ledger: Ledger) -> list[Fact]:
 
 
 def _group_bytes(ledger: Ledger, moment: Moment, group: str) -> Size | None:
-    """A group's bytes; None where none of its terms is there and some may be missing."""
+    """Bytes of a group; None where it has no term and terms may be missing."""
     present = any(term.group == group for term in moment.terms)
     if not present and not ledger.complete:
         return None
@@ -136,7 +136,7 @@ def _sum_terms(moment: Moment, *groups: str) -> str:
 
 
 def _engine_bytes(book: FactBook, moment: Moment) -> list[Fact]:
-    """The rollout engine on this card: as a term, as printed, or as its share of a card that all models use."""
+    """Bytes of the rollout engine on this card: a term of the ledger, a printed figure, or its share of a card that all models use."""
     if any(term.group == "rollout_engine" for term in moment.terms):
         return [derived_fact("ledger.rollout_engine", moment.of("rollout_engine"), _sum_terms(moment, "rollout_engine"))]
     in_use, share = book.size("log.engine_in_use"), book.ratio("rollout.gpu_memory_utilization")
@@ -153,7 +153,7 @@ def _engine_bytes(book: FactBook, moment: Moment) -> list[Fact]:
 
 
 def _compare_with_message(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """Whether ledger and message meet. More than was allocated is a contradiction only where no shorter batch explains it."""
+    """Whether ledger and message agree. More than was allocated is a contradiction only where no shorter batch explains it."""
     moment, allocated = ledger.moment(ledger.failing), ledger.observed
     if moment is None:
         return _unsharded_weights(book, ledger)
@@ -177,7 +177,8 @@ def _compare_with_message(book: FactBook, ledger: Ledger) -> list[Fact]:
 
 
 def _unsharded_weights(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """Weights of which more should lie on the card than is allocated, though the trainer has announced its first step."""
+    """Verdict `above` where all weights together exceed what is allocated, though the trainer has announced its first step and so has
+    loaded them."""
     allocated = failure_moment.observed_allocation(book)
     weights = [low for moment in ledger.moments if moment.name not in ("load", "init") and (low := moment.of("weights").low)]
     if allocated is None or not weights or "log.role" in book or not book.switch("log.training_announced"):

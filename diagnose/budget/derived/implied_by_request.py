@@ -18,7 +18,7 @@ CHUNKS = ("ledger.t_fused_loss_chunk",)
 
 
 def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """Facts from the best attribution, where frame and phase speak for it."""
+    """Facts from the best attribution, where frame and phase support it."""
     best = attributions[0] if attributions else None
     if best is None or not best.agrees or not best.exact:
         return []
@@ -27,7 +27,7 @@ def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list
 
 
 def _loss_kernel_facts(book: FactBook, best: Attribution) -> list[Fact]:
-    """That no kernel spared the logits, where only a default says that one does and the request is all of them."""
+    """That no kernel spared the logits, where only a default says that one does, yet the request is for all logits."""
     kernel = book.fact("train.loss_kernel")
     if kernel is None or kernel.origin != "default" or kernel.value == "none" or book.word("log.phase") == "eval":
         return []
@@ -36,7 +36,7 @@ def _loss_kernel_facts(book: FactBook, best: Attribution) -> list[Fact]:
 
 
 def _width_facts(best: Attribution) -> list[Fact]:
-    """Bytes per element, of tensors without a length: half as many tokens of twice the width would print alike."""
+    """Bytes per element, from tensors that have no length: with a length, half as many tokens of twice the width would print alike."""
     if best.width is None or best.tokens is not None or best.solved:
         return []
     arithmetic = f"{best.formula} = {best.numbers}"
@@ -45,7 +45,7 @@ def _width_facts(best: Attribution) -> list[Fact]:
 
 
 def _row_facts(book: FactBook, best: Attribution) -> list[Fact]:
-    """Tokens per row, and whether that is more than the settings allow for one sample."""
+    """Tokens per row, and whether that exceeds what the settings allow for one sample."""
     job = other_passes.job_that_failed(setup(book, roles(book)[0]))
     rows, cap = job.values.get("B"), book.count("train.max_seq_len")
     if best.tokens is None or not isinstance(rows, int) or rows < 1 or book.word("log.phase") == "eval":
@@ -61,7 +61,7 @@ def _row_facts(book: FactBook, best: Attribution) -> list[Fact]:
 
 
 def _is_rounding(book: FactBook, best: Attribution, capped: int) -> bool:
-    """Whether the tensor at the limit may have been rounded up to the request by a setting of the allocator that nobody showed."""
+    """Whether the tensor at the length limit may print as the request, rounded up by an allocator setting that the log does not show."""
     if "alloc.roundup" in book:
         return False
     printed = torch_prints(best.block_bytes)

@@ -14,9 +14,9 @@ from diagnose.facts import Fact, FactBook, Witness
 
 
 def length_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """Tokens of the failed forward from the best attribution, where frame and phase speak for it; then per row.
+    """Tokens of the failed forward pass from the best attribution, where frame and phase support it; then tokens per row.
 
-    Rows of a rollout are split so that completions are as long as they may be: the prompt is the rest.
+    A rollout's row is split presuming the longest completion allowed: the prompt is the rest.
     """
     best = attributions[0] if attributions else None
     if best is not None and best.key == "ledger.t_vision_scores":
@@ -48,8 +48,8 @@ def length_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[
 
 
 def _patch_facts(book: FactBook, best: Attribution) -> list[Fact]:
-    """Patches of a row and bytes of a score where all patches of the batch are held against each other, as the towers do that flatten a
-    batch into one row. Rows are taken to be alike."""
+    """Patches of a row and bytes per score, where the request is a mask or scores over all patches of the batch (towers that flatten a
+    batch into one row). Rows are presumed alike."""
     job = setup(book, roles(book)[0])
     rows, tower = job.values.get("B"), job.model.vision if job.model else None
     if tower is None or tower.kind not in table()["flattened_towers"] or not isinstance(rows, int) or rows < 1 or not best.agrees:

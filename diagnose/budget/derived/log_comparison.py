@@ -1,7 +1,7 @@
-"""The log against the ledger: figures that the log prints at a known moment confirm the ledger or contradict it.
+"""The log against the ledger: memory that the log prints at a known moment confirms the ledger or contradicts it.
 
-A contradiction is put to the settings that would explain it (rules/ledger.yaml, suppositions): each is tried as if it were not in
-effect, and the one that alone makes every printed figure agree is named. Where none or several do, nothing is named.
+A contradiction is put to the settings that would explain it (rules/ledger.yaml, suppositions): each is tried as if it were not in effect,
+and the one that alone makes every printed figure agree is named. Where none or several do, nothing is named.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def comparison_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
 
 
 def _printed_figure(book: FactBook, verdict: str) -> tuple[str, Size | None]:
-    """The printed figure that a verdict is about: after loading, after initialisation, between two steps, the highest of all steps."""
+    """(fact, size) that a verdict is about: memory after loading, after initialisation, between two steps, or the highest of all steps."""
     if verdict == "ledger.load_verdict":
         name = "log.allocated_after_load"
     elif verdict == "ledger.init_verdict":
@@ -48,7 +48,8 @@ def _printed_figure(book: FactBook, verdict: str) -> tuple[str, Size | None]:
 
 
 def _verdict(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = False) -> str | None:
-    """agrees, below (the ledger explains less), above; None where either side is missing. `closely`: as near as what no batch decides."""
+    """agrees, below (the ledger explains less than was printed), above; None where either side is missing. `closely`: use the narrower
+    tolerance also for the peak."""
     _, printed = _printed_figure(book, verdict)
     moment = _ledger_sum(ledger, verdict)
     if printed is None or moment is None or not moment.terms or not printed.bytes:
@@ -60,7 +61,7 @@ def _verdict(book: FactBook, ledger: Ledger, verdict: str, *, closely: bool = Fa
 
 
 def _ledger_sum(ledger: Ledger, verdict: str) -> Moment | None:
-    """What the ledger has for the moment of a printed figure."""
+    """The ledger's moment that a printed figure belongs to."""
     if verdict == "ledger.load_verdict":
         return ledger.moment("load")
     if verdict == "ledger.init_verdict":
@@ -76,7 +77,7 @@ def _ledger_sum(ledger: Ledger, verdict: str) -> Moment | None:
 
 
 def compare(moment: Moment, printed: Size, near: float = NEAR) -> str:
-    """How a moment's sum meets a printed figure."""
+    """agrees, below or above: a moment's sum against a printed figure, within the share `near`."""
     whole = moment.total
     if whole.high < (1 - near) * printed.low:
         return "below"
@@ -84,7 +85,7 @@ def compare(moment: Moment, printed: Size, near: float = NEAR) -> str:
 
 
 def _explaining_setting(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]:
-    """The one setting whose absence makes every figure agree, or the only one of several that comes close."""
+    """The one setting without which every figure agrees; of several the only one that agrees closely."""
     explaining = [entry for entry in table()["suppositions"] if _asks_for(book, entry) and _agrees(book.changed(_changes(entry)), verdicts)]
     if len(explaining) > 1:
         explaining = [entry for entry in explaining if _agrees(book.changed(_changes(entry)), verdicts, closely=True)]
@@ -95,7 +96,7 @@ def _explaining_setting(book: FactBook, verdicts: tuple[str, ...]) -> list[Fact]
 
 
 def _asks_for(book: FactBook, entry: dict[str, Value]) -> bool:
-    """Whether the job asks for the setting at all."""
+    """Whether the job uses the setting."""
     value, excluded = book.value(str(entry["knob"])), entry.get("without")
     if excluded and book.word(str(excluded)) not in (None, "none"):
         return False

@@ -1,4 +1,4 @@
-"""Facts that follow from the figures of the message alone: what was short, what a process may have, who else is on the card."""
+"""Facts from the figures of the message alone: what was short, what this process may have, who else is on the card."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
 
 
 def _torch_memory(book: FactBook) -> Size | None:
-    """Bytes that torch holds on the card. Private pools are part of what it prints as allocated."""
+    """Bytes that torch holds on the card. What it prints as allocated includes private pools."""
     allocated, idle = failure_moment.observed_allocation(book), book.size("log.reserved_unallocated")
     if allocated is not None and idle is not None:
         return allocated + idle
@@ -63,9 +63,9 @@ def _free_under_cap(book: FactBook) -> Size | None:
 
 
 def _process_facts(book: FactBook) -> list[Fact]:
-    """What of the card belongs to this process besides torch, and what to nobody in it.
+    """What of the card belongs to this process besides torch, and what belongs to no process known here.
 
-    The printed figure of the process is believed where it can be its own: in containers and under WSL it may be 0, or too much.
+    The printed figure of the process is used where it can be its own: in containers and under WSL it may be 0, or too much.
     """
     capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
     free, reserved, process = book.size("log.free"), _torch_memory(book), book.size("log.process_in_use")

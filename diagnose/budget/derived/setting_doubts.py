@@ -1,4 +1,4 @@
-"""Facts about settings that may not have taken effect: what the job would need without them, and keys that were meant to save memory."""
+"""Facts about settings that may not be in effect: what the job would need without them, and keys that were meant to save memory."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ RENAMED = Version("2.5")
 
 
 def setting_facts(book: FactBook) -> list[Fact]:
-    """The first knob on memory of which the log shows another value than the files, a file of the engine that is named and was not
-    given, whether adapters were merged, and what the release says of torch's age."""
+    """The first memory setting whose value in the log differs from the files; an engine's file that is named but missing; whether adapters
+    were merged; and how old torch is."""
     doubts: list[Fact] = []
     differing = book.all("config.disagreement")
     knob = next((fact for fact in differing if str(fact.value).startswith(ON_MEMORY)), None)
@@ -67,8 +67,8 @@ def setting_facts(book: FactBook) -> list[Fact]:
 
 
 def ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """Gradients that wait whole for the micro batch that reduces them; what modules take that are trained whole beside adapters; attention
-    scores, had attention been eager."""
+    """Facts that need further ledgers: unsharded gradients between micro batches; modules trained whole beside adapters; attention scores,
+    had attention been eager."""
     moments = (*ledger.moments, *([ledger.whole] if ledger.whole else []))
     doubts = _micro_batch_facts(ledger)
     waiting = max((moment.only("gradients_whole") for moment in moments), key=lambda size: size.bytes, default=None)
@@ -85,7 +85,7 @@ def ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
 
 
 def _unseen_stage_facts(book: FactBook) -> list[Fact]:
-    """The least that states take whatever the stage in a DeepSpeed file that was not given: what they take at stage 3."""
+    """The least that states take under a DeepSpeed file that was not provided: what they take at stage 3."""
     if book.switch("config.engine_file_missing") is not True or "zero.stage" in book:
         return []
     least = ledgers(book.changed({"zero.stage": 3}))
@@ -96,7 +96,7 @@ def _unseen_stage_facts(book: FactBook) -> list[Fact]:
 
 
 def _saved_module_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
-    """What the largest moment would be smaller by if adapters alone learned."""
+    """How much smaller the largest moment would be if adapters alone were trained."""
     if ledger.peak is None or not ledger.complete or "lora.modules_to_save" not in book:
         return []
     without_copies = ledgers(book.changed({"lora.modules_to_save": "none"}))
@@ -108,7 +108,7 @@ def _saved_module_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
 
 
 def _micro_batch_facts(ledger: Ledger) -> list[Fact]:
-    """What a micro batch of unknown size takes, by subtraction: what torch has allocated beside all that does not depend on it."""
+    """What a micro batch of unknown size takes: what torch has allocated less all that does not depend on it."""
     moment = ledger.moment(ledger.failing)
     if (
         moment is None
@@ -130,7 +130,7 @@ SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.",
 
 
 def missed_savings(book: FactBook) -> list[Fact]:
-    """The first key without effect that was meant to set a knob that saves memory: one that is not read, then one that is in vain."""
+    """The first key without effect that was meant to set a memory-saving knob: an unread key, else an ineffective one."""
     keys = {_position(key): key for name in ("config.unknown_key", "config.ignored_key") for key in book.all(name)}
     if not keys:
         return []

@@ -1,4 +1,4 @@
-"""From the bytes of a tensor to the figure that the allocator of its device prints for them, and back."""
+"""From the bytes of a tensor to the size that its device's allocator prints when it asks for a block, and back."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ TORCH_FIGURE = r"\d+\.\d\d [KMG]iB|\d+ bytes"
 
 @dataclass(slots=True)
 class Allocator:
-    """How a device's allocator turns tensors into requests.
+    """How an allocator turns a tensor into a request, in bytes.
 
-    `exact`: it asks for what the tensor needs, and prints that. `header`: bytes in front of every tensor. `small`: the largest
-    tensor that shares a block; `large`: the block of tensors between that and 10 MiB. `divisions`: for each power of two from
-    1 MiB on, into how many steps it is divided (roundup_power2_divisions; 0: none).
+    `exact`: it asks for what the tensor needs. `header`: bytes in front of every tensor. `large`: the block shared by tensors of 1 to 10
+    MiB. `divisions`: for each power of two from 1 MiB on, into how many steps it is divided (roundup_power2_divisions; 0: none).
     """
 
     exact: bool = False
@@ -55,8 +54,8 @@ OWN = {"exact": EXACT, "npu": Allocator(header=NPU_HEADER)}
 
 
 def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
-    """The allocators that may have printed this request. Rounding that a framework sets by itself is taken out by a variable, which
-    nobody need have shown: then both are possible."""
+    """The allocators that may have printed this request. A framework's own rounding can be undone by an environment variable that the log
+    need not show: then both are possible."""
     family = families.of(event.family)
     base = OWN.get(family.allocator, CUDA)
     asynchronous = book.word("alloc.backend") == "cuda_async" or book.switch("log.request_exact") is True
@@ -75,7 +74,8 @@ def allocators(book: FactBook, event: Event) -> tuple[Allocator, ...]:
 
 
 def _framework_divisions(book: FactBook) -> tuple[int, ...]:
-    """The divisions that the framework sets by itself in releases that may be this run's; none where the variable was set."""
+    """The roundup_power2_divisions that the framework sets in releases that may be this run's; empty where the user's variable replaces
+    them."""
     roundup, expandable_fact = traits_of(book.word("train.framework")).roundup, book.fact("alloc.expandable_segments")
     if roundup is None or (expandable_fact is not None and expandable_fact.origin != "default"):
         return ()
@@ -83,16 +83,17 @@ def _framework_divisions(book: FactBook) -> tuple[int, ...]:
 
 
 def _is_unblocked(requested: Size, large: int) -> bool:
-    """Whether no caching allocator asks for this: below 2 MiB, or MiB that are no even number. Then it is the tensor itself."""
+    """Whether no caching allocator asks for this size (below 2 MiB, or an odd number of MiB), so that it is the tensor's own."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) (MiB|KiB|bytes)", requested.text)
     return match is not None and (match[2] != "MiB" or float(match[1]) % 2 != 0) and large not in requested
 
 
 @cache
 def parse_divisions(text: str) -> tuple[int, ...]:
-    """roundup_power2_divisions as written, `16` or `[256:1,512:2,>:4]`, for each power of two; nothing where it is malformed.
+    """roundup_power2_divisions as written, `16` or `[256:1,512:2,>:4]`, as the number of steps for each power of two; empty where
+    malformed.
 
-    Powers below the first that is named are divided as that one, those between two named ones not at all.
+    As in torch, powers below the first that is named are divided as that one, those between two named ones not at all.
     """
     text = text.replace(" ", "")
     if re.fullmatch(r"\d{1,9}", text):
@@ -122,8 +123,8 @@ def _power(number: int) -> bool:
 
 
 def block(tensor: int, kind: Allocator = CUDA) -> int:
-    """The block that is asked for: the tensor rounded to 512 bytes or a division of a power of two; up to 1 MiB 2 MiB, below 10 MiB
-    20 MiB, above that the next multiple of 2 MiB."""
+    """Bytes of the block that a tensor of so many bytes asks for: the tensor rounded up to 512 bytes or a division of a power of two, and
+    that to 2 MiB (up to 1 MiB), 20 MiB (below 10 MiB), or the next multiple of 2 MiB."""
     if kind.exact:
         return tensor
     size = _round_up(tensor + kind.header, kind.divisions)
@@ -149,20 +150,20 @@ def prints_as(tensor: int, requested: Size, kind: Allocator = CUDA) -> bool:
 
 
 def is_ambiguous_block(requested: Size, kind: Allocator = CUDA) -> bool:
-    """Whether the request is one of the two block sizes that stand for any small tensor (2 and 20 MiB)."""
+    """Whether the request is a block size that any small tensor asks for (2 and 20 MiB)."""
     return not kind.exact and any(requested.low <= size <= requested.high for size in (2 * MIB, kind.large))
 
 
 def window(requested: Size, kind: Allocator = CUDA) -> tuple[int, int]:
-    """The smallest and largest tensor that would print as this request; the first above the second where none would.
+    """The smallest and largest tensor, in bytes, that would print as this request; the first above the second where none would.
 
-    Among tensors with a block of their own a larger one never asks for a smaller block, so that either end is found by halving.
+    Block sizes never fall as tensors above 10 MiB grow, so that either end is found by bisection.
     """
     return max(1, _smallest_tensor(requested, kind, 0)), _smallest_tensor(requested, kind, 1) - 1
 
 
 def _smallest_tensor(requested: Size, kind: Allocator, side: int) -> int:
-    """The smallest tensor that prints as the request or as more; with `side` 1 as more."""
+    """The smallest tensor that prints as the request or as more; with `side` 1 the smallest that prints as more."""
     low, high = 0, 2 * max(requested.high, OWN_BLOCK)
     while low < high:
         middle = (low + high) // 2
@@ -175,6 +176,6 @@ def _smallest_tensor(requested: Size, kind: Allocator, side: int) -> int:
 
 
 def _compare_block(whole: int, requested: Size) -> int:
-    """-1, 0 or 1: whether a block prints as less than the request, as it, or as more."""
+    """-1, 0 or 1: a block of so many bytes prints as less than the request, as it, or as more."""
     alike = torch_prints(whole) == requested.text if re.fullmatch(TORCH_FIGURE, requested.text) else whole in requested
     return 0 if alike else 1 if whole > requested.bytes else -1

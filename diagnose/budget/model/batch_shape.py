@@ -13,9 +13,9 @@ from diagnose.facts import FactBook
 
 @dataclass(slots=True)
 class Batch:
-    """`letters`: b rows of the micro batch, B rows of the forward, s tokens per row, G completion tokens, T all tokens of the forward on
-    one card, s_e and T_e those that an encoder reads beside a decoder; `solved`: the length is what the failed request implies, not only
-    the cap."""
+    """`letters`: b rows of the micro batch, B rows of the forward pass, s tokens per row, G completion tokens per row, T tokens of the
+    forward pass on one card, s_e and T_e what an encoder reads. `solved`: s is what the failed request implies, not the limit. `unknown`:
+    facts that are missing."""
 
     letters: dict[str, Number]
     solved: bool
@@ -23,7 +23,8 @@ class Batch:
 
 
 def batch(book: FactBook, role: Role, stage: str) -> Batch:
-    """Frozen roles of a rollout job see the rows of experience making, a job that does not train those of evaluation."""
+    """Rows and tokens of a role's forward pass. Frozen roles of a rollout job see the rows of scoring, a job that does not train those of
+    evaluation."""
     names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
     names = ("eval.batch_size",) if role.predicts else names
     rows = next((count for name in names if (count := book.count(name))), None)
@@ -52,8 +53,8 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
 
 
 def _encoder_decoder_batch(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:
-    """The rows of an encoder with a decoder: the limit is that of what is read; what is written has one of its own, and at most as many
-    tokens as there are positions."""
+    """Rows and tokens of an encoder with a decoder. The length limit is that of the source; targets have one of their own, and at most as
+    many tokens as the model has positions."""
     limits = [limit for limit in (book.count("train.max_target_len"), model.max_len) if limit]
     source_tokens, target_tokens = source.fixed or cap, min(limits) if limits else None
     needed = {"train.micro_batch_size": rows, "train.max_seq_len": source_tokens, "train.max_target_len": target_tokens}
@@ -66,7 +67,7 @@ def _encoder_decoder_batch(book: FactBook, model: Model, source: Model, rows: in
 
 
 def _row_length(book: FactBook, stage: str) -> tuple[int | None, int | None, bool]:
-    """(tokens per row, completion tokens, whether solved from the request)."""
+    """(tokens per row, completion tokens per row, whether the failed request implies them)."""
     prompt, completion = book.count("rollout.prompt_len"), book.count("rollout.completion_len")
     if stage in table()["rollouts"] and prompt is not None and completion is not None:
         prompt_seen, completion_seen = book.count("data.prompt_tokens"), book.count("data.completion_tokens")

@@ -1,4 +1,4 @@
-"""Formulas as written: one text in letters gives the bytes, their range, and the same text in figures."""
+"""Formulas as text: one string of letters gives the bytes, their range, and the same string in figures for the reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diagnose.units import Size
 
 @dataclass(slots=True, unsafe_hash=True)
 class Span:
-    """A number that is not negative and known only as a range; `mid` is what sums are made of."""
+    """A number, never negative, known only as a range; sums use `mid`."""
 
     low: float
     mid: float
@@ -51,7 +51,7 @@ def _apply_to_ranges(work: Callable[[float, float], float], left: Number, right:
 
 
 def _divide(left: float, right: float) -> float:
-    """Whole where it can be: byte counts stay integers of any size."""
+    """Division that keeps whole results integers, so that byte counts stay exact at any size."""
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right
     return left / right
@@ -68,7 +68,7 @@ _OPERATORS: dict[str, tuple[int, Callable[[float, float], float], bool]] = {
 
 @dataclass(slots=True)
 class Formula:
-    """An arithmetic text ready to be evaluated and to be shown in figures."""
+    """A parsed formula: `evaluate` computes it, `template` shows it in figures."""
 
     symbols: str
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ def _format_number(number: Number) -> str:
 
 @cache
 def formula(symbols: str) -> Formula:
-    """The formula that a text of numbers, names, + - * / // ( ) min max ceil pow2 means. Raises ValueError for any other text."""
+    """Parse a formula of numbers, names, + - * / // ( ) min max ceil pow2 (the next power of two). Raises ValueError for any other text."""
     tokens: list[tuple[str, str]] = []
     position = 0
     while position < len(symbols.rstrip()):
@@ -103,7 +103,7 @@ def formula(symbols: str) -> Formula:
 
 
 class _Reader:
-    """Precedence climbing over the tokens of one formula."""
+    """Precedence climbing over the tokens of one formula. Methods raise ValueError where the text is none."""
 
     def __init__(self, tokens: list[tuple[str, str]], symbols: str) -> None:
         self.tokens, self.symbols, self.at = tokens, symbols, 0
@@ -175,15 +175,15 @@ def _call_step(work: Callable[..., float], parts: list[Number]) -> Number:
 
 
 def term(key: str, group: str, symbols: str, values: Values, *, source: str = "", low: str = "", high: str = "", **texts: object) -> Term:
-    """The term `ledger.KEY` of this formula. `low` and `high` are formulas of the bounds where they differ from the figure itself;
-    `said` fills the placeholders of its name."""
+    """The term `ledger.KEY` of a formula; `low` and `high` are formulas of its bounds where they differ from the figure. `texts` fill the
+    placeholders of its name."""
     used = _letter_names(symbols, low, high)
     return _make_term(key, group, symbols, source, low, high, tuple(texts.items()), *map(values.__getitem__, used))
 
 
 @cache
 def _letter_names(*symbols: str) -> tuple[str, ...]:
-    """The names in some formulas, each once."""
+    """The letters of several formulas, without repeats."""
     return tuple(dict.fromkeys(name for text in symbols if text for name in formula(text).names))
 
 
@@ -191,7 +191,7 @@ def _letter_names(*symbols: str) -> tuple[str, ...]:
 def _make_term(
     key: str, group: str, symbols: str, source: str, low: str, high: str, texts: tuple[tuple[str, object], ...], *used: Number
 ) -> Term:
-    """The same formula of the same numbers is the same term: where one knob turns, most terms of a ledger stay as they are."""
+    """Cached: where one knob changes, most terms of a ledger stay as they are."""
     values = dict(zip(_letter_names(symbols, low, high), used, strict=True))
     parsed = formula(symbols)
     result = _span(parsed.evaluate(values))
@@ -203,5 +203,5 @@ def _make_term(
 
 
 def clear_cache() -> None:
-    """Make every term anew: for measuring."""
+    """Forget cached terms: for benchmarks."""
     _make_term.cache_clear()

@@ -1,5 +1,5 @@
-"""Who holds which model on how many cards: one role for a plain job; for one that learns from what an engine generates a role for every
-model, whether they share cards, and processes, or not."""
+"""Roles: which models a job has, on how many cards, in which processes. A plain job has one role; RL has policy, critic, reward, reference
+and engine, which may share cards and processes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ OWN = {
 
 @dataclass(slots=True, unsafe_hash=True)
 class Role:
-    """One model on one group of cards. `headless`: a value head, one of classes or none instead of the output head; `offloaded`: the
-    weights wait in host memory; `apart`: in a process of its own, otherwise in that of the policy; `joint`: the policy and it
-    learn in one pass and one optimizer step."""
+    """One model on one group of cards. `headless`: instead of a vocabulary head it has one for a value or classes, or none; `offloaded`:
+    its weights wait in host memory; `apart`: in a process of its own, else in the policy's; `joint`: it learns in one pass and one
+    optimizer step with the policy."""
 
     name: str
     model: Model | None
@@ -43,7 +43,7 @@ class Role:
 
     @property
     def predicts(self) -> bool:
-        """Whether the job is about a model that learns nothing: it evaluates, predicts or generates."""
+        """Whether the job only evaluates, predicts or generates with this model."""
         return self.policy and not self.trained
 
     @property
@@ -83,7 +83,7 @@ def book_of_role(book: FactBook, role: Role) -> FactBook:
 
 
 def _separate_roles(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
-    """Every role in processes of its own."""
+    """Roles of a job that gives each a number of cards and processes of its own."""
     separate_roles = [Role("actor", policy, book.count("actor.gpus") or world, trained=True, apart=True)]
     if book.count("critic.gpus"):
         separate_roles.append(
@@ -102,7 +102,7 @@ def _separate_roles(book: FactBook, policy: Model | None, world: int | None) -> 
 
 
 def _colocated_roles(book: FactBook, policy: Model | None, world: int | None) -> list[Role]:
-    """The roles that share the policy's cards; the policy alone is the whole job."""
+    """Roles on the policy's cards; without another role the policy is called `train`."""
     traits, reference_word = traits_of(book.word("train.framework")), book.word("train.ref_model")
     shared_roles: list[Role] = []
     if _has_critic(book):
@@ -120,7 +120,7 @@ def _colocated_roles(book: FactBook, policy: Model | None, world: int | None) ->
 
 
 def _has_critic(book: FactBook) -> bool:
-    """Whether the framework trains a critic in the policy's processes, and the estimator needs one."""
+    """Whether a critic is trained in the policy's processes: for PPO, in frameworks that have one."""
     critic = traits_of(book.word("train.framework")).critic
     if book.word("train.stage") != "ppo" or critic is None or book.count("critic.gpus") == 0:
         return False
@@ -128,19 +128,19 @@ def _has_critic(book: FactBook) -> bool:
 
 
 def _critic_base(book: FactBook, policy: Model | None) -> Model | None:
-    """What a critic begins as: its own model, else the reward model's, else the policy's."""
+    """The model that a critic starts from: its own, else the reward model, else the policy."""
     return book.shape("critic.shape") or book.shape("reward.shape") or policy
 
 
 def _only_serves(book: FactBook) -> bool:
-    """Whether an inference engine ran out that stands in no training job: nothing is known of a trainer."""
+    """Whether an inference engine without a training job ran out of memory."""
     trainer = ("train.", "zero.", "fsdp.", "actor.")
     engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     return engine and not any(fact.name.startswith(trainer) for fact in book)
 
 
 def _serving_role(book: FactBook, model: Model | None) -> Role:
-    """The engine alone. Its weights are priced only where the log says that they are loaded in 16 bits."""
+    """The engine as the only role. Without a model, hence without a price, unless the log says that its weights are in 16 bits."""
     plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
     return engine_role(book, model if plain else None)
 

@@ -10,7 +10,7 @@ from diagnose.units import Size
 
 
 def total(sizes: list[Size]) -> Size:
-    """Their sum: made of figures, not of sums of two, because a plan is priced with thousands of them."""
+    """Their sum, in one pass: a plan adds up thousands of sizes."""
     low = high = middle = 0
     for size in sizes:
         low, high, middle = low + size.low, high + size.high, middle + size.bytes
@@ -38,7 +38,7 @@ class Term:
 
 @dataclass
 class Moment:
-    """All that is alive at one instant; `name` is a moment of the vocabulary."""
+    """All terms alive at one instant. `name` is one of `moments` in rules/vocabulary.yaml."""
 
     name: str
     terms: tuple[Term, ...]
@@ -50,18 +50,18 @@ class Moment:
         return total([term.size for term in self.terms])
 
     def only(self, *keys: str) -> Size:
-        """The bytes of the terms of these keys."""
+        """Bytes of the terms with these keys."""
         return total([term.size for term in self.terms if term.key in keys])
 
     def of(self, *groups: str) -> Size:
-        """The bytes of the terms of these groups."""
+        """Bytes of the terms in these groups."""
         return total([term.size for term in self.terms if term.group in groups])
 
 
 @dataclass(slots=True)
 class Host:
-    """Host memory of one node that this role takes: `terms` stay there while it trains, `moments` are those that take more; `ram` is
-    what the node has, if known; `node`: the first of those that the role lies on, counted from 0."""
+    """Host memory of one node that a role takes. `terms` stay there while it trains; `moments` take more; `ram`: what the node has, if
+    known; `node`: the first node of the role, from 0."""
 
     terms: tuple[Term, ...] = ()
     moments: tuple[Moment, ...] = ()
@@ -70,11 +70,11 @@ class Host:
 
     @property
     def total(self) -> Size:
-        """What stays there while it trains."""
+        """Bytes that stay there while the role trains."""
         return total([term.size for term in self.terms])
 
     def at(self, name: str) -> Size:
-        """What is there at a moment; what stays where the moment takes nothing more."""
+        """Bytes at a moment: what stays, where the moment takes nothing more."""
         return next((moment.total for moment in self.moments if moment.name == name), self.total)
 
 
@@ -82,12 +82,11 @@ class Host:
 class Ledger:
     """What one role needs on each of its cards.
 
-    `failing` is the moment at which the log says it died (None without a log), `peak_moment` the largest one.
-    The failing moment stands in `moments` as it was when the request failed; `whole` is the same moment had it gone on.
-    `observed` is what the message says was allocated; `unexplained` = observed - failing total.
-    `unknown` names the facts without which terms are missing or wide; a ledger with missing resident terms has
-    `complete` False and must not be used for "fits". `beside` is what processes of other roles keep on the card while this one works:
-    it is taken off `usable`, unless a message says how much was free.
+    `failing` is the moment at which the log says it died (None without a log), `peak` the one that is nearest to its limit. The failing
+    moment stands in `moments` as it was when the request failed; `whole` is the same moment had the request succeeded. `observed` is what
+    the message says was allocated; `unexplained` = observed - failing total. `unknown` names the facts without which terms are missing or
+    wide; a ledger with missing resident terms has `complete` False and must not be used for "fits". `beside` is what processes of other
+    roles keep on the card while this one works: it is taken off `usable`, unless a message says how much was free.
     """
 
     role: str
@@ -105,7 +104,7 @@ class Ledger:
 
     @property
     def peak(self) -> Moment | None:
-        """The moment that needs most of its room."""
+        """The moment that leaves the least of its room, or exceeds it the most."""
         room = self.usable.bytes if self.usable else 0
         every = self.moments if self.whole is None else (*self.moments, self.whole)
         return max(every, key=lambda moment: moment.total.bytes - (moment.room.bytes if moment.room else room), default=None)
@@ -121,7 +120,7 @@ class Ledger:
 
 @dataclass(slots=True)
 class Attribution:
-    """One tensor of this run whose block would print as the failed request. `event` is the index of the event."""
+    """A tensor of this run whose block would print as the failed request. `event` is the index of that event."""
 
     event: int
     key: str  # phrase key of the tensor

@@ -1,4 +1,4 @@
-"""What a loss holds of the logits: rules/losses.yaml, typed, and the entry that fits a job."""
+"""Which tensors of logits shape a loss keeps: rules/losses.yaml, typed, and the entry that fits a job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from diagnose.word_conditions import Conditions, conditions, hold
 
 @dataclass(slots=True)
 class Block:
-    """One tensor of logits shape: bytes per logit, between `least` and `most` where it is open which of them hold."""
+    """One tensor of logits shape: bytes per logit, from `least` to `most` where releases differ. `shifted`: a token less per row; `many`:
+    made only of more than one row."""
 
     name: str
     bytes: int
@@ -28,9 +29,9 @@ class Block:
 
 @dataclass(slots=True)
 class Loss:
-    """The blocks that a loss holds, in the order of allocation: during the loss call, at the start of backward, while a model without
-    gradients runs after it (`kept`), and those of that model (`beside`; `always`: it runs without a reference model, too). `presumed`:
-    taken where it may hold and nobody says."""
+    """The blocks of a loss in the order of allocation: `call` during the loss call, `backward` when backward starts, `kept` while a model
+    without gradients runs after it, `beside` those of that model. `completion`: only completion tokens have logits; `always`: that model
+    runs even without a reference model; `presumed`: taken where it may hold and the release is unknown."""
 
     name: str
     call: tuple[Block, ...]
@@ -73,9 +74,8 @@ def _parse_loss(entry: dict[str, Any]) -> Loss:
 
 
 class LossQuery(NamedTuple):
-    """What decides which loss a job has: its framework and stage, the model's family, the releases of the framework (`own`) and of
-    transformers, whether accelerate hands the trainer fp32 logits (`converted`), whether the forward runs under `autocast`, and whether all
-    is computed in fp32 (`double`)."""
+    """What decides which loss a job has: framework, stage, model family, releases of the framework (`own`) and of transformers;
+    `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it; `double`: all is computed in fp32."""
 
     framework: str
     stage: str
@@ -89,7 +89,8 @@ class LossQuery(NamedTuple):
 
 @lru_cache(maxsize=256)
 def find_loss(job: LossQuery) -> Loss:
-    """The loss of a job: the first entry whose conditions surely hold, widened by earlier entries that may hold."""
+    """The loss of a job: the first entry whose conditions surely hold, its ranges widened by earlier entries that may hold. Raises
+    ValueError where none holds."""
     run = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
     may: list[Loss] = []
     for when, loss in _entries():
@@ -103,7 +104,7 @@ def find_loss(job: LossQuery) -> Loss:
 
 
 def _conditions(job: LossQuery) -> dict[str, Truth]:
-    """The values of conditions that are neither names nor releases."""
+    """Truth of the conditions of rules/losses.yaml that are neither names nor releases."""
     plain = job.family in losses()["plain_loss"]
     span = losses()["own_loss"].get(job.family)
     upcast = False if plain else releases("<4.45").holds(job.transformers)
@@ -118,7 +119,7 @@ def _conditions(job: LossQuery) -> dict[str, Truth]:
 
 
 def _widen(loss: Loss, others: list[Loss]) -> Loss:
-    """The figures of a loss with the ranges of all that may be in its place, block by block."""
+    """The loss with, block by block, the range over all that may be in its place."""
     if not others:
         return loss
     call, backward, kept, beside = (_unite_blocks(getattr(loss, name), [getattr(other, name) for other in others]) for name in LISTS)

@@ -1,4 +1,4 @@
-"""What a training process takes of a card beside torch's allocated bytes: context, communicators, what the allocator keeps."""
+"""What a training process takes of a card beside torch's allocated bytes: CUDA context, communicators, the allocator's slack."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def modules() -> Size:
 
 
 def process() -> Size:
-    """What one process may hold beside torch, whatever its card and its communicators."""
+    """What one process may hold beside torch where neither its card nor its communicators are known."""
     low, high = table()["outside"]["process"]
     return Size.between(low * MIB, high * MIB)
 
 
 def communicators(cards: int, groups: int = 1) -> Size:
-    """The NCCL communicators of a rank, one for each group that it exchanges with (data, tensor, pipeline, context, expert parallel);
-    none on one card. A group beyond the first takes up to as much as the least that the first one takes."""
+    """NCCL communicators of a rank, one for each group that it exchanges with (data, tensor, pipeline, context, expert parallel); none on
+    one card. Each further group takes up to the least that the first one takes."""
     if cards < 2:
         return Size.between(0, 0)
     low, high = table()["outside"]["nccl"]
@@ -40,13 +40,13 @@ def communicators(cards: int, groups: int = 1) -> Size:
 
 
 def count_groups(tensor: int, pipeline: int, context: int, expert: int, ranks: int | None) -> int:
-    """How many kinds of groups a rank belongs to."""
+    """Kinds of communicator groups that a rank belongs to, at least 1."""
     return max(1, sum(degree > 1 for degree in (tensor, pipeline, context, expert, ranks or 1)))
 
 
 def allocator_slack(allocated: Size) -> Size:
-    """What the allocator keeps above what is allocated at the peak where every micro batch has one shape: at least a few blocks that are
-    not full, up to a share of it. Never less than nothing, and no estimate of fragmentation."""
+    """What the allocator keeps above the allocated peak where all micro batches have one shape: at least a few blocks that are not full, at
+    most a share of the peak. Not fragmentation."""
     figures = table()["outside"]["kept"]
     low, high = figures["share"]
     least = figures["least"] * MIB

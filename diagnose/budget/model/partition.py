@@ -1,4 +1,4 @@
-"""What of a model lies on one card: widths, layers and parameters under tensor, pipeline, sequence and expert parallelism."""
+"""The part of a model on one card: widths, layers and parameters under tensor, pipeline, sequence and expert parallelism."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ IMBALANCE = 2
 
 
 def letters(model: Model, shards: Sharding) -> dict[str, Number]:
-    """The dimensions that one card computes with: tensor parallel divides widths, pipeline parallel layers. With sequence parallelism
-    tokens are divided instead (T of the layers), so that widths count in full there."""
+    """The dimensions that one card computes with: tensor parallelism divides widths, pipeline parallelism layers. Sequence parallelism
+    divides tokens instead (T of the layers), so that the layers' widths count in full."""
     t, pp = shards.tensor, shards.pipeline
     inner = 1 if shards.sequence else t
     values: dict[str, Number] = {
@@ -44,7 +44,7 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
 
 
 def layer_params_on_card(model: Model, shards: Sharding) -> int:
-    """Parameters of the largest layer that an expert group leaves on one rank, before tensor parallelism."""
+    """Parameters of the largest layer on one rank of an expert group, before tensor parallelism."""
     if model.experts is None or shards.expert < 2:
         return model.layer_params()
     every = model.experts.count * model.experts.expert_params(model.h)
@@ -52,8 +52,8 @@ def layer_params_on_card(model: Model, shards: Sharding) -> int:
 
 
 def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
-    """Parameters on one card before states are sharded. Of a pipeline it is the larger of the end stages: the first has the embedding,
-    the last the head. Experts are divided among an expert group unless weights are sharded over all ranks anyway."""
+    """Parameters on one card before states are sharded. Of a pipeline that of the larger end stage: the first has the embedding, the last
+    the head. Experts are divided among an expert group unless weights are sharded over all ranks anyway."""
     ends = largest = 0
     if model is not None and shards.pipeline > 1 and params >= model.embedding_params + model.head_params:
         ends = model.embedding_params + model.head_params
@@ -67,8 +67,8 @@ def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
 
 
 def state_ranks(model: Model | None, params: int, shards: Sharding) -> Number | None:
-    """Over how many ranks the states of what lies on a card are divided. Experts of an expert group have fewer copies than the rest, but
-    all ranks together still share the states of the whole: a card's share is that of the whole over all cards."""
+    """Over how many ranks the states of a card's parameters are divided. Experts of an expert group have fewer copies than other weights,
+    but the states of the whole model are still spread over all cards: a card's share is that of the whole."""
     if shards.group is None:
         return None
     if shards.expert < 2 or not shards.whole_weights or model is None or model.experts is None:

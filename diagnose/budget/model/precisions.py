@@ -1,4 +1,4 @@
-"""Bytes per weight, gradient and computed value, and whether a master copy exists."""
+"""Bytes per weight, gradient, computed value and optimizer state, and whether a master copy exists."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ ACCUMULATION = {"fp32": 4, "bf16": 2, "fp16": 2}
 
 @dataclass(slots=True)
 class Precision:
-    """`weight`, `gradient`, `compute`: bytes per element; `master`: an fp32 copy beside 16-bit weights; `autocast`: fp32
-    weights computed with in 16 bits; `slot`: bytes of one optimizer tensor per parameter, `states`: the same where somebody says
-    it; `master_width`: bytes of the master copy."""
+    """Bytes per element of weights, gradients and computed values; `slot`: of one optimizer state (`states`: as a setting says it);
+    `master`: an fp32 copy beside 16-bit weights, `master_width` bytes per element; `autocast`: fp32 weights, 16-bit computation."""
 
     weight: Number
     gradient: Number
@@ -35,8 +34,8 @@ class Precision:
 
 
 def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:
-    """Bytes per element of one role. What is said of the optimizer's states and of the master copy outranks what engines make of them
-    (DeepSpeed's bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
+    """The precisions of one role. Settings for optimizer states and master copy outrank what engines make of them (DeepSpeed's
+    bf16_optimizer_states and bf16_master_weights_and_grads, from 0.18.3 on)."""
     result = _precision(book, role, shards, framework)
     states = WIDTH.get(book.word("train.states_dtype") or "")
     copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
@@ -66,7 +65,7 @@ def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> 
 def _weight_width(
     book: FactBook, word: str | None, load: str | None, compute: Number, framework: str, shards: Sharding
 ) -> tuple[Number, tuple[str, ...]]:
-    """Bytes per resident weight without DeepSpeed: what was loaded, or what the framework makes of it."""
+    """(bytes per resident weight without DeepSpeed, facts that are missing): the precision loaded, or what the framework makes of it."""
     lora = book.word("train.finetuning") in (*table()["adapters"], *table()["prompts"])
     if word == "fp32":
         return 4, ()

@@ -1,4 +1,4 @@
-"""Facts to plain numbers: everything that the formulas of one role need, read once."""
+"""The inputs of a role's formulas, read once from the facts: dimensions, sharding, precisions, batch, loss."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from diagnose.traits import Traits, traits_of
 
 @dataclass(slots=True)
 class Setup:
-    """One role of one job in numbers. `values` are the letters of the formulas; a letter that is missing is unknown. `given` is the
-    job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those of its process, once
-    someone has asked for them."""
+    """One role of one job in numbers. `values` are the letters of the formulas (docs/memory.md); a missing letter is unknown. `given` is
+    the job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those in its process,
+    filled on demand."""
 
     given: FactBook
     book: FactBook
@@ -47,12 +47,12 @@ class Setup:
 
     @property
     def traits(self) -> Traits:
-        """What the framework does otherwise than most."""
+        """What the framework does differently from most."""
         return traits_of(self.framework)
 
     @property
     def reference(self) -> str:
-        """How the reference model is held: none, copy, adapter, offload, precomputed; "" where that is open."""
+        """Where the reference model is: none, copy, adapter, offload, precomputed; "" where that is unknown."""
         if not self.role.hosts or self.stage not in table()["compared"]:
             return "none"
         if self.trainable.lora:
@@ -63,7 +63,7 @@ class Setup:
         return "copy" if self.stage in ("dpo", "kto") else ""
 
     def term(self, key: str, group: str, symbols: str, *, source: str = "", low: str = "", high: str = "", **texts: object) -> Term:
-        """A term of this role's letters."""
+        """A term whose formula is evaluated with this role's letters."""
         return term(key, group, symbols, self.values, source=source, low=low, high=high, **texts)
 
     def knows(self, *letters: str) -> bool:
@@ -71,7 +71,7 @@ class Setup:
 
 
 def setup(facts: FactBook, role: Role) -> Setup:
-    """The numbers of a role. Facts that are missing are named in `unknown`; their letters are left out."""
+    """The setup of a role. Missing facts are listed in `unknown`; their letters are left out."""
     book = book_of_role(facts, role)
     framework, stage = book.word("train.framework") or "", book.word("train.stage") or "sft"
     model = _framework_model(role.model, framework, book)
@@ -103,7 +103,8 @@ def setup(facts: FactBook, role: Role) -> Setup:
 
 
 def _weight_width(book: FactBook, role: Role, shards: Sharding, framework: str, learnt: Trainable) -> Precision:
-    """Bytes per element; where it is open how the weights were loaded, what was allocated may have no room for fp32."""
+    """The role's precisions. Where it is unknown how the weights were loaded, fp32 is excluded if it does not fit into what was
+    allocated."""
     widths = precision(book, role, shards, framework)
     if isinstance(widths.weight, Span) and learnt.params and _too_few_bytes_for_fp32(book, role, shards, learnt.params):
         return precision(book.changed({"train.load_dtype": "bf16"}), role, shards, framework)
@@ -111,7 +112,7 @@ def _weight_width(book: FactBook, role: Role, shards: Sharding, framework: str, 
 
 
 def _letters(model: Model | None, shards: Sharding, widths: Precision, learnt: Trainable, rows: Batch) -> dict[str, Number]:
-    """The letters of the formulas, as far as they are known."""
+    """The letters of the formulas that are known."""
     values: dict[str, Number] = {"w": widths.weight, "g": widths.gradient}
     if model is not None:
         values |= partition.letters(model, shards)
@@ -134,7 +135,7 @@ def _letters(model: Model | None, shards: Sharding, widths: Precision, learnt: T
 
 
 def _adapter_letters(model: Model | None, shards: Sharding, learnt: Trainable) -> dict[str, Number]:
-    """The letters that only a frozen base with adapters has."""
+    """The letters that only adapters on a frozen base have."""
     values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
     if model is not None and learnt.kind == "dora":
         values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
@@ -161,8 +162,8 @@ def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shard
 
 
 def _framework_model(model: Model | None, framework: str, book: FactBook) -> Model | None:
-    """The model as the framework builds it: those with layers of their own call torch's GELU where transformers writes it out, and some
-    have queries, keys and values in one matrix. LLaMA Pro puts new layers between the old ones."""
+    """The model as the framework builds it: some call torch's GELU where transformers writes it out, some have queries, keys and values in
+    one matrix; LLaMA Pro adds layers."""
     if model is None:
         return None
     if book.word("train.finetuning") == "llama_pro":
@@ -177,8 +178,8 @@ _BEFORE_WEIGHTS = ("model_load", "init", "dataset", "unknown")
 
 
 def _too_few_bytes_for_fp32(book: FactBook, role: Role, shards: Sharding, params: int) -> bool:
-    """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how
-    they were loaded. Without a word on precision the file may not be what ran: that is a finding, not a width."""
+    """Whether what was allocated has room for whole weights in 16 bits and none for fp32, where a 16-bit run does not say how they were
+    loaded. Without a setting of precision the file may not be what ran: that is a finding, not a width."""
     phase = book.word("log.phase") or "unknown"
     whole_on_card = role.hosts and shards.whole_weights and phase not in _BEFORE_WEIGHTS
     half = book.word("train.precision") in ("bf16", "fp16")
@@ -197,5 +198,5 @@ def _runs_autocast(book: FactBook, shards: Sharding) -> Truth:
 
 
 def _presumed_facts(book: FactBook, role: Role) -> list[str]:
-    """Facts that the figures presume where they are missing: supervised training, attention by SDPA."""
+    """Missing facts that the figures presume a value for: supervised training, SDPA."""
     return [name for name in ("train.stage", "model.attention") if role.trained and book.value(name) is None]

@@ -1,4 +1,4 @@
-"""What the ledger knows about software: rules/ledger.yaml, typed."""
+"""What the budget knows about software: rules/ledger.yaml, and its optimizers typed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from diagnose import rule_files
 
 @cache
 def table() -> dict[str, Any]:
+    """rules/ledger.yaml."""
     return cast("dict[str, Any]", rule_files.table("ledger"))
 
 
 @dataclass(slots=True)
 class Optimizer:
-    """State of one optimizer per trained parameter: `slots` tensors in its precision, or `flat` bytes (`least` in older releases).
+    """States of one optimizer: `slots` tensors per trained parameter in its own precision, or `flat` bytes per parameter (`least` in older
+    releases).
 
-    `rest`: slots of embedding, head and vectors where only matrices have `slots`; `layered`: steps inside the backward pass;
-    `paged`: in managed memory; `projected`: states of the gradient's projection on a few dimensions, `random`: one that is drawn and
-    not computed; `factored`: a row and a column per matrix; `blocks`: one block of layers at a time, with an fp32 copy; `exempts`:
-    integrations may keep embeddings in 32 bits.
+    `rest`: slots of embedding, head and vectors where only matrices have `slots`; `layered`: steps inside backward; `paged`: in managed
+    memory; `projected`: states of the gradient projected on a few dimensions, `random`: by a random projection (no SVD); `factored`: a row
+    and a column per matrix; `blocks`: one block of layers at a time, with an fp32 copy; `exempts`: integrations may keep embeddings in 32
+    bits.
     """
 
     slots: int | None
@@ -40,6 +42,7 @@ class Optimizer:
 
 @cache
 def optimizer(word: str) -> Optimizer | None:
+    """The optimizer of this name; None if unknown."""
     entry = table()["optimizers"].get(word)
     if entry is None:
         return None

@@ -1,4 +1,4 @@
-"""How states are divided: the scheme, over how many ranks, and DeepSpeed's settings."""
+"""Sharding: the scheme (DDP, ZeRO, FSDP), over how many ranks it divides states, and what it offloads."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CARDS_OF_A_NODE = 8
 
 @dataclass(slots=True)
 class Sharding:
-    """`ranks`: data parallel ranks (None: unknown); `group`: over how many of them states are divided, fewer where the model is sharded
-    within a node only; `second`: over how many ZeRO++ divides another copy of the weights; `sequence`: the tensor parallel ranks divide
-    the tokens between their layers, too; `hands_on`: DeepSpeed gets its configuration unchanged, so that its own
-    defaults hold; otherwise an HF integration may have filled bucket sizes from h."""
+    """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
+    model is sharded within a node only; `second`: those among which ZeRO++ divides its second copy of the weights; `sequence`: tensor
+    parallel ranks also divide the tokens between layers; `hands_on`: DeepSpeed gets its configuration unchanged, so that its own defaults
+    hold (an HF integration may fill bucket sizes from h)."""
 
     scheme: Scheme
     ranks: int | None
@@ -46,11 +46,11 @@ class Sharding:
 
     @property
     def parted(self) -> bool:
-        """Whether one process spreads the layers over cards that nobody counts, so that what lies on one of them is not known."""
+        """Whether one process spreads the layers over an unknown number of cards (device_map: auto), so that a card's part is unknown."""
         return self.scheme == "single" and self.ranks is None
 
     def without_experts(self) -> Sharding:
-        """The same with every expert on every rank."""
+        """The same without expert parallelism: every expert on every rank."""
         return replace(self, expert=1)
 
     @property
@@ -64,6 +64,7 @@ class Sharding:
 
 
 def sharding(book: FactBook, role: Role) -> Sharding:
+    """The sharding of a role, as settings and framework make it."""
     cards = role.cards
     if role.name == "engine":  # it divides its model in its own way (rollout.tensor_parallel)
         return Sharding("single", cards, cards or 1)
@@ -97,15 +98,16 @@ def sharding(book: FactBook, role: Role) -> Sharding:
 
 
 def _spread_over(book: FactBook) -> int | None:
-    """Over how many cards one process spreads the layers of its model (device_map: auto), which computes one card after the other like a
-    pipeline with a single batch in it. None: it does not; 0: it does, over nobody says how many."""
+    """Cards over which one process spreads the model's layers (device_map: auto); they compute in turn, like a pipeline with a single micro
+    batch. None: it does not; 0: over an unknown number."""
     if book.switch("model.spread") is not True or (book.count("parallel.world") or 1) > 1:
         return None
     return book.count("run.cuda_devices") or book.count("hardware.count") or 0
 
 
 def _missing_fact(book: FactBook, scheme: Scheme, cards: int | None) -> str:
-    """The fact that would tell, where a launcher's or DeepSpeed's file that nobody gave may shard what seems to lie whole on every card."""
+    """The fact to ask for where a file that was not provided (the launcher's, DeepSpeed's) may shard what seems to lie whole on every card;
+    "" otherwise."""
     if scheme not in ("single", "ddp") or cards == 1:
         return ""
     if book.switch("config.engine_file_missing") is True and "zero.stage" not in book:
@@ -114,8 +116,8 @@ def _missing_fact(book: FactBook, scheme: Scheme, cards: int | None) -> str:
 
 
 def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | None, tuple[str, ...]]:
-    """(ranks over which states are divided, the fact that would tell). torch's HYBRID_SHARD shards within a node and copies between
-    nodes; a mesh may say another degree, as MiCS does. A node is taken to have eight cards where nobody says how many nodes there are."""
+    """(ranks among which states are divided, facts to ask for). FSDP's HYBRID_SHARD shards within a node and replicates between nodes; a
+    mesh sets another degree, as does MiCS. A node is presumed to have eight cards where the number of nodes is unknown."""
     mics = book.count("zero.mics_shard")
     if ranks is not None and scheme == "zero3" and mics and mics > 0:
         return min(mics, ranks), ()
@@ -133,7 +135,7 @@ def _group(book: FactBook, scheme: Scheme, ranks: int | None) -> tuple[int | Non
 
 
 def _secondary_group(book: FactBook, scheme: Scheme, ranks: int | None) -> int | None:
-    """The size of the group that shares ZeRO++'s second partition (hpZ); None without one."""
+    """Ranks that share ZeRO++'s second partition of the weights (hpZ); None without one."""
     size = book.count("zero.hpz_partition")
     return min(size, ranks or size) if scheme == "zero3" and size and size > 1 else None
 

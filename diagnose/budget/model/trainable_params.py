@@ -1,4 +1,4 @@
-"""How many parameters there are and how many of them learn."""
+"""How many parameters a model has, how many are trained, and which linears carry adapters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ADAPTERS_AT_MOST = 0.3
 
 @dataclass(slots=True)
 class Trainable:
-    """`params`: all parameters of the base model; `count`: those that learn (adapters under LoRA); None: unknown.
+    """`params`: parameters of the base model; `count`: trained ones (under LoRA those of the adapters); None: unknown.
 
-    `saved` counts those of whole modules trained beside adapters, which are part of `count`. `kind`: which adapters, and `names`: the
-    linears of a layer that carry one; `inputs` counts how many of them read the hidden state, the attention output and the MLP product.
+    `saved`: the part of `count` in modules trained whole beside adapters. `kind`: which adapters; `names`: linears of a layer that carry
+    one; `inputs`: how many of these read the hidden state, the attention output, the MLP product. `lora`: the base is frozen.
     """
 
     params: int | None
@@ -41,6 +41,7 @@ class Trainable:
 
 
 def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
+    """What a role trains."""
     model = role.model
     params = model.params if model else book.count("model.total_params") if role.policy else None
     if params is not None and model is not None and role.headless:
@@ -63,8 +64,8 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
 
 
 def _some_layers(book: FactBook, model: Model | None, params: int | None, method: str, printed: int | None) -> Trainable:
-    """A few layers learn: of the model's own, of those at a time beside embedding, head and last norm (LISA, arXiv 2403.17919), or new
-    ones between them (LLaMA Pro, arXiv 2401.02415)."""
+    """Only a few layers are trained: of the model's own; of those at a time, with embedding, head and last norm (LISA, arXiv 2403.17919);
+    or new ones in between (LLaMA Pro, arXiv 2401.02415)."""
     layers = book.count("train.trainable_layers")
     if model is None or not layers:
         return Trainable(params, printed, False, unknown=() if printed else ("model.trainable_params",))
@@ -77,8 +78,8 @@ def _some_layers(book: FactBook, model: Model | None, params: int | None, method
 
 
 def tuning(book: FactBook, params: int | None) -> str | None:
-    """Which parameters are trained. Where nobody says: adapters, if the base is quantised or the log counts only a few (under FSDP and
-    ZeRO-3 it may count the shard of one rank)."""
+    """The tuning method (full, lora, freeze, ...). Where it is not stated: lora if the base is quantised or the log counts few trainable
+    parameters (under FSDP and ZeRO-3 it may count the shard of one rank, which says nothing); None if unknown."""
     method, printed = book.word("train.finetuning"), book.count("model.trainable_params")
     sharded = book.count("zero.stage") == 3 or (book.word("fsdp.sharding") or "none") != "none"
     few_trained = not sharded and printed is not None and params is not None and printed < ADAPTERS_AT_MOST * params
@@ -87,7 +88,7 @@ def tuning(book: FactBook, params: int | None) -> str | None:
 
 
 def tower_frozen(book: FactBook, framework: str) -> bool:
-    """Some frameworks freeze the vision tower and projector unless told otherwise, others only when asked."""
+    """Whether the vision tower is frozen: some frameworks freeze it unless told otherwise, others only when asked."""
     word = (book.word("model.freeze") or "").lower()
     if word in ("none", "disabled", "false"):
         return False
@@ -111,7 +112,8 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
 
 
 def saved_params(model: Model, names: str) -> int:
-    """Parameters of the modules that are trained whole beside the adapters: embedding and head; heads of a few outputs are nothing."""
+    """Parameters of the modules trained whole beside adapters (`names`, as in modules_to_save): embedding and head; small heads count as
+    nothing."""
     words = set(re.findall(r"[a-z]+", names.lower()))
     return model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
 
@@ -120,13 +122,13 @@ _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
 
 
 def wrapped_linears(targets: str) -> tuple[str, ...]:
-    """Which of the seven linears of a decoder layer carry an adapter; all of them where nothing readable is said."""
+    """Which of the seven linears of a decoder layer the targets wrap; all where the targets name none of them."""
     names = _linears_by_name(targets)
     return tuple(name for name in _LINEARS if name in names) or _LINEARS
 
 
 def _linears_by_name(targets: str) -> set[str]:
-    """The linears of a decoder layer that are named one by one."""
+    """The linears of a decoder layer that the targets name one by one, in any family's spelling."""
     words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
     linears = {name for name in _LINEARS if {f"{name}_proj", name} & words}
     for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
@@ -141,18 +143,19 @@ def _linears_by_name(targets: str) -> set[str]:
 
 
 def every_linear(targets: str) -> bool:
-    """Whether adapters lie on all linears, those that are no part of attention and MLP among them."""
+    """Whether adapters lie on all linears of a model, also outside attention and MLP."""
     return not _linears_by_name(targets)
 
 
 def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
+    """How many of these linears read the hidden state, the attention output, the MLP product."""
     return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
 
 
 def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
-    """r*(in + out) over the wrapped linears of all layers; experts are counted one by one. DoRA adds a magnitude per output (PEFT
-    tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: linears that are one matrix have an adapter
-    for each of their parts all the same."""
+    """Parameters of adapters of one rank: rank*(in + out) over the wrapped linears of all layers, every expert's included. DoRA adds a
+    magnitude per output (PEFT tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: a fused linear
+    has an adapter for each of its parts."""
     names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped_linears(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
     shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
@@ -161,7 +164,7 @@ def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *,
 
 
 def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
-    """The linears as the model has them: those that are one matrix in its family are one, where all of them are there."""
+    """The linears with those joined that are one matrix in the model's family, where all parts are in the list."""
     for parts, families in ((("q", "k", "v"), "qkv"), (("gate", "up"), "gate_up")):
         within = [linear for linear in linears if linear[0] in parts]
         if model.family in table()["in_one"][families] and len(within) == len(parts):
@@ -171,8 +174,8 @@ def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> lis
 
 
 def prompt_params(model: Model, method: str) -> int:
-    """LLaMA-Adapter: a prompt and a gate per head in the layers that have one. In the second version a scale and a bias per output of every
-    linear, and the norms."""
+    """Parameters of LLaMA-Adapter: a prompt of `length` rows and a gate per head in layers from `from` on; in version 2 also a scale and a
+    bias per output of every linear, and the norms."""
     entry = table()["prompts"][method]
     count = max(0, model.L - entry["from"]) * (entry["length"] * model.h + model.a)
     if entry["scales"]:
@@ -183,18 +186,18 @@ def prompt_params(model: Model, method: str) -> int:
 
 
 def frozen_leading_layers(kind: str) -> int:
-    """Layers at the beginning that keep nothing: nothing that learns stands before or in them."""
+    """Leading layers that keep nothing for backward, since nothing in or before them is trained (LLaMA-Adapter); else 0."""
     entry = table()["prompts"].get(kind)
     return 0 if entry is None or entry["scales"] else int(entry["from"])
 
 
 def wrapped_params(model: Model, names: tuple[str, ...]) -> int:
-    """Parameters of the linears of these names in one layer, the mean of all."""
+    """Parameters of these linears in one layer, averaged over the layers."""
     return sum(wide * out * count for name, wide, out, count in _linears(model) if name in names) // model.L
 
 
 def projected_sides(model: Model) -> tuple[int, int]:
-    """The sums of the shorter and of the longer sides of all linears in all layers."""
+    """The sums of the shorter and of the longer sides of all linears in all layers (ranks of GaLore's projections multiply them)."""
     sides = [(min(wide, out) * count, max(wide, out) * count) for name, wide, out, count in _linears(model) if name != OF_THE_LAYER]
     return sum(short for short, _ in sides), sum(long for _, long in sides)
 
@@ -204,7 +207,7 @@ OF_THE_LAYER = "per_layer"
 
 
 def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
-    """Name, inputs, outputs and number of every linear of the layers."""
+    """(name, inputs, outputs, how many in the model) of every kind of linear in the layers."""
     if model.uneven:
         yield from _uneven_linears(model, model.uneven)
         return
@@ -221,6 +224,7 @@ def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _uneven_linears(model: Model, uneven: Uneven) -> Iterator[tuple[str, int, int, int]]:
+    """The same for layers of different widths (Gemma 4)."""
     for wide, borrows, count in uneven.kinds(model.L):
         d, width = uneven.wide_d if wide else model.d, model.f * (uneven.widening if borrows else 1)
         yield from (("q", model.h, model.a * d, count), ("o", model.a * d, model.h, count), ("down", width, model.h, count))

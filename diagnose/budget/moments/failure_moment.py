@@ -1,4 +1,4 @@
-"""The moment of the failure: how far the work had come, and what was alive then."""
+"""The moment of the failure: how far the job had come, and what was alive then."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OVERSHOOT = 0.15
 
 
 def has_stepped(book: FactBook, job: Setup) -> bool | None:
-    """Whether an optimizer step was done before the failure; None: the log does not say."""
+    """Whether an optimizer step had completed before the failure; None: the log does not say."""
     step, micro, rounds = (book.count(name) for name in ("log.step", "log.micro_step", "log.rounds_done"))
     if (step or 0) > 0 or (rounds or 0) > 0 or book.switch("log.resumed"):
         return True
@@ -54,12 +54,12 @@ def has_stepped(book: FactBook, job: Setup) -> bool | None:
 
 
 def failed_while_scoring(book: FactBook) -> bool:
-    """Whether the failed forward only computed log-probabilities of finished rollouts."""
+    """Whether the failed forward pass only computed log-probabilities of finished rollouts."""
     return book.word("log.doing") == "score_rollouts" and MOMENT.get(book.word("log.phase") or "") in ("forward_end", "loss_call")
 
 
 def observed_allocation(book: FactBook) -> Size | None:
-    """What torch had allocated on the card; releases that print only the reserved total give that less the unallocated part."""
+    """What torch had allocated on the card; in releases that print only the reserved total, that less its unallocated part."""
     allocated, asleep = book.size("log.allocated"), book.size("log.asleep")
     if allocated is not None:
         return allocated if asleep is None else not_negative(allocated - asleep)
@@ -73,7 +73,8 @@ def memory_to_explain(book: FactBook) -> Size | None:
 
 
 def usable_memory(book: FactBook) -> Size | None:
-    """What torch could have had on this card at the failure, a cap of the process included; None where the message does not say."""
+    """What torch could have had on this card at the failure, free memory included, and no more than a cap of the process; None where the
+    message does not say."""
     free, allocated = book.size("log.free"), book.size("log.allocated")
     total_held = book.size("log.reserved_total")
     idle = book.size("log.reserved_unallocated")
@@ -88,13 +89,13 @@ def usable_memory(book: FactBook) -> Size | None:
 
 
 def process_cap(book: FactBook) -> Size | None:
-    """The most that the process may take, where it set a share of the card for itself."""
+    """The most that the process may take, if it set itself a share of the card."""
     allowed = book.size("log.allowed")
     return None if allowed is None else replace(allowed, text="")
 
 
 def before_loss_block(job: Setup) -> list[Term]:
-    """The logits that are alive when the block that failed is asked for; none are once a change asks for a fused loss."""
+    """Logits that were alive when the failed block was requested. Where a what-if sets a fused loss, that loss's own terms."""
     kernel_fact = job.book.fact("train.loss_kernel")
     if kernel_fact is not None and kernel_fact.origin == "given" and job.book.word("log.phase") != "eval" and logits.fused_kernel(job):
         return logits.during_loss_call(job)
@@ -104,7 +105,7 @@ def before_loss_block(job: Setup) -> list[Term]:
 
 
 def _failed_block(job: Setup, blocks: list[Block]) -> int:
-    """Which block was asked for: the one that the frame names among those that print as the request.
+    """Index of the block that was requested: the one that the frame names among those that print as the request.
 
     torch's own loss functions make the log-softmax; modelling and trainer code the copies before it.
     """
@@ -120,10 +121,10 @@ def _failed_block(job: Setup, blocks: list[Block]) -> int:
 
 
 def partial_forward(job: Setup, static: list[Term], allocated: Size) -> list[Term] | None:
-    """The layers done and the layer in hand, so that the sum comes as near to what was allocated as whole layers allow.
+    """Activations of the layers done and of the layer in hand, as many whole layers as what was allocated has room for.
 
-    None where the whole forward fits under the observed figure, or where layers keep next to nothing (checkpointing): then only
-    scores of the layer in hand weigh anything.
+    None where the whole forward pass fits, or where layers keep next to nothing (checkpointing): then only scores of the layer in hand
+    count.
     """
     if not job.knows("h", "L", "T", "q", "f"):
         return None
@@ -141,7 +142,7 @@ def partial_forward(job: Setup, static: list[Term], allocated: Size) -> list[Ter
 
 
 def _layers_done(job: Setup, dense: int, whole: int, room: int) -> int:
-    """How many layers fit into so many bytes; the last may overshoot a little."""
+    """How many layers fit into `room` bytes; the last may overshoot a little."""
 
     def size(count: int) -> int:
         return total([term.size for term in activations.layers(job, dense=str(min(dense, count)), count=str(count))]).bytes if count else 0
@@ -155,7 +156,7 @@ def _layers_done(job: Setup, dense: int, whole: int, room: int) -> int:
 
 
 def _current_layer(job: Setup) -> list[Term]:
-    """The layer that was being computed: up to the scores where attention failed, else up to the product of its MLP."""
+    """The layer in hand: up to its scores where attention failed, else up to the product of its MLP."""
     decoder = activations.layer(job)
     if job.book.word("log.phase") == "attention":
         terms = [job.term("layer_before_attention", "activations", f"({_before_attention(job)})*T", low="0", source=activations.SAVED)]

@@ -1,7 +1,6 @@
-"""Host memory of one node: what the job keeps there while it trains, and what it takes there while it loads, saves or evaluates.
+"""Host memory of one node: what the job keeps there while it trains, and takes there while it loads, saves or evaluates.
 
-The processes themselves (interpreter, CUDA libraries, data loader workers) are not counted: nothing in a configuration says
-how large they are.
+The processes themselves (interpreter, CUDA libraries, data loader workers) are not counted: no setting tells their size.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from diagnose.facts import FactBook
 
 
 def estimate_host(job: Setup) -> Host:
-    """What all ranks of one node together keep and take."""
+    """What all ranks of one role on one node keep and take."""
     if not job.knows("P"):
         return Host()
     values = _node_letters(job)
@@ -34,8 +33,8 @@ def estimate_host(job: Setup) -> Host:
 
 
 def _node_letters(job: Setup) -> dict[str, Number]:
-    """The letters of the role and those of its node: how many nodes, ranks on each, and copies of an engine. Where nobody says how
-    many nodes there are, one has no more than eight cards."""
+    """The role's letters and those of its node: number of nodes, ranks (n_r) and engines on each. Without a number of nodes, a node has at
+    most eight cards."""
     nodes = max(1, job.book.count("parallel.nodes") or -(-job.sharding.cards // CARDS_OF_A_NODE))
     ranks_of_node = max(1, job.sharding.cards // nodes)
     return {
@@ -47,7 +46,7 @@ def _node_letters(job: Setup) -> dict[str, Number]:
 
 
 def _training_terms(job: Setup, values: dict[str, Number]) -> list[Term]:
-    """From the first step to the last."""
+    """Terms that stay from the first step to the last."""
     per = "/nodes" if values["nodes"] != 1 else ""
     terms: list[Term] = []
     if job.role.offloaded:
@@ -71,7 +70,7 @@ def _training_terms(job: Setup, values: dict[str, Number]) -> list[Term]:
 
 
 def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Term]:
-    """What leaves the cards while an engine generates, unless it lives on the host anyway."""
+    """States that leave the cards while an engine generates, unless they live on the host anyway."""
     away = training_states.away(job)
     terms: list[Term] = []
     if "weights" in away and not job.sharding.offload_param:
@@ -82,7 +81,7 @@ def _between_phases(job: Setup, values: dict[str, Number], per: str) -> list[Ter
 
 
 def _sleeping_weights(job: Setup, values: dict[str, Number]) -> list[Term]:
-    """Weights of engines that sleep: level 1 keeps a copy in host memory, level 2 throws them away."""
+    """Weights of sleeping engines: level 1 keeps a copy in host memory, level 2 discards them."""
     book = job.book
     shares = book.word("rollout.placement") == "colocated" or book.switch("colocate.all") is True
     engine = (book.word("rollout.engine") or "none") == "vllm" or (job.role.name == "actor" and book.count("rollout.engines") is not None)
@@ -95,7 +94,7 @@ def _sleeping_weights(job: Setup, values: dict[str, Number]) -> list[Term]:
 
 
 def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
-    """What Ray sets aside for objects: 30 % of the node's memory unless told otherwise; only what it holds is resident."""
+    """Ray's object store: 30 % of the node's memory by default, of which only what it holds is resident."""
     ram = job.book.size("host.ram")
     if ram is None or not job.traits.on_ray or not job.role.policy:
         return []
@@ -107,7 +106,7 @@ def _object_store(job: Setup, values: dict[str, Number]) -> list[Term]:
 
 
 def _loading(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
-    """Every rank reads the whole model where no engine shards it while it is read; how many ranks do is a width where it is not said."""
+    """Every rank reads the whole model, unless an engine shards it while it is read; a range where it is unknown how many ranks do."""
     if job.sharding.cards < 2 or job.sharding.whole_weights or job.role.offloaded:
         return None
     sharded = job.book.switch("zero.init") if job.sharding.scheme == "zero3" else job.book.switch("fsdp.cpu_efficient_loading")
@@ -125,8 +124,8 @@ def _read_width(job: Setup) -> str:
 
 
 def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
-    """Predictions that evaluation moves off the cards: every rank takes those of all ranks. As many steps as go at a time are counted;
-    they add up until the evaluation ends, and nobody says how long it is."""
+    """Predictions that evaluation moves off the cards: every rank takes those of all ranks. Counted for the steps moved at a time; they add
+    up until the evaluation ends, whose length is unknown."""
     evaluation = other_passes.job_for_evaluation(job)
     if evaluation is None or not job.book.switch("eval.enabled") or job.book.count("eval.accumulation_steps") is None:
         return None
@@ -140,7 +139,7 @@ def _evaluating(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) 
 
 
 def _saving(job: Setup, values: dict[str, Number], stays: tuple[Term, ...]) -> Moment | None:
-    """A whole copy on the rank that writes it, or every rank's own shards, the optimizer's with them."""
+    """A checkpoint on its way to disk: a whole copy on the rank that writes it, or every rank's own shards, with those of the optimizer."""
     if job.traits.saves_shards_through_host and job.sharding.scheme == "fsdp" and job.role.trained and job.knows("Pt"):
         per = "/nodes" if values["nodes"] != 1 else ""
         symbols = f"({letter(job.precision.weight, 'w')}*P + 8*Pt){per}"

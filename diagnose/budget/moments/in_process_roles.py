@@ -1,8 +1,8 @@
-"""What the other roles of a process keep on its card while one of them works, so that every moment is the sum of the whole process.
+"""What other roles of a process keep on its card while one of them works: a moment is the sum of the whole process.
 
-Roles take turns: one that waits keeps its weights and states, unless they leave the card between phases. A critic that learns in one
-pass with the policy (TRL's PolicyAndValueWrapper: the critic's forward, the policy's, then both backwards in reverse) keeps its
-activations, too.
+Roles take turns: a waiting role keeps its weights and states, unless they leave the card between phases. A critic that learns in one pass
+with the policy (TRL's PolicyAndValueWrapper: the critic's forward, the policy's, then both backwards in reverse) keeps its activations,
+too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from diagnose.phrases import Text, phrase
 
 
 def own_terms(job: Setup, *, moments: bool) -> list[Term]:
-    """What a role itself keeps between two passes; `moments`: whether its optimizer has made a step."""
+    """What a role itself keeps between two passes; `moments`: its optimizer has stepped."""
     return [
         *training_states.weights(job),
         *training_states.adapters(job),
@@ -33,7 +33,7 @@ def own_terms(job: Setup, *, moments: bool) -> list[Term]:
 
 
 def staying_terms(job: Setup, resident: list[Term]) -> list[Term]:
-    """What is left of a trained role's states while other roles work: some of them may leave the card for that time."""
+    """What a trained role keeps on the card while other roles work."""
     return [term for term in between_steps(job, resident) if term.group not in training_states.away(job)]
 
 
@@ -42,7 +42,7 @@ FREED = ("gradients", "gradients_sharded", "gradients_whole")
 
 
 def between_steps(job: Setup, resident: list[Term]) -> list[Term]:
-    """What lies on the card after an optimizer step, when others work, and when evaluation and saving happen."""
+    """What is left after an optimizer step: without the gradients that zero_grad frees. Also the state in evaluation and saving."""
     stay = job.traits.main_weights
     return [term for term in resident if stay or term.key not in FREED]
 
@@ -91,7 +91,7 @@ def joint_step(job: Setup) -> list[Term]:
 
 
 def name_by_role(role: Role, terms: list[Term]) -> list[Term]:
-    """Terms of another role, named as such."""
+    """The same terms under another role's name, in the group extra_models."""
     name = phrase(f"ledger.role_{'actor' if role.policy else role.name}")
     return [replace(term, key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
 
@@ -112,21 +112,21 @@ def _policy(job: Setup) -> Setup | None:
 
 
 def _cast(job: Setup) -> list[Role]:
-    """The roles of the job."""
+    """All roles of the job."""
     if not job.cast:
         job.cast.extend(roles(job.given))
     return job.cast
 
 
 def _setup_as(job: Setup, role: Role) -> Setup:
-    """Another role of the same process."""
+    """The setup of another role of the same process."""
     if role.name not in job.kin:
         job.kin[role.name] = setup(job.given, role)
     return job.kin[role.name]
 
 
 def _partner(job: Setup) -> Setup | None:
-    """The other role that learns in one pass with this one."""
+    """The role that learns in one pass with this one: the critic of a policy, or the reverse; None without one."""
     host = _policy(job) if job.role.joint or job.role.hosts else None
     if host is None:
         return None
@@ -137,6 +137,6 @@ def _partner(job: Setup) -> Setup | None:
 
 
 def _is_waiting(job: Setup, *, moments: bool) -> list[Term]:
-    """A trained role that waits for its turn, or learns in the same pass."""
+    """What a trained role keeps while it waits for its turn, or learns in the same pass."""
     resident = own_terms(job, moments=moments)
     return name_by_role(job.role, [term for term in (resident if job.role.joint else staying_terms(job, resident)) if term.size.high])

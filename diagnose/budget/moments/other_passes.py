@@ -1,5 +1,4 @@
-"""Moments other than a training step: what stays between two passes, loading, generation, scoring, weight synchronisation, evaluation,
-saving."""
+"""Moments outside the training step: idle, loading, generation, scoring, weight synchronisation, evaluation, saving."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 
 
 def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
-    """Everything that lies on the card between two passes."""
+    """Everything on the card between two passes."""
     return [*in_process_roles.own_terms(job, moments=moments), *in_process_roles.other_role_terms(job, moments=moments, engine=engine)]
 
 
@@ -48,7 +47,7 @@ def loading(job: Setup) -> list[Term]:
 
 
 def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
-    """Weights on their way to the engine: an adapter is merged into the whole model, full weights go one by one, or in buckets."""
+    """Weights on their way to the engine: an adapter is merged into the whole model; full weights go one by one, or in buckets."""
     if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
         return []
     if job.trainable.lora:
@@ -71,8 +70,8 @@ def job_for_evaluation(job: Setup) -> Setup | None:
 
 
 def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
-    """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has none
-    (trl experimental/ppo/ppo_trainer.py generate_completions)."""
+    """One evaluation forward of the policy, and the predictions that stay on the card until they are moved to the host. A critic has no
+    such pass (trl experimental/ppo/ppo_trainer.py generate_completions)."""
     eval_job = job_for_evaluation(job) if job.role.policy else None
     if eval_job is None or not (job.book.switch("eval.enabled") or job.book.word("log.phase") == "eval"):
         return []
@@ -86,32 +85,32 @@ def evaluation(job: Setup, live: list[Term]) -> list[Moment]:
 
 
 def evaluation_pass(job: Setup) -> list[Term]:
-    """What one pass over the rows of evaluation takes for itself, and the predictions that stay on the card."""
+    """What one evaluation pass takes for itself, and the predictions that stay on the card."""
     return [*activations.stem(job), *logits.in_evaluation(job), *predictions(job)]
 
 
 def generation(job: Setup) -> list[Term]:
-    """What evaluation generates, on top of everything that training keeps. A loss is computed when the cache is gone, where one is."""
+    """What generation during evaluation takes on top of all that training keeps. The loss, if one is computed, comes when the cache is
+    free."""
     return generation_cache(job) if generates(job) else []
 
 
 def generates(job: Setup) -> bool:
-    """Whether evaluation, or a job that does not train, generates."""
+    """Whether evaluation, or a job that only predicts, generates text."""
     book = job.book
     logged = book.word("log.doing") == "generate_in_evaluation" or (job.role.predicts and book.word("log.phase") == "generation")
     return logged or bool(book.switch("eval.generates"))
 
 
 def generation_cache(job: Setup) -> list[Term]:
-    """The cache of all rows at their longest, and what filling it takes."""
+    """The KV cache of all rows at their longest, and what filling it takes."""
     rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
     return extra_models.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
 
 
 def predictions(job: Setup) -> list[Term]:
-    """Logits that a trainer of transformers collects for a metric function: of as many steps as it may keep before they go to the host.
-    Where that has no limit they are those of one step and grow with every further one; how many there are is not known. Every rank
-    gathers those of all."""
+    """Logits that a transformers Trainer collects for metrics: of the steps it may keep before they go to the host
+    (eval_accumulation_steps). Without a limit those of one step, growing with every further one. Every rank gathers those of all ranks."""
     book = job.book
     if book.switch("eval.loss_only") or not job.knows("T", "V") or not job.traits.collects_predictions or job.role.headless:
         return []
@@ -124,20 +123,20 @@ def predictions(job: Setup) -> list[Term]:
 
 
 def kept_predictions(job: Setup) -> str:
-    """The formula of the logits that every rank collects, those of all ranks."""
+    """Formula of the bytes of logits that every rank collects, those of all ranks."""
     steps = job.book.count("eval.accumulation_steps")
     width = "4" if any(block.name == "logits_fp32" for block in job.loss.call) else "2"
     return f"{f'{steps}*' if steps else ''}{width}*T*V{'*n_d' if evaluating_ranks(job) else ''}"
 
 
 def evaluating_ranks(job: Setup) -> dict[str, Number]:
-    """The letter of the ranks that evaluate rows of their own; none on one card."""
+    """The letter n_d, ranks that evaluate rows of their own; empty on one card."""
     ranks = (job.sharding.ranks or 1) // job.sharding.context
     return {"n_d": ranks} if ranks > 1 else {}
 
 
 def job_for_scoring(job: Setup) -> Setup | None:
-    """The job with the rows of a forward that only scores rollouts; None where it has no batch of its own."""
+    """The job with the rows of a forward pass that only scores rollouts; None where it has no batch of its own."""
     rows = next((count for name in ("rollout.logprob_batch", "rollout.micro_batch") if (count := job.book.count(name))), None)
     length = job.values.get("s")
     if rows is None or not isinstance(length, int) or job.stage not in table()["rollouts"]:
@@ -146,13 +145,13 @@ def job_for_scoring(job: Setup) -> Setup | None:
 
 
 def job_that_failed(job: Setup) -> Setup:
-    """The job with the batch of the failed forward: that of scoring if only that was going on."""
+    """The job with the batch of the failed forward pass: that of scoring if only scoring was going on."""
     return (job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None) or job
 
 
 def scoring_pass(job: Setup, live: list[Term]) -> list[Moment]:
-    """Log-probabilities of finished rollouts: one forward without backward; states that leave the card between phases are away.
-    A run that failed in training had passed it."""
+    """Log-probabilities of finished rollouts: a forward pass without backward, with those states away that leave the card between phases. A
+    run that failed in training had got through it."""
     scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None
     if scoring_job is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
@@ -161,8 +160,8 @@ def scoring_pass(job: Setup, live: list[Term]) -> list[Moment]:
 
 
 def saving(job: Setup, resident: list[Term]) -> list[Moment]:
-    """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host
-    memory on its way, everything for one that does not. Which one it is only a failure there tells."""
+    """Gathering for a checkpoint: one parameter at a time under ZeRO-3, one unit for a full FSDP state dict that goes to host memory,
+    everything for one that does not. Only a failure there tells which."""
     if job.book.word("log.doing") == "merge_adapter" and job.trainable.lora and job.knows("h", "f"):
         return [Moment("save", (*resident, *merging(job)))]
     full = job.book.switch("save.gather_full")
@@ -179,8 +178,8 @@ def saving(job: Setup, resident: list[Term]) -> list[Moment]:
 
 
 def merging(job: Setup) -> list[Term]:
-    """An adapter merged into its weights, one linear after the other: the product of its factors is as large as the largest matrix, in the
-    precision of the adapter; of a quantised base that matrix is there a second time, in 16 bits."""
+    """Merging an adapter into its weights, one linear at a time: the product of its factors is as large as the largest matrix, in the
+    adapter's precision; of a quantised base that matrix exists once more, in 16 bits."""
     width = 2 if adapter_width(job) == 2 else 4
     terms = [job.term("merge_delta", "weights", f"{width}*h*f", source="PEFT tuners/lora/layer.py get_delta_weight")]
     if is_quantised(job.book):

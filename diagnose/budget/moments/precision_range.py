@@ -25,7 +25,7 @@ def span_precisions(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[M
 
 
 def _possible_precisions(job: Setup) -> list[Setup]:
-    """The job in every precision that it may have; none where that is settled. Two 16-bit types are one reading."""
+    """The job in every precision that it may have; empty where that is settled. bf16 and fp16 count as one."""
     if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):
         return []
     computed, loaded = job.book.word("train.precision"), job.book.word("train.load_dtype")
@@ -41,8 +41,8 @@ def _possible_precisions(job: Setup) -> list[Setup]:
 
 
 def _widen_moment(moment: Moment, others: list[Moment]) -> Moment:
-    """A moment whose sum reaches from the least to the most of all. Terms that only some of them have are taken in where those that all
-    of them have do not reach that far."""
+    """The moment with the range over all alternatives. Terms that only some of these have are included as optional where the others do not
+    span the whole range."""
     if not others:
         return moment
     lowest, highest = (
@@ -66,22 +66,22 @@ def _widen_moment(moment: Moment, others: list[Moment]) -> Moment:
 
 
 def _by_key(moment: Moment) -> dict[str, Term]:
-    """The terms of a moment, of one key the first."""
+    """The terms of a moment by key; of equal keys the first."""
     return {term.key: term for term in reversed(moment.terms)}
 
 
 def _widen_term(term: Term, readings: list[Size]) -> Term:
-    """A term with the ends of all that stand in its place."""
+    """The term with the range of all sizes that may stand in its place."""
     size = term.size
     return _resize(term, min([size.low, *[reading.low for reading in readings]]), max([size.high, *[reading.high for reading in readings]]))
 
 
 def _resize(term: Term, low: int, high: int) -> Term:
-    """A term with these ends."""
+    """The term with these bounds."""
     size = term.size
     return term if (low, high) == (size.low, size.high) else replace(term, size=Size.between(low, high, size.bytes))
 
 
 def _optional_term(term: Term) -> Term:
-    """A term that may exist: nothing at least, all of it at most."""
+    """The term with 0 as its lower bound."""
     return replace(term, size=Size.between(0, term.size.high, 0), symbols=f"0*({term.symbols})", numbers=f"0*({term.numbers})")

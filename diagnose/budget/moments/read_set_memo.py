@@ -16,7 +16,7 @@ MOST = 1024  # results that are kept; some 20 KB each
 
 
 class ReadSetMemo(Generic[Roles, T]):
-    """Memo of a pure function of a fact book and its roles. Cleared as a whole when it grows too large."""
+    """Memo of a pure function of a fact book and its roles. Emptied when it holds `MOST` results."""
 
     def __init__(self, draw: Callable[[FactBook, Roles], T]) -> None:
         self._draw = draw
@@ -27,7 +27,7 @@ class ReadSetMemo(Generic[Roles, T]):
         self._count = 0
 
     def of(self, book: FactBook, roles: Roles) -> T:
-        """What the function returns for these."""
+        """The function's result, computed or remembered."""
         node = self._roots.get(roles)
         while node is not None:
             if node.question is None:
@@ -65,7 +65,7 @@ class _Node(Generic[T]):
 
 
 def _read(book: FactBook, kind: str, name: str) -> Hashable:
-    """The answer of a book, as far as a function may tell two answers apart; True is not 1."""
+    """What a book answers, in a form that tells apart what a function may tell apart: True is not 1."""
     if kind == "value":
         value = book.value(name)
         return value.__class__, value
@@ -89,7 +89,7 @@ class _RecordingBook(FactBook):
         self._values: dict[str, Value] = {}
 
     def value(self, name: str) -> Value:
-        """A third of the work of drawing is asking for values, mostly for those that were asked for before."""
+        """Inlined, because a third of the time of computing a ledger goes into reading values, mostly repeatedly."""
         values = self._values
         if name not in values:
             value = values[name] = self._book.value(name)

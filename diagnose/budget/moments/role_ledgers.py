@@ -20,7 +20,7 @@ from diagnose.units import Size
 
 
 def ledgers(book: FactBook) -> tuple[Ledger, ...]:
-    """What each role of this job needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
+    """A ledger of what each role needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
     cast = roles(book)
     drafts = _DRAFTS.of(book, cast)
     role_ledgers = tuple(_ledger(book, cast, index, draft) for index, draft in enumerate(drafts))
@@ -38,8 +38,8 @@ SHARING = {
 
 
 def _share_cards(book: FactBook, cast: tuple[Role, ...], role_ledgers: tuple[Ledger, ...]) -> tuple[Ledger, ...]:
-    """Reduce the usable memory of roles in separate processes by what others keep on the same cards. Not for the role whose message
-    says what was free: that figure already counts the others."""
+    """Reduce the usable memory of roles in separate processes by what others keep on the same cards. Not for the role whose message prints
+    free memory: that figure already counts the others."""
     together = [names for fact, names in SHARING.items() if book.switch(fact)]
     if not together or len(role_ledgers) < 2 or not all(role.apart for role in cast):
         return role_ledgers
@@ -67,7 +67,7 @@ def _subtract(usable: Size, others: Size) -> Size:
 
 @dataclass(slots=True)
 class RoleDraft:
-    """The part of a role's ledger that no figure of a message changes. `kinds`: of communicator groups that a rank belongs to."""
+    """The part of a role's ledger that no figure of the message changes. `kinds`: number of communicator groups that a rank belongs to."""
 
     moments: tuple[Moment, ...]
     cards: int
@@ -101,7 +101,7 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft
 
 
 def _draft_roles(book: FactBook, cast: tuple[Role, ...]) -> tuple[RoleDraft, ...]:
-    """What is drawn up for every role. Those of one process stand in each other's moments, so that each is set up once."""
+    """Drafts of all roles. Roles of one process appear in each other's moments, so that each is set up once and shared."""
     jobs = [setup(book, role) for role in cast]
     for job in jobs:
         job.cast.extend(cast)
@@ -119,7 +119,7 @@ _DRAFTS = ReadSetMemo(_draft_roles)
 
 
 def clear_cache() -> None:
-    """Draw every moment anew: for measuring."""
+    """Forget all drafts: for benchmarks."""
     _DRAFTS.forget()
 
 
@@ -132,7 +132,8 @@ def _moments(job: Setup) -> list[Moment]:
 
 
 def _is_failed_role(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
-    """Whether the failure in the log is this role's: no other is named, or none that its process is known to hold."""
+    """Whether the log's failure is this role's: it names this role or none, or one that the job is not known to have, in a process shared
+    with this role."""
     named = book.word("log.role")
     if "log.phase" not in book:
         return False
@@ -140,7 +141,8 @@ def _is_failed_role(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
 
 
 def _usable_memory(book: FactBook, role: Role, draft: RoleDraft, capacity: Size | None, *, printed: bool) -> Size | None:
-    """Free + allocated + unallocated at the failure, for the process that `printed` it; else capacity less context and communicators."""
+    """Free + allocated + unallocated memory at the failure, if this role's process printed it; else capacity less context and
+    communicators."""
     figure = failure_moment.usable_memory(book) if printed else None
     if figure is not None:
         moved = extra_models.moved_share(setup(book, role))
@@ -193,7 +195,7 @@ def _context_term(book: FactBook, role: Role) -> Term:
 
 
 def _engine_share(book: FactBook, ledger: Ledger) -> list[Term]:
-    """An engine's share of the card while it generates; asleep, what it leaves."""
+    """An engine's share of the card while it generates, or its residue while it sleeps."""
     share, whole = book.ratio("rollout.gpu_memory_utilization"), ledger.capacity
     if share is None or whole is None:
         return []

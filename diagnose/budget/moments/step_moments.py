@@ -1,4 +1,4 @@
-"""Every moment of one role: which terms are alive at which instant."""
+"""Every moment of one role: which terms are alive at which instant of a training step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diagnose.units import Size, show
 
 
 def training_moments(job: Setup) -> list[Moment]:
-    """The moments of a role that learns, as they are from the second optimizer step on."""
+    """The moments of a trained role, as they are from the second optimizer step on."""
     resident = other_passes.resident(job, moments=True)
     live = [*resident, *comm_buffers.gathered_params(job)]
     vision_terms = [*vision_tower.pixels(job), *vision_tower.tower_activations(job), *in_process_roles.joint_activations(job)]
@@ -59,9 +59,9 @@ def training_moments(job: Setup) -> list[Moment]:
 
 
 def compiled_layers(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[Term]:
-    """What compiled layers keep: torch's partitioner computes norms and activation functions again from the products of matrices, and
-    keeps what fused kernels keep (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps
-    more: plain PyTorch is the upper end."""
+    """What compiled layers keep: torch's partitioner recomputes norms and activation functions and so keeps what fused kernels keep
+    (torch/_functorch/partitioners.py min_cut_rematerialization_partition). Where a graph breaks it keeps more: plain PyTorch is the upper
+    end."""
     plain = layers(job)
     if not job.book.switch("train.compile") or job.traits.compiles_no_layers:
         return plain
@@ -74,7 +74,7 @@ def compiled_layers(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[T
 
 
 def _with_engine_share(job: Setup, step: list[Moment]) -> list[Moment]:
-    """Add the sleeping engine's share of the card to the usable memory of all moments but generation."""
+    """Add what the engine gives back when it sleeps to the room of all moments but generation."""
     freed = extra_models.freed_by_sleep(job)
     usable = None if freed is None else failure_moment.usable_memory(job.book)
     if freed is None or usable is None:
@@ -83,12 +83,13 @@ def _with_engine_share(job: Setup, step: list[Moment]) -> list[Moment]:
 
 
 def _reference_logits(terms: list[Term]) -> list[Term]:
-    """The reference model's logits, named as such."""
+    """The same terms under the reference model's name."""
     return [replace(term, name=phrase("ledger.of_reference", name=term.name), key=f"reference_{term.key}") for term in terms]
 
 
 def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Term]:
-    """The first layer of backward with everything stored, the last with every gradient there, or the embedding behind it: the largest."""
+    """The largest of three instants: the first layer of backward with everything stored, the last with every gradient there, and the
+    embedding's gradient after it."""
     working = [*compiled_layers(job, activations.recomputed_layer), *comm_buffers.backward_units(job), *comm_buffers.backward_bucket(job)]
     working += [*comm_buffers.wide_reduction(job), *comm_buffers.exchanged_tokens(job), *in_process_roles.joint_gradients(job)]
     head = activations.prepared_head(job)  # its backward is over
@@ -113,7 +114,7 @@ def _bytes(terms: Iterable[Term]) -> int:
 
 
 def optimizer_step(job: Setup, resident: list[Term]) -> list[Term]:
-    """What lies on the card between two passes (`held`), with every gradient there and what the step itself takes."""
+    """Terms of the optimizer step: what is on the card between two passes (`resident`), every gradient, and the step's temporaries."""
     static = [term for term in resident if term.group != "gradients"]
     gathered = comm_buffers.gathered_params(job) if job.sharding.scheme == "zero3" else []
     return [
@@ -126,7 +127,7 @@ def optimizer_step(job: Setup, resident: list[Term]) -> list[Term]:
 
 
 def prediction_moments(job: Setup) -> list[Moment]:
-    """A job that does not train: loading, then what it generates or the logits of its batches. No layer keeps what it computes."""
+    """Moments of a job that does not train: loading, then generation or the logits of its batches. Layers keep nothing."""
     resident = [*training_states.weights(job), *comm_buffers.gathered_params(job)]
     generates = other_passes.generates(job)
     name = "generate" if generates and job.book.word("log.phase") != "eval" else "eval"
@@ -135,7 +136,7 @@ def prediction_moments(job: Setup) -> list[Moment]:
 
 
 def frozen_moments(job: Setup) -> list[Moment]:
-    """A model that only computes: reference, reward."""
+    """Moments of a model that only computes: reference, reward."""
     resident = [*training_states.weights(job), *comm_buffers.gathered_params(job), *in_process_roles.other_role_terms(job, moments=True)]
     passes = [Moment("load", tuple(training_states.weights(job)))]
     if not job.knows("T", "h", "V"):  # a reward model that no catalogue knows
@@ -149,7 +150,7 @@ def frozen_moments(job: Setup) -> list[Moment]:
 
 
 def engine_moments(job: Setup) -> list[Moment]:
-    """A rollout engine: its weights, then its cache in what is left of its share."""
+    """Moments of a rollout engine: its weights, then with its cache."""
     engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
     if not engine_weights:
         return []
@@ -158,7 +159,8 @@ def engine_moments(job: Setup) -> list[Moment]:
 
 
 def failing_moment(job: Setup, role_moments: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
-    """The name of the moment of the failure, the moments with that one as it stood when the request failed, and the same whole."""
+    """(name of the moment of the failure, the moments with that one as it was when the request failed, the same moment had it gone on).
+    (None, moments, None) where the failing moment is unknown."""
     name = failure_moment.MOMENT.get(job.book.word("log.phase") or "")
     if failure_moment.failed_while_scoring(job.book) and any(moment.name == "logprob" for moment in role_moments):
         name = "logprob"
@@ -173,7 +175,7 @@ def failing_moment(job: Setup, role_moments: list[Moment]) -> tuple[str | None, 
 
 
 def terms_at_failure(job: Setup, stands: Moment) -> list[Term]:
-    """The terms of a moment as of the failure: without optimizer states that no step has created, up to where the pass had come."""
+    """The terms of a moment as of the failure: without optimizer states that no step has created, and only as far as the pass had come."""
     allocated = failure_moment.observed_allocation(job.book)
     exist = failure_moment.has_stepped(job.book, job)
     if exist is None:
@@ -209,7 +211,7 @@ def terms_at_failure(job: Setup, stands: Moment) -> list[Term]:
 
 
 def _during_first_step(job: Setup, allocated: Size) -> list[Term]:
-    """The first step creates the moments one by one: what is allocated beyond everything else is what there was of them."""
+    """The first step creates the optimizer's moments one by one: those made so far are what is allocated less everything else."""
     every = optimizer_step(job, other_passes.resident(job, moments=True))
     others = [term for term in every if term.key != "moments" and not term.key.startswith("step_")]
     full = total([term.size for term in training_states.optimizer_states(job)])
@@ -225,7 +227,8 @@ def _during_first_step(job: Setup, allocated: Size) -> list[Term]:
 
 
 def _fits_with_states(job: Setup, stands: Moment, allocated: Size | None) -> bool:
-    """Without a step count: the moments exist unless what surely lies on the card would exceed what was allocated."""
+    """Whether the optimizer's moments exist, without a step count: yes, unless what surely is on the card would then exceed what was
+    allocated."""
     if allocated is None or stands.name in ("load", "init"):
         return stands.name not in ("load", "init")
     return total([term.size for term in other_passes.resident(job, moments=True)]).low <= allocated.high
@@ -241,11 +244,11 @@ CHUNKS = 2
 
 
 def with_micro_batches_in_flight(job: Setup) -> Setup:
-    """The job with the layers of all micro batches that the first stage holds. The last stage, which computes the loss, holds one.
+    """The job with L counted for all micro batches that the first pipeline stage holds. The last stage, which computes the loss, holds one.
 
-    1F1B: a micro batch per stage. GPipe: every micro batch of the step. Interleaved, v chunks per rank: (pp - 1)/v more than 1F1B
-    (arXiv 2104.04473, 2205.05198). Zero-bubble schedules keep those of 1F1B up to twice, as their backward of weights waits
-    (arXiv 2401.10241). No schedule holds more micro batches than a step has.
+    1F1B: a micro batch per stage. GPipe: every micro batch of the step. Interleaved, v chunks per rank: (pp - 1)/v more than 1F1B (arXiv
+    2104.04473, 2205.05198). Zero-bubble schedules keep those of 1F1B up to twice, as their backward of weights waits (arXiv 2401.10241). No
+    schedule holds more micro batches than a step has.
     """
     stages, layers = job.sharding.pipeline, job.values.get("L")
     if stages < 2 or not isinstance(layers, int) or not job.traits.pipelined:
@@ -275,6 +278,6 @@ def _layers_in_flight(job: Setup, layers: int, stages: int, micro: int | None) -
 
 
 def model_chunks(job: Setup, layers: int) -> int:
-    """Model chunks per rank, by their number or by the layers of each; 1 where nobody says."""
+    """Model chunks per rank in an interleaved schedule; 1 unless set."""
     virtual_stages, chunk_layers = job.book.count("parallel.virtual"), job.book.count("parallel.chunk_layers")
     return virtual_stages or (max(1, layers // chunk_layers) if chunk_layers else 1)

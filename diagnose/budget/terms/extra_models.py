@@ -59,7 +59,7 @@ def teacher(job: Setup) -> list[Term]:
 
 def samples(job: Setup) -> list[Term]:
     """The rollout samples of a round on the card of the process that gathers them, padded to the longest: ids and mask 8*n*s bytes each,
-    action mask n*G; a copy with context parallelism. Alive from generation to the end of the round."""
+    action mask n*G; with context parallelism a copy. Alive all through the round."""
     span = job.traits.samples_on_card
     on_card = span is not None and during(span, job.book)
     if job.stage not in table()["rollouts"] or on_card is False:

@@ -1,8 +1,8 @@
-"""Attempts: where the job of a log was started again, by its launcher, its scheduler or a person.
+"""Attempts: where a job was started again in one log, by its launcher, its scheduler or a person.
 
-A start counts only after a failure: what several nodes or ranks print when they begin is one start. A launcher or scheduler that
-restarts a job starts the same one again, so the first of its attempts tells why; a run that a person appended to the same file is
-another one, and what came before is history.
+A start counts only after a failure: what several nodes or ranks print when they begin is one start. A launcher or scheduler restarts the
+same job, so that the first of its attempts tells why it failed; a run that a person appended to the file is another job, and what came
+before is history.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEVER = 1 << 62
 
 
 class Attempt(NamedTuple):
-    """One attempt in one input: its number, where it starts and ends, the number of the launch that it belongs to."""
+    """One attempt in one input: its number, its start and end (offsets), the number of the launch that it belongs to."""
 
     number: int
     start: int
@@ -34,7 +34,7 @@ ONLY = Attempt(1, 0, _NEVER, 1)
 
 
 class Attempts:
-    """The attempts of one input. Learns of failures in their order, and knows then where the job was started again."""
+    """The attempts of one input, built up while failures are added in order."""
 
     def __init__(self, hits: Sequence[Hit], first: int | None = None) -> None:
         """`first`: the number of the attempt that the path of the input names."""
@@ -44,7 +44,7 @@ class Attempts:
         self._failed = -1
 
     def learn(self, offset: int) -> None:
-        """A failure at this offset, which is behind all that are known."""
+        """Add a failure at this offset, behind all added before."""
         between = self._starts[bisect_right(self._offsets, self._failed) : bisect_right(self._offsets, offset)] if self._failed >= 0 else []
         if between:
             last, start = self._all[-1], between[0][0]
@@ -59,7 +59,7 @@ class Attempts:
         return last if last.start <= offset else next(attempt for attempt in reversed(self._all) if attempt.start <= offset)
 
     def close(self) -> None:
-        """There are no more failures: an attempt that was started after the last one prints none."""
+        """End of the failures: an attempt started after the last one has none."""
         start = next((offset for offset in self._offsets if offset > self._failed), None) if self._failed >= 0 else None
         if start is not None:
             last = self._all[-1]

@@ -1,4 +1,4 @@
-"""What collectives, launchers and engines print because another process has failed: one event per kind, linked to that failure."""
+"""Lines that collectives, launchers and engines print because another process has failed: one event per kind, linked to that failure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ COUNTED = 1024  # lines of one kind whose processes are told apart; more are onl
 def consequences_of(
     events: Sequence[Event], marks: Iterable[Mark], attempt_at: Callable[[str, int], int], place_of: Callable[[Event], tuple[str, int]]
 ) -> list[Event]:
-    """What follows from failures, in order of its first line, with the ranks that print it and how often it stands in what was read.
+    """Such events, in the order of their first lines, with the ranks that print them and how often.
 
-    It follows from the first fatal failure of its attempt, and what its own log printed before that does not. `attempt_at`: the
-    attempt of a place; `place_of`: source and offset of an event.
+    Each follows from the first fatal failure of its attempt; lines that its own log printed before that failure are not counted.
+    `attempt_at`: the attempt of a place; `place_of`: source and offset of an event.
     """
     causes: dict[int, int] = {}
     for index, event in enumerate(events):
@@ -43,7 +43,7 @@ def consequences_of(
 
 
 def _build_event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
-    """The event of lines that say one thing."""
+    """One event for all lines of one kind."""
     prefixes = [mark.page.writer_at(mark.offset) for mark in marks[:COUNTED]]
     first, prefix = marks[0], prefixes[0]
     return Event(

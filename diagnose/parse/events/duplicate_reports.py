@@ -1,5 +1,5 @@
 """Reports of one failure in different words: an allocator's log line and the exception after it, a warning with figures that the exception
-lacks, a message cut short. Also library errors that only follow from an earlier fault of the device and say nothing about memory."""
+lacks, a message cut short. Also library errors that follow from an earlier device fault and say nothing about memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BACK = 8  # messages that are looked back at
 
 
 def join_duplicates(all_seen: Iterable[PlacedMessage], merge: Callable[[PlacedMessage, PlacedMessage], None]) -> list[PlacedMessage]:
-    """Merge each message that reports an earlier failure again into the first report of it."""
+    """Merge each message that reports an earlier failure again into that failure's first report."""
     unique: list[PlacedMessage] = []
     for placed in all_seen:
         first = next((earlier for earlier in reversed(unique[-BACK:]) if _is_duplicate(earlier, placed)), None)
@@ -59,7 +59,7 @@ def _is_duplicate(first: PlacedMessage, second: PlacedMessage) -> bool:
 
 
 def _sizes_agree(first: Size | None, second: Size | None) -> bool:
-    """Whether two printed sizes can be equal; a size that is not printed agrees with any."""
+    """Whether two printed sizes may be equal; a missing size agrees with any."""
     return first is None or second is None or (first.low <= second.high and second.low <= first.high)
 
 

@@ -1,4 +1,4 @@
-"""Which messages are one failure, which failures are equal ones of several processes, and which follow from another."""
+"""Group messages: repeats of one failure, equal failures of several processes, failures that follow from another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEMBERS = 256  # equal failures that one event holds with their figures; more ar
 
 
 def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
-    """Drop messages printed again for one failure: by Ray, by `raise ... from`, by a logger."""
+    """Drop messages that repeat a failure (by Ray, by `raise ... from`, by a logger) and merge what they add into the first."""
     unique: list[PlacedMessage] = []
     alike: dict[Hashable, list[PlacedMessage]] = defaultdict(list)
     for placed in duplicate_reports.join_duplicates(all_seen, _merge):
@@ -51,7 +51,7 @@ def without_repeats(all_seen: Iterable[PlacedMessage]) -> list[PlacedMessage]:
 
 
 def _find_original(group: Sequence[PlacedMessage], second: PlacedMessage) -> PlacedMessage | None:
-    """The failure that this message repeats: among kills the one of the same process id, else the latest."""
+    """The failure that this message repeats: among kills preferably the one of the same process id, else the latest; None without one."""
     alike = (earlier for earlier in reversed(group) if _is_repeat(earlier, second))
     if not families.of(second.message.family).kill:
         return next(alike, None)
@@ -59,7 +59,7 @@ def _find_original(group: Sequence[PlacedMessage], second: PlacedMessage) -> Pla
 
 
 def repeat_key(placed: PlacedMessage) -> Hashable:
-    """Grouping key: messages that may be prints of one failure have the same."""
+    """Grouping key: equal for messages that may report one failure."""
     message, attempt = placed.message, placed.attempt.number
     if families.of(message.family).kill:  # kernel, scheduler and launcher each have a word for one death
         return "killed", attempt
@@ -69,6 +69,7 @@ def repeat_key(placed: PlacedMessage) -> Hashable:
 
 
 def figure_texts(placed: PlacedMessage) -> tuple[str, ...]:
+    """Name and printed size of each figure."""
     return tuple(f"{name} {size}" for name, size in sorted(placed.message.figures.items()))
 
 
@@ -92,13 +93,13 @@ def _is_repeat(first: PlacedMessage, second: PlacedMessage) -> bool:
 
 
 def _is_same_kill(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two reports of a kill mean one process. Launchers of two nodes each have a local rank 0."""
+    """Whether two reports of a kill mean one process. Launchers of two nodes each have a local rank 0, so theirs never do."""
     launchers = None not in (first.message.local_rank, second.message.local_rank) and first.prefix != second.prefix
     return not launchers and same_death(first.message, second.message)
 
 
 def _is_of_other_process(first: PlacedMessage, second: PlacedMessage) -> bool:
-    """Whether two messages with equal figures are failures of different processes."""
+    """Whether process ids or hosts show two messages with equal figures to be failures of different processes."""
     pids = None not in (first.pid, second.pid) and first.pid != second.pid
     hosts = "" not in (first.prefix.host, second.prefix.host) and first.prefix.host != second.prefix.host
     return (pids or hosts) and _class_of_actor(first) == _class_of_actor(second)
@@ -113,7 +114,7 @@ def _own_tracebacks(first: Traceback, second: Traceback) -> bool:
 
 
 def _merge(first: PlacedMessage, second: PlacedMessage) -> None:
-    """What the second print adds to the first."""
+    """Add to the first message what the second says beyond it."""
     if second.message.weight > first.message.weight:
         first.message, second.message = second.message, first.message
         first.exception, first.words = second.exception or first.exception, second.words
@@ -150,7 +151,7 @@ def _add_evidence(first: PlacedMessage, second: PlacedMessage) -> None:
 
 @dataclass(slots=True)
 class _Equal:
-    """Equal failures: their first, the others, and who they are, where all of them say so."""
+    """Equal failures of several processes: the first, the others, and their identities as far as all of them state these."""
 
     first: Event
     count: int
@@ -178,7 +179,7 @@ class _Equal:
 
 
 def _representative(first: Event, members: Sequence[Event]) -> Event:
-    """The first of equal failures; where its own traceback was not printed, or is cut off, with that of the next that has one."""
+    """The first of equal failures; without a traceback of its own, with that of the next one that has one."""
     if first.frames or first.phase != "unknown":
         return first
     with_frames = next((event for event in members if event.frames and event.phase != "unknown"), None)
@@ -193,9 +194,9 @@ def _representative(first: Event, members: Sequence[Event]) -> Event:
 
 
 def fold_events(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[Event]:
-    """Events with the equal failures of other processes inside the first of them, and consequences marked.
+    """Events with equal failures of other processes folded into the first of them, and consequences marked.
 
-    `repeated`: for each event, as how many lines of other processes Ray prints its message; 0 where it is a line of its own.
+    `repeated`: for each event, of how many lines of other processes Ray says that they are the same; 0 for a line of its own.
     """
     events = [duplicate_reports.blame_earlier_fault(event, events[:number]) for number, event in enumerate(events)]
     if any(event.status == "oom" for event in events):  # what is no failure of memory does not hide one
@@ -224,13 +225,13 @@ _IDENTITIES = ("rank", "gpu", "local_rank", "pid")
 
 
 def _identity(event: Event, name: str) -> object:
-    """The rank of a process, which is its own in the whole job; else a number with the host that it is of."""
+    """The rank, which is unique in the job; other numbers together with their host."""
     value = getattr(event, name)
     return value if value is None or name == "rank" else (event.host, value)
 
 
 def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
-    """The same failure of another process: same family and request, much the same figures, another rank or card."""
+    """Whether the event is the same failure in another process: similar figures, another rank, card or process id."""
     first = group.first
     allocated, other_allocated = first.allocated, event.allocated
     if allocated is not None and other_allocated is not None and abs(allocated.bytes - other_allocated.bytes) > allocated.bytes * 0.1:
@@ -254,13 +255,13 @@ def _equal_elsewhere(group: _Equal, event: Event, times: int) -> bool:
 
 
 def _is_echo(name: str) -> bool:
-    """Whether an event is a side effect of a dying job: a kill of what was left, a broken collective, a library without memory."""
+    """Whether events of this family are side effects of a dying job: a kill of the rest, a broken collective, a library without memory."""
     family = families.of(name)
     return family.kill or family.echo
 
 
 def _as_consequence(event: Event, events: Sequence[Event], index: int) -> Event:
-    """A failure of the kind that a dying job prints, after one of the same attempt that is none of that kind."""
+    """The event, marked as a consequence if it is such a side effect after a failure of the same attempt that is none."""
     if not _is_echo(event.family) or (families.of(event.family).kill and event.status == "oom"):
         return event
     cause = next(

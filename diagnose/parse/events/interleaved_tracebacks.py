@@ -1,7 +1,8 @@
-"""Separate the tracebacks of unlabelled processes that wrote into one log line by line.
+"""Separate the tracebacks of processes without prefixes that wrote into one log line by line.
 
 Such processes run one program and fail in one place, so their tracebacks are equal. Where tracebacks overlap, the lines between the first
-head and the last message are several copies of one traceback in a shuffle, which is recovered by dealing the lines out to the copies."""
+head and the last message are several copies of one traceback, shuffled together; it is recovered by dealing the lines out to the copies.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _FRAME = lazy_compile(r'\s+File "')
 
 
 def untangle_tracebacks(messages: Sequence[PlacedMessage]) -> None:
-    """Give the messages whose tracebacks overlap the one that each of them ends."""
+    """Give each message whose traceback overlaps another's the one traceback that all of them share."""
     by_page: dict[Page, list[PlacedMessage]] = defaultdict(list)
     for placed in messages:
         if placed.prefix == Prefix() and placed.trace.frames and not placed.same_line:
@@ -68,7 +69,7 @@ def _heads(page: Page) -> set[int]:
 
 
 def _assign_copies(page: Page, first: int, last: int, lanes: int, ends: Sequence[PlacedMessage], heads: set[int]) -> None:
-    """Give the failures between two lines the one traceback that the lines there are copies of, if they are."""
+    """Give the failures between two lines the traceback that the lines there are copies of, if they are."""
     skipped = heads | {placed.index for placed in ends}
     lines = [(index, page.line(index)) for index in range(first + 1, last) if index not in skipped]
     own = [(index, line.text) for index, line in lines if line.prefix == Prefix() and _INDENTED.match(line.text)]
@@ -91,7 +92,8 @@ def _assign_copies(page: Page, first: int, last: int, lanes: int, ends: Sequence
 def _split_copies(lines: Sequence[tuple[int, str]], copies: int, prefer: Callable[..., int]) -> list[tuple[str, list[int]]] | None:
     """The lines of one copy, each with its positions in every copy; None if the lines are not that many copies of one traceback.
 
-    Where a line could continue several copies, `prefer` says whether the shortest or the longest of them takes it."""
+    Where a line could continue several copies, `prefer` chooses the shortest or the longest of them.
+    """
     whole: list[tuple[str, list[int]]] = []
     done = [0] * copies
     for index, text in lines:
@@ -108,7 +110,7 @@ def _split_copies(lines: Sequence[tuple[int, str]], copies: int, prefer: Callabl
 
 
 def _statements(own: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """The source line of each frame: of those that stand below every print of the frame the one that stands nearest."""
+    """The source line of each frame: of the lines that stand below every print of the frame, the nearest."""
     frames: dict[str, list[int]] = defaultdict(list)
     below: dict[str, list[int]] = defaultdict(list)
     for at, (_, text) in enumerate(own):
@@ -121,9 +123,9 @@ def _statements(own: Sequence[tuple[int, str]]) -> dict[str, str]:
 
 
 def _distance(frames: Sequence[int], lines: Sequence[int]) -> int | None:
-    """How far below a frame's prints a line stands, one print for one; None where it stands above one.
+    """How far below the prints of a frame a line stands, print by print; None where it stands above one.
 
-    A line that is printed more often is that of several frames: then the next one below each print is its own.
+    A line printed more often belongs to several frames: then the next one below each print is the frame's.
     """
     if len(frames) == len(lines):
         return None if any(line < frame for frame, line in zip(frames, lines, strict=True)) else sum(lines) - sum(frames)

@@ -1,4 +1,4 @@
-"""Messages in their place: which process printed them, with which traceback, in which phase."""
+"""Messages with their context: which process printed them, with which traceback, in which phase."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
     from diagnose.scan.excerpts import Hit
 
-#: The grammars whose messages are failures; each has a module of its name here, loaded where a log has such a message.
+#: The grammars whose messages are failures; each has a module of its name in parse/messages, loaded where a log has such a message.
 READERS = frozenset(f"{kind}_oom" for kind in ("device", "runtime", "xla", "host", "scheduler", "launcher", "ray", "serving")) | {
     "lookalike"
 }
@@ -57,7 +57,7 @@ _GAVE_UP = "No executable batch size found"
 
 @dataclass(slots=True)
 class PlacedMessage:
-    """A message and its place. `order` puts it among the others of the job."""
+    """A message and its place in the logs. `order` sorts it among the messages of the job."""
 
     message: Message
     page: Page
@@ -86,24 +86,24 @@ class PlacedMessage:
 
     @property
     def gave_up(self) -> bool:
-        """Whether this is the last word of a search for a batch that fits: it names a failure that was caught before."""
+        """Whether a search for a batch size that fits ended here: the message repeats a failure that was caught before."""
         return _GAVE_UP in self.words
 
     @property
     def pid(self) -> int | None:
-        """The process that failed: the message's own, Ray's task that the driver reports, else the one that printed it."""
+        """Id of the failed process: the message's own, else of Ray's task that the driver reports, else of the process that printed it."""
         return self.message.pid or self.trace.pid or (None if "RayTaskError" in self.exception else self.prefix.pid)
 
     @property
     def line_start(self) -> str:
-        """What its line begins with, before every prefix is taken off."""
+        """The raw start of its line, prefixes included."""
         start, end = self.page.bounds(self.index)
         raw, at = self.page.excerpt.raw, self.offset - self.page.excerpt.offset
         start = max(start, raw.rfind(b"\r", start, at) + 1)
         return raw[start : min(end, start + CONTEXT)].decode("utf-8", "replace")
 
     def bytes_before(self, reach: int = 64 << 10) -> bytes:
-        """What this run of the job says before the message, as far as the page reaches back."""
+        """What this attempt printed before the message, at most `reach` bytes, as far as the page reaches."""
         first = self.page.excerpt.offset
         at = self.offset - first
         return self.page.excerpt.raw[max(0, at - reach, self.attempt.start - first) : at]
@@ -195,7 +195,7 @@ def _is_message(line_start: str, exception: str, message: Message) -> bool:
 
 
 def _exception_width(page: Page, offset: int, exception: str) -> int:
-    """How many bytes before the message its exception class begins, where that stands in the same line."""
+    """Bytes between the exception class and the message, if both are in one line."""
     at = offset - page.excerpt.offset
     start = page.excerpt.raw.rfind(exception.encode(), page.bounds(page.index(offset))[0], at) if exception else -1
     return at - start if start >= 0 else 0
@@ -205,7 +205,7 @@ def _exception_width(page: Page, offset: int, exception: str) -> int:
 
 
 def locate(placed: PlacedMessage) -> PlacedMessage:
-    """The message with its traceback; a shortage below a pin_memory frame is one of pinned host memory."""
+    """The message with its traceback. A shortage below a pin_memory frame is one of pinned host memory."""
     if families.of(placed.message.family).kill and not placed.message.raised:
         return placed  # written by a kernel or a launcher: the traceback above belongs to something else
     placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line)
@@ -262,7 +262,8 @@ def to_event(placed: PlacedMessage) -> Event:
 
 
 def _role_of_frames(frames: Sequence[Frame]) -> str | None:
-    """The rollout engine, where the innermost frame outside libraries is the engine's own code, else the role whose code runs."""
+    """The role whose code fails: the rollout engine, if the innermost frame outside libraries is an engine's; else the role whose code
+    runs; "" if unknown."""
     own = next((frame.file for frame in reversed(frames) if not _OF_LIBRARIES.search(frame.file)), "")
     if re.search(r"(?:^|/)(?:vllm|vllm_ascend|sglang|lmdeploy|text_generation_server)/", own):
         return "engine"
@@ -281,7 +282,7 @@ def _phase(placed: PlacedMessage) -> str:
 
 
 def role_of_name(name: str) -> str | None:
-    """The role that a process's name shows."""
+    """The role that the name of a process or actor shows; None if none."""
     return next((role for role, says in _roles() if says.search(name)), None) if name.strip() else None
 
 

@@ -1,4 +1,4 @@
-"""Texts that mean something only near a failure: the marks of rules/messages.yaml, under `near`."""
+"""Marks: texts that mean something only near a failure (rules/messages.yaml, `near`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW = 128  # marks of one wording that are read as messages, from the front and 
 
 
 class Mark(NamedTuple):
-    """One such text: its kind, the words themselves, and where they stand."""
+    """One mark: its kind, its words, its place."""
 
     kind: str
     words: str
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 def find_marks(pages: Sequence[Page]) -> list[Mark]:
-    """All marks in these pages, by input and in order; of several of one kind in one line the first."""
+    """All marks in these pages, by input and in order; of several of one kind in a line the first."""
     marks = []
     for page in pages:
         ends: dict[str, int] = {}
@@ -56,7 +56,7 @@ def _page_marks(page: Page) -> Iterator[tuple[int, bytes]]:
 
 
 def merge_hits(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[str]) -> list[Hit]:
-    """The hits of one input, and in order among them the messages that are looked for only in what was kept of it: how jobs end."""
+    """The hits of one input together with messages on how jobs end, which are searched for only in the kept pages; in order."""
     if not any(_may_end(page, grammars, bool(hits)) for page in pages):
         return sorted(hits, key=lambda hit: hit.offset)
     places = {(hit.grammar, hit.line) for hit in hits}
@@ -65,14 +65,14 @@ def merge_hits(hits: Sequence[Hit], pages: Sequence[Page], grammars: frozenset[s
 
 
 def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
-    """Whether a page says how a job ended. In one that failed all words are looked for anyway."""
+    """Whether a page says how a job ended. In a job that failed all words are searched for anyway."""
     if failed:
         return page.excerpt.spots.any(word for word, kind in memory_words.words_near_messages().items() if kind in grammars)
     return any(True for _ in memory_words.ending_literals(grammars).find(memoryview(page.excerpt.raw)))
 
 
 def _first_and_last(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """Of each wording the first and the last: a kernel complains once per thread."""
+    """The first and the last hit of each wording: a kernel complains once per thread."""
     alike: dict[tuple[str, str], list[Mark]] = {}
     for mark in marks:
         alike.setdefault((mark.kind, mark.words), []).append(mark)

@@ -1,8 +1,8 @@
-"""Which failure came first: the order of lines, unless time stamps or a launcher's summary say otherwise.
+"""Which failure came first: in the order of lines, unless time stamps or a launcher's summary say otherwise.
 
-Lines stand in the order in which they were collected, which for one file is close to the order in which they were written. A time
-stamp overrules it where its own precision leaves no doubt. torchrun's summary has times of one second, of when it noticed: it
-decides between logs that have no order, and within one log only where it saw the one failure more than a second before the other.
+Lines stand in the order in which they were collected, for one file nearly that in which they were written. Time stamps overrule it where
+their precision leaves no doubt. torchrun's summary has, to the second, when it noticed each failure: it decides between logs without a
+common order, and inside one log only if the failures are more than a second apart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _TABLE = lazy_compile(
 
 
 class Stamp(NamedTuple):
-    """When a line was written: day (as a number that grows), seconds of the day, and how exactly. Each kind has a clock of its own."""
+    """When a line was written: day (an increasing number), seconds of the day, precision in seconds. Stamps of different kinds come from
+    different clocks."""
 
     kind: str
     day: int
@@ -72,7 +73,7 @@ def _day(text: str) -> int:
 def sort_by_time(
     failures: Sequence[PlacedMessage], root_rank_named: int | None, pages: Sequence[Page], one_log: bool
 ) -> list[PlacedMessage]:
-    """The failures as they happened. `named`: the rank that the launcher's summary names as the first."""
+    """The failures in the order they happened. `named`: the rank that the launcher's summary calls the first."""
     noticed = dict(_launcher_times(pages)) if root_rank_named is not None else {}
     stamped = [(failure, stamp(failure.line_start)) for failure in failures]
     placed: list[tuple[PlacedMessage, Stamp | None]] = []

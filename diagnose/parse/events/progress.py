@@ -1,4 +1,4 @@
-"""How far the job was: progress bars and step counters before a failure."""
+"""How far the job had come: progress bars and step counters before a failure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MICRO = lazy_compile(r"(?i)^train epoch")
 
 
 class Bar(NamedTuple):
-    """The last state of a bar; `at` is its offset in the bytes looked at."""
+    """One state of a progress bar or counter; `at`: its offset in the bytes searched."""
 
     label: str
     step: int
@@ -66,7 +66,7 @@ def _trains(label: str) -> bool:
 
 
 class Progress(NamedTuple):
-    """The last states before a failure of the bars that count training steps, rounds of a rollout, and micro batches of an update."""
+    """The last states, before a failure, of bars that count training steps, rounds of a rollout, micro batches of an update."""
 
     steps: Bar | None = None
     rounds: Bar | None = None
@@ -90,7 +90,7 @@ def read_bars(raw: bytes) -> list[Bar]:
 
 
 def read_states(raw: bytes, start: int, end: int, counters: bool = True) -> Iterator[Bar]:
-    """Every state of every bar between two line ends: those of bars in order, then those of counters, where there may be any."""
+    """All states between two line ends: those of progress bars in order, then those of counters (`counters` False: there are none)."""
     for label, step, total, at in _bar_states(raw, start, end):
         yield Bar(label, _number(step), _number(total), at)
     if counters:
@@ -98,7 +98,7 @@ def read_states(raw: bytes, start: int, end: int, counters: bool = True) -> Iter
 
 
 def _bar_states(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, bytes, int]]:
-    """Label, step, total and place of every state of a bar."""
+    """(label, step, total, offset) of every state of a progress bar."""
     labels: dict[bytes, str] = {}
     for match in _BAR.finditer(raw, start, end):
         sign = match.start()
@@ -116,7 +116,7 @@ def _bar_states(raw: bytes, start: int, end: int) -> Iterator[tuple[str, bytes, 
 
 
 def _counter_states(raw: bytes, start: int, end: int) -> Iterator[Bar]:
-    """The states of counters, which stand in lines that hold certain words."""
+    """States of step counters: lines such as `iteration 5/ 100 |`."""
     lines: set[tuple[int, int]] = set()
     for words in COUNTS:
         at = raw.find(words, start, end)
@@ -136,8 +136,8 @@ def _number(digits: bytes) -> int:
 
 
 def progress_before(raw: bytes, evaluation_from: int = -1, planned: int | None = None, counters: bool = True) -> Progress:
-    """The progress at the end of these bytes. `evaluation_from`: where an evaluation began that has bars of its own;
-    `planned`: the number of steps that the log announces; `counters`: whether there may be any."""
+    """The progress at the end of these bytes. `evaluation_from`: offset at which an evaluation with bars of its own began (-1: none);
+    `planned`: the number of steps that the log announces; `counters`: whether step counters may occur."""
     if evaluation_from < 0 and not _has_rounds(raw) and not (counters and any(True for _ in _counter_states(raw, 0, len(raw)))):
         latest = _latest_training_bar(raw, planned)
         if latest is not None:
@@ -153,13 +153,13 @@ def progress_before(raw: bytes, evaluation_from: int = -1, planned: int | None =
 
 
 def _has_rounds(raw: bytes) -> bool:
-    """Whether a bar may count rounds."""
+    """Whether a bar may count rounds of a rollout; a quick test."""
     lower = raw.lower()
     return any(words in lower for words in (b"episode", b"rollout", b"outer"))
 
 
 def _latest_training_bar(raw: bytes, planned: int | None) -> Bar | None:
-    """The last state of a bar that counts training, of as many steps as planned; None where all would have to be read to tell."""
+    """The last training bar, of `planned` steps if that is known; None where all bars would have to be read to tell."""
     end = len(raw)
     for _ in range(BACK):
         at = raw.rfind(b"%|", 0, end)

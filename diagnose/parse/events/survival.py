@@ -1,4 +1,4 @@
-"""Whether the job lived on after a failure: progress, words about a retry, the end of training."""
+"""Whether the job survived a failure: progress, words about a retry, the end of training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ SOON = 4 << 10  # how far below a message someone says that it is tried again
 
 
 class Survival:
-    """What the logs of a job show after a failure. Every part of a page is searched for bars once, however many failures it holds."""
+    """What the logs show after a failure. Each part of a page is searched for progress bars once, however many failures it holds.
+
+    Offsets are those of the failure; `until` is where to stop looking: at the next start, or the next failure.
+    """
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._bars: dict[tuple[Page, int], list[Bar]] = {}
@@ -31,7 +34,7 @@ class Survival:
             self._marks[mark.kind][mark.source].append(mark.offset)
 
     def goes_on(self, page: Page, offset: int, until: int) -> bool:
-        """Whether training went on: a bar stands two steps or more further than before. `until`: where the job is started again."""
+        """Whether training went on: a bar is two or more steps further than before."""
         first = page.excerpt.offset
         at, end = offset - first, min(offset + AFTER, until) - first
         counters = page.excerpt.spots.any(progress.COUNTS)
@@ -40,20 +43,20 @@ class Survival:
         return bool(ahead) and any(bar.step > ahead.get((bar.label, bar.total), bar.total) + 1 for bar in later)
 
     def is_retried(self, source: str, offset: int, until: int) -> bool:
-        """Whether the lines below say that it is tried again with less, or passed over. `until`: the next failure or start."""
+        """Whether lines below say that it is retried with less, or skipped."""
         return self._next("retried", source, offset) < min(offset + SOON, until)
 
     def gave_up(self, source: str, offset: int, until: int) -> bool:
-        """Whether a search for a batch that fits ended without one before the next failure or start."""
+        """Whether a search for a batch size that fits ended without one."""
         return self._next("gave_up", source, offset) < until
 
     def finished(self, source: str, offset: int, until: int) -> bool:
-        """Whether the job came to its good end after a failure, and nothing was found dead after that."""
+        """Whether the job ended well after the failure, and no process was reported dead after that."""
         end = self._next("finished", source, offset)
         return end < until and self._next("exit", source, end) >= until
 
     def had_finished(self, source: str, offset: int, since: int) -> bool:
-        """Whether the job had come to its end before a failure. `since`: where it was started."""
+        """Whether the job, started at `since`, had ended well before the failure."""
         places = self._marks["finished"][source]
         at = bisect_left(places, offset)
         return at > 0 and places[at - 1] >= since
@@ -64,7 +67,7 @@ class Survival:
         return places[at] if at < len(places) else 1 << 62
 
     def _states(self, page: Page, start: int, end: int) -> list[Bar]:
-        """The states of bars that count training between two places of a page, in order."""
+        """States of training bars between two places of a page, in order."""
         raw = page.excerpt.raw
         part = min(max(0, start), len(raw)) // PART
         while part and _line_end(raw, part * PART) > start:
@@ -81,7 +84,7 @@ class Survival:
 
 
 def _line_end(raw: bytes, at: int) -> int:
-    """The first place from here on where a line ends or is drawn anew: no state of a bar reaches over it."""
+    """The first line end or carriage return from here on, which no state of a bar spans."""
     if not at:
         return 0
     ends = [end + 1 for end in (raw.find(b"\n", at), raw.find(b"\r", at)) if end >= 0]

@@ -1,4 +1,4 @@
-"""What happened: the messages of all logs as failures of attempts, in order, folded, with what follows from them."""
+"""The events of a job: messages of all logs sorted into attempts and by time, folded, with their consequences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job wit
 
 @dataclass(slots=True)
 class Timeline:
-    """`failures` are the messages that `events` were made of; `since` the first attempt of the launch that the events' root is of."""
+    """`failures` are the messages that `events` were made of; `since`: the first attempt of the launch that is diagnosed."""
 
     failures: tuple[PlacedMessage, ...]
     events: tuple[Event, ...]
@@ -40,11 +40,12 @@ class Timeline:
     messages: tuple[PlacedMessage, ...]
 
     def failure(self, event: Event) -> PlacedMessage:
-        """The message that an event was made of."""
+        """The message behind an event."""
         return next(failure for failure in self.failures if failure.evidence[0] == event.evidence[0])
 
 
 def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) -> Timeline:
+    """The timeline of a job's scanned logs."""
     launches: dict[str, Attempts] = {}
     messages: list[PlacedMessage] = []
     for number, scan in enumerate(scanned):
@@ -87,7 +88,7 @@ def _place(state: Timeline, event: Event) -> tuple[str, int]:
 
 
 def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequence[Page], one_log: bool) -> list[PlacedMessage]:
-    """Every failure once, in the order that they happened, those marked that the job survived."""
+    """Every failure once, in the order they happened; those that the job survived are marked."""
     _mark_survived(messages, survival)
     failures = folding.without_repeats(_without_guesses(messages))
     for failure in failures:  # a helper that is killed after the end is not the death of the job
@@ -108,13 +109,13 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
-    """Drop Ray's generic list of reasons for a lost worker unless nothing else was found."""
+    """Drop Ray's generic list of reasons for a lost worker, if anything else was found."""
     certain = [placed for placed in messages if not families.of(placed.message.family).kill or placed.message.weight]
     return certain or messages
 
 
 def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> None:
-    """Which failures the job lived on after, as far as its log goes on."""
+    """Mark the failures after which the job went on, as far as its log shows."""
     next_of_input: dict[str, PlacedMessage] = {}  # by input: the next message that is not the same one printed again
     behind: dict[str, list[PlacedMessage]] = defaultdict(list)
     for placed in reversed(messages):
@@ -145,7 +146,7 @@ def _fails_again(later: PlacedMessage, placed: PlacedMessage) -> bool:
 
 
 def pages_of_launch(state: Timeline, pages: Sequence[Page]) -> list[Page]:
-    """The pages without what earlier runs printed that someone appended this one to, where the start of this one was kept."""
+    """The pages without what earlier runs appended to the same file, where the start of the diagnosed run was kept."""
     start: dict[str, int] = {}
     for failure in state.failures:
         if failure.attempt.number == state.since and failure.attempt.launch > 1:
@@ -165,7 +166,7 @@ def pages_of_launch(state: Timeline, pages: Sequence[Page]) -> list[Page]:
 
 
 def _is_whole(state: Timeline, pages: Sequence[Page], source: str, begin: int) -> bool:
-    """Whether what a run says about itself when it starts was kept."""
+    """Whether what a run prints about itself at its start was kept."""
     page = next((page for page in pages if page.source == source and begin in page.excerpt), None)
     if page is None:
         return False
@@ -175,7 +176,7 @@ def _is_whole(state: Timeline, pages: Sequence[Page], source: str, begin: int) -
 
 
 def notices(state: Timeline, root: Event | None) -> Iterator[Notice]:
-    """What a reader should know of how the failures were sorted."""
+    """Remarks for the reader on how failures were sorted."""
     for event in state.events:
         if len(event.members) == folding.MEMBERS:
             unlisted = event.count - 1 - folding.MEMBERS

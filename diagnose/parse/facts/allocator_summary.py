@@ -1,4 +1,4 @@
-"""What torch prints of its own allocator: torch.cuda.memory_summary() and memory_stats()."""
+"""torch's own account of its allocator in a log: torch.cuda.memory_summary() and memory_stats()."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]
 
 
 def facts(pages: Sequence[Page]) -> Iterator[Fact]:
-    """The last table or dump: it was printed nearest to the end."""
+    """Facts from the last table or dump, which was printed nearest to the failure."""
     for page in reversed(pages):
         at, stats = page.excerpt.raw.rfind(_TITLE), page.excerpt.raw.rfind(_STATS)
         if at >= 0 or stats >= 0:
@@ -56,7 +56,7 @@ def facts(pages: Sequence[Page]) -> Iterator[Fact]:
 
 
 def floored_size(digits: str, unit: str) -> Size | None:
-    """A figure of the table: divided down to whole units, so the truth is less than one unit above it."""
+    """A figure of the table as a range: torch rounds down to whole units."""
     scale = SCALE[BINARY_ALIAS.get(unit, unit)]
     low = int(digits) * scale
     return None if low > IMPOSSIBLE else Size(low, low + scale - 1, low, f"{digits} {unit}")

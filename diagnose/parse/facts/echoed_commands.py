@@ -38,13 +38,13 @@ _NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
 
 @cache
 def _program_pattern() -> re.Pattern[bytes]:
-    """Where a line may hold the start of a program (rules/programs.yaml)."""
+    """The places in a line that may start a program (rules/programs.yaml)."""
     return re.compile("|".join(rule_files.table("programs")["echoed"]).encode())
 
 
 @cache
 def _words() -> frozenset[bytes]:
-    """What such places begin with, as far as that is plain text."""
+    """Literals of these places, to search for before the pattern."""
     return frozenset(next(filter(None, re.split(r"\\b|[(\\\[]", text))).encode() for text in rule_files.table("programs")["echoed"])
 
 
@@ -56,13 +56,13 @@ def _programs() -> str:
 
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    """How a command begins: variables, what runs others, the program."""
+    """The start of a command: environment variables, wrappers (srun, nohup), the program."""
     return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
 
 
 @cache
 def _pasted_pattern() -> re.Pattern[str]:
-    """A command without a prompt, which variables set before a program give away: no output begins like that."""
+    """A command without a prompt. Variables set before a program give it away, since no output begins so."""
     return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
@@ -77,12 +77,12 @@ _ITEM = lazy_compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 
 def read_commands(pages: Sequence[Page]) -> list[Command]:
-    """The commands in the head of the logs, in order; where there is none, the one that DeepSpeed's launcher lists."""
+    """The commands echoed in the head of the logs, in order; without one, the last that DeepSpeed's launcher lists."""
     return _find_commands(pages) or _launcher_command(pages)
 
 
 def _launcher_command(pages: Iterable[Page]) -> list[Command]:
-    """The last of its lists, which is of the highest local rank, as the launcher was told it."""
+    """The command of the highest local rank, the last that DeepSpeed's launcher lists, turned back into a command of the launcher."""
     for page in pages:
         matches = list(_LISTED.finditer(page.excerpt.raw)) if page.excerpt.spots.has(b"[launch.py:") else []
         if matches:
@@ -93,7 +93,7 @@ def _launcher_command(pages: Iterable[Page]) -> list[Command]:
 
 
 def _rebuild_command(words: Sequence[str], *, alone: bool) -> str:
-    """Rebuild the launcher's command from that of its process: interpreter, script (or -m and a module), local rank, script arguments."""
+    """The launcher's command from that of one of its processes: interpreter, script (or -m and a module), local rank, script arguments."""
     program = list(words[1:])
     if program[:1] == ["-u"]:
         del program[0]
@@ -126,7 +126,7 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
 
 
 def _join_continued(page: Page, index: int, start: int) -> str:
-    """A command with the lines that backslashes join to it; kept whole however long."""
+    """A command with the lines that backslashes join to it, whatever its length."""
     begin, end = page.bounds(index)
     raw = page.excerpt.raw[begin:end].decode("utf-8", "replace").rstrip("\r")
     text = page.line(index).text[start:]
@@ -139,7 +139,7 @@ def _join_continued(page: Page, index: int, start: int) -> str:
 
 
 def facts(commands: Iterable[Command]) -> Iterator[Fact]:
-    """What a launcher was told: how many processes over all nodes, and how the allocator is set."""
+    """What the launcher's options say: the number of processes on all nodes, allocator settings."""
     emitted: set[str] = set()
     for command in commands:
         for name, value in (*_world(command.text), *_allocator(command.text)):
@@ -171,7 +171,7 @@ _CODED = re.compile(rb"([A-Za-z0-9+/_-]{8,65536}={0,2})(?![A-Za-z0-9+/_=-])")
 
 
 def world_info_facts(pages: Sequence[Page]) -> Iterator[Fact]:
-    """How many processes and nodes the first readable option names; nothing where it is cut off or not of that form."""
+    """Numbers of processes and nodes from the first readable --world_info option; none where it is cut off or malformed."""
     for page in pages:
         for at in page.excerpt.spots.places(_OPTION)[:4]:
             cards = _cards_per_host(page.excerpt.raw, at + len(_OPTION))

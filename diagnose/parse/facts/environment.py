@@ -1,4 +1,4 @@
-"""Where the job ran: library releases, cards, the model's files (grammars/environment.lark)."""
+"""The environment: releases of libraries, cards, files of the model (grammars/environment.lark)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _REPORTED = {"pytorch": "torch"}
 
 
 def facts(pages: Iterable[Page]) -> Iterator[Fact]:
-    """Releases, cards and the model, each as the first line says it."""
+    """Releases, cards and model, each from the first line that names it."""
     emitted: set[str] = set()
     for page in pages:
         if page.excerpt.offset >= REACH:
@@ -78,7 +78,7 @@ def facts(pages: Iterable[Page]) -> Iterator[Fact]:
 def _search_near_words(
     page: Page, words: frozenset[bytes], pattern: re.Pattern[bytes], start_word: bytes = b""
 ) -> Iterator[re.Match[bytes]]:
-    """What `pattern.finditer` finds in the head of a page, where each match holds one of these words (`before` one of these bytes)."""
+    """Matches of a pattern in the head of a page, searched only near these words (literals of which each match holds one)."""
     raw, spots = page.excerpt.raw, page.excerpt.spots
     stop = min(REACH, len(raw))
     start = end = 0
@@ -125,7 +125,7 @@ def _line_versions(page: Page, index: int) -> Iterator[Fact]:
 
 
 def _is_installed(text: str, statement: Statement) -> bool:
-    """Whether a release is one of a list; "needs torch 2.4" in a sentence says nothing of what is installed."""
+    """Whether a release is an item of a list; "needs torch 2.4" in a sentence says nothing about what is installed."""
     between = text[statement.start + len(statement.words[0]) : statement.end - len(statement.words[1])]
     line_start = text[: statement.start]
     item = line_start.rstrip(" \t-*")
@@ -133,7 +133,7 @@ def _is_installed(text: str, statement: Statement) -> bool:
 
 
 def _offset(page: Page, index: int, word: str) -> int:
-    """Where a word of a line stands in the page's bytes."""
+    """Offset in the page of a word of a line."""
     start, end = page.bounds(index)
     at = page.excerpt.raw.find(word.encode(), start, end)
     return at if at >= 0 else start
@@ -165,12 +165,12 @@ def _cards(page: Page) -> Iterator[Fact]:
 
 
 def _is_listed_item(text: str, statement: Statement) -> bool:
-    """Whether cards are an item of their own. In a sentence they may be anybody's: "it fits on my colleague's 2x A100"."""
+    """Whether a line names cards as an item by themselves. In a sentence they may be anyone's: "it fits on my colleague's 2x A100"."""
     return _ITEM_BEFORE.search(text[: statement.start]) is not None and _ITEM_AFTER.match(text[statement.end :]) is not None
 
 
 def _number_of_cards(statement: Statement, indexes: set[str]) -> int:
-    """How many cards a line speaks of; an index that it names is remembered."""
+    """The number of cards that a line states; 0 if it names cards by index, which are added to `indexes`."""
     numbers = [int(number) for number in re.findall(r"\d{1,5}", statement.words[0])] if len(statement.words) > 1 else []
     if statement.kind == "cards":
         return numbers[0]
@@ -203,7 +203,7 @@ def _models(page: Page) -> Iterator[Fact]:
 
 
 def _printed_models(page: Page) -> Iterator[Fact]:
-    """The dimensions of a model whose configuration is printed in full."""
+    """Dimensions of models whose configuration is printed in full."""
     raw, spots = page.excerpt.raw, page.excerpt.spots
     built = spots.first(b"Instantiating ", 0, REACH)
     places = [at for at in spots.places(b"Model config ") if _CONFIG.match(raw, at, REACH if built < 0 else built)]
@@ -215,7 +215,7 @@ def _printed_models(page: Page) -> Iterator[Fact]:
 
 
 def _shape(page: Page, at: int) -> catalogue.Model | None:
-    """The model that the JSON after an offset of the page describes; None where that is mixed up, cut, or lacks dimensions."""
+    """The model described by the JSON behind an offset; None where that is mixed up, cut or lacks dimensions."""
     index = page.index(page.excerpt.offset + at)
     prefix = page.line(index).prefix
     lines = ["{"]
@@ -230,7 +230,7 @@ def _shape(page: Page, at: int) -> catalogue.Model | None:
 
 @lru_cache(maxsize=256)
 def _model_of(text: str) -> catalogue.Model | None:
-    """The model that a printed configuration describes; the same one is trained in many jobs."""
+    """The model of a printed configuration; cached, because the same one is trained in many jobs."""
     try:
         data = json.loads(text)
         return catalogue.model_of_config(data) if isinstance(data, dict) else None

@@ -1,4 +1,4 @@
-"""Facts of the failure itself: its figures, how far the job was, what else the log shows at that point."""
+"""Facts of the failure itself: its figures, the progress of the job, what the log shows at that point."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "prof
 
 
 def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
-    """What the root event and the lines before it say, as facts."""
+    """All facts from the root event and the lines before it."""
     place = root.evidence[0]
 
     def fact(name: str, value: Value) -> Fact:
@@ -99,7 +99,7 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
 
 
 def figures(root: Event) -> Iterator[Fact]:
-    """What the event itself names: its figures, its card, its kind."""
+    """What the event itself prints: figures, card, kind."""
     for name in _FIELDS:
         value: Value = getattr(root, name)
         if value is not None and value != "unknown":
@@ -109,7 +109,7 @@ def figures(root: Event) -> Iterator[Fact]:
 
 
 def trainer(root: Event) -> Iterator[Fact]:
-    """The framework and the engine whose code failed, where nothing that the log prints says it (these facts come last)."""
+    """The framework and the engine whose code failed, for logs that do not name them (these facts come last)."""
     place = root.evidence[:2][-1]
     if name := activity.trainer_of_frames(root.frames):
         yield Fact("train.framework", name, "derived", place)
@@ -118,7 +118,7 @@ def trainer(root: Event) -> Iterator[Fact]:
 
 
 def circumstances(root: Event) -> Iterator[Fact]:
-    """What follows from its processes, its frames and its phase."""
+    """What follows from its list of processes, its frames and its phase."""
     place = root.evidence[0]
     yield from _processes(root, place)
     if root.frames:
@@ -145,26 +145,27 @@ def circumstances(root: Event) -> Iterator[Fact]:
 
 
 def _figure_witness(root: Event, value: Value) -> Witness:
-    """The line of the failure that prints a figure: reports of host memory run over several."""
+    """The line that prints a figure; reports on host memory have several lines."""
     figure = value.text.partition(" ")[0] if isinstance(value, Size) else ""
     return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
 
 
 def _captures_graphs(raw: bytes) -> bool:
-    """Whether an engine had begun to capture its graphs, and not said that it was done."""
+    """Whether an engine had begun to capture CUDA graphs and not reported the end of it."""
     begun = [match.end() for match in _CAPTURES.finditer(raw)]
     return bool(begun) and _CAPTURED.search(raw, begun[-1]) is None
 
 
 def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
-    """An engine's trial run, its warm-up, or its capture of graphs, fails with torch's own message: frames or the words round it tell."""
+    """Which check of an engine failed with torch's own message (trial run, warm-up, graph capture), by the frames or nearby words; "none"
+    without one."""
     captures = "Capture cuda graph failed" in placed.words or (not root.frames and _captures_graphs(placed.bytes_before()))
     activities = ["capture_graphs"] if captures else activity.all_activities(root.frames)
     return next((_CHECKS[name] for name in activities if name in _CHECKS), "none")
 
 
 def _processes(root: Event, place: Witness) -> Iterator[Fact]:
-    """What the failed process holds, and what others hold, where the message names processes."""
+    """What the failed process and others hold, where the message lists processes."""
     if root.process_in_use is None or not root.process_in_use.bytes:
         return
     yield Fact("log.process_in_use", root.process_in_use, "log", place)
@@ -176,7 +177,7 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
 
 
 def _largest(root: Event, place: Witness) -> Iterator[Fact]:
-    """The largest process that the message names, and what it and its like hold together (Ray writes `ray::Class.method`)."""
+    """The largest process that the message lists, and the sum of those of its kind (Ray writes `ray::Class.method`)."""
     named = [
         (process.name.partition(".")[0], process.in_use) for process in root.other_processes if process.name and process.in_use is not None
     ]
@@ -191,13 +192,13 @@ def _largest(root: Event, place: Witness) -> Iterator[Fact]:
 
 
 def _innermost_function(frames: Sequence[Frame]) -> str:
-    """The innermost frame that is more than a call passed on, as package/file.py:function."""
+    """The innermost frame that does more than pass a call on, as package/file.py:function."""
     frame = next((frame for frame in reversed(frames) if not _PASSES_ON.match(frame.function)), frames[-1])
     return f"{_SITE.sub('', frame.file)}:{frame.function}"
 
 
 def _attention(placed: PlacedMessage) -> Iterator[Fact]:
-    """The attention implementation, where a frame (or the line of source that is left of one) runs what only one of them has."""
+    """The attention implementation, where a frame or the remaining source line is of code that only one of them runs."""
     if not placed.trace.frames:
         name = _implementation("", partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
         if name is not None:
@@ -222,7 +223,7 @@ def _attention(placed: PlacedMessage) -> Iterator[Fact]:
 
 @lru_cache(maxsize=1024)
 def _implementation(function: str, statement: str) -> str | None:
-    """The attention implementation that alone runs such a frame; the same frames come again and again."""
+    """The attention implementation that alone has such a frame; cached, because the same frames recur."""
     return next((name for name, words in _ATTENTION if words.search(f"{statement} {function}") and "vision" not in function), None)
 
 
@@ -257,7 +258,7 @@ def _progress(placed: PlacedMessage) -> Iterator[Fact]:
 
 
 def _after_evaluation(placed: PlacedMessage) -> Iterator[Fact]:
-    """Whether an evaluation was the last thing that passed: no loss was printed since, and no bar went on."""
+    """Whether an evaluation was the last thing that completed: no loss was printed since, and no bar advanced."""
     if not placed.page.excerpt.spots.has(b"'eval_loss'"):
         return
     raw = placed.bytes_before(1 << 20)
@@ -281,7 +282,7 @@ def _planned_steps(placed: PlacedMessage) -> int | None:
 
 
 def _engine(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
-    """Whether the rollout engine was awake, and what its process holds on this card."""
+    """Whether the rollout engine was awake, and how much its process holds on this card."""
     if not placed.page.excerpt.spots.any(_WAKING):
         return
     raw = placed.bytes_before(1 << 20)

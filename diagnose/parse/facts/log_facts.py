@@ -1,4 +1,4 @@
-"""Facts of the run that lines of the log carry (rules/log_lines.yaml, grammars/log_line.lark), and those of the failure itself."""
+"""Facts of the run that lines of the log state (rules/log_lines.yaml, grammars/log_line.lark)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WITHIN = 46  # bytes of a line in which its year stands
 
 
 class Place(NamedTuple):
-    """A place in the job's logs: which page, and the offset in its input."""
+    """A place in the job's logs: page, and offset in its input."""
 
     page: Page
     offset: int
@@ -69,13 +69,13 @@ class Place(NamedTuple):
 
     @property
     def line(self) -> bytes:
-        """The line as it stands, as far as it is looked at."""
+        """The raw line, as far as it is looked at."""
         start, end = self.page.bounds(self.page.index(self.offset))
         return self.page.excerpt.raw[start : min(end, start + REACH)]
 
 
 def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
-    """What the lines of rules/log_lines.yaml say. `end`: where each input's failure stands; what counts up is read before it."""
+    """What the lines of rules/log_lines.yaml say. `end`: for each input the offset of its failure; figures that grow are read before it."""
     by_name: dict[str, Fact] = {}
     for row in _rows_present(pages):
         place = _find(row, pages, end)
@@ -90,7 +90,7 @@ def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
 
 
 def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
-    """The day of the failure, as the last time stamp before it has it: what came out later was not installed."""
+    """The day of the failure by the last time stamp before it: a library released later was not installed."""
     for page in pages:
         raw, at = page.excerpt.raw, end.get(page.source, -1) - page.excerpt.offset
         if not 0 <= at <= len(raw):
@@ -110,7 +110,7 @@ def _day(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
 
 
 def _line_starts_before(raw: bytes, stop: int, first: int) -> Iterator[int]:
-    """Where lines start between two places, the last first."""
+    """Offsets of line starts between two places, last first."""
     while stop >= first:
         newline = raw.rfind(b"\n", max(0, first - 1), stop)
         if newline < 0 and first:
@@ -121,7 +121,7 @@ def _line_starts_before(raw: bytes, stop: int, first: int) -> Iterator[int]:
 
 @cache
 def _rows() -> dict[bytes, list[int]]:
-    """The rows of the table by their words."""
+    """Indexes of the table's rows by their words."""
     rows: dict[bytes, list[int]] = {}
     for index, row in enumerate(rule_files.table("log_lines")):
         rows.setdefault(row["says"].encode(), []).append(index)
@@ -134,14 +134,14 @@ def _words() -> frozenset[bytes]:
 
 
 def _rows_present(pages: Sequence[Page]) -> list[LineRow]:
-    """The rows whose words stand in the pages at all."""
+    """The rows whose words occur in the pages."""
     words = {word for page in pages for word in page.excerpt.spots.among(_words())}
     table = rule_files.table("log_lines")
     return [table[index] for index in sorted(index for word in words for index in _rows()[word])]
 
 
 def _find(row: LineRow, pages: Sequence[Page], end: Mapping[str, int]) -> Place | None:
-    """The first such line, or the last before the failure; of a role that trains, where the line names one."""
+    """The first line that fits a row, or the last before the failure; only of roles that train, where a line names its role."""
     last = row.get("pick") == "last"
     literal = row["says"].encode()
     for page in reversed(pages) if last else pages:
@@ -154,7 +154,7 @@ def _find(row: LineRow, pages: Sequence[Page], end: Mapping[str, int]) -> Place 
 
 
 def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[int]:
-    """The first few places of a literal, from the front or from the end."""
+    """The first few offsets of a literal, from the start or from the end."""
     spots = page.excerpt.spots
     at = spots.last(literal, 0, stop) if last else spots.first(literal, 0, stop)
     for _ in range(16):
@@ -165,6 +165,7 @@ def _occurrences(page: Page, literal: bytes, stop: int, last: bool) -> Iterator[
 
 
 def _speaks(row: LineRow, place: Place) -> bool:
+    """Whether the line at a place fits the row's other conditions."""
     prefix, _, line_rest = place.page.around(place.offset)
     names = [row.get("fact", ""), *row.get("take", ())]
     if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role_of_name(prefix.actor) not in (None, "actor"):
@@ -175,6 +176,7 @@ def _speaks(row: LineRow, place: Place) -> bool:
 
 
 def _said(row: LineRow, place: Place) -> Iterator[Fact]:
+    """The facts that a row reads from a line."""
     _, line_start, line_rest = place.page.around(place.offset)
     text = line_start if row.get("before") else line_rest[len(row["says"]) :]
     if "after" in row:
@@ -199,7 +201,7 @@ def _said(row: LineRow, place: Place) -> Iterator[Fact]:
 
 
 def values(text: str) -> list[str]:
-    """The numbers, sizes and types in a text, in order."""
+    """The numbers, sizes and data types in a text, in order."""
     return [
         statement.words[0]
         for statement in grammar_statements.parse_statements("log_line", grammar_statements.collapse_blanks(text[:400]))
@@ -208,7 +210,7 @@ def values(text: str) -> list[str]:
 
 
 def _typed(name: str, text: str, row: LineRow) -> Value:
-    """A value as the fact's kind wants it; None where it is of another kind."""
+    """The text as a value of the fact's kind; None where it is of another."""
     entry = declared(name)
     kind = entry.kind if entry is not None else ""
     if kind == "size":
@@ -223,7 +225,7 @@ def _typed(name: str, text: str, row: LineRow) -> Value:
 
 
 def _count(digits: str) -> int | None:
-    """A count; of one in thousands, millions or billions only what is printed closely enough to count with (7.62B is not)."""
+    """A count. Of thousands, millions or billions only if printed precisely enough to calculate with, unlike 7.62B."""
     match = re.fullmatch(r"(\d{1,9})\.?(\d{0,9}) ?([KMB])", digits)
     if match is None:
         return int(digits) if digits.isdecimal() and len(digits) < 16 else None
@@ -233,7 +235,7 @@ def _count(digits: str) -> int | None:
 
 
 def _decimal(text: str) -> Size | None:
-    """A size of a program that divides by 1e9 what it calls GB."""
+    """A size from a program whose GB are 10^9 bytes."""
     match = re.fullmatch(r"(\d{1,6})(?:\.(\d{1,6}))? ?GB", text)
     if match is None:
         return None
@@ -246,7 +248,7 @@ def _decimal(text: str) -> Size | None:
 
 
 def _memory_lines(pages: Sequence[Page]) -> Iterator[Fact]:
-    """DeepSpeed's memory lines: what was allocated once an engine was initialised, for the trained model and for the critic."""
+    """DeepSpeed's memory lines: what was allocated after an engine was initialised, for the trained model and for the critic."""
     if not any(page.excerpt.spots.any((b"Critic", b"critic_")) for page in pages):
         lines = ((page, at) for page in reversed(pages) for at in reversed(page.excerpt.spots.places(b"Max_MA ")))
         yield from islice(filter(None, (_memory_line(page, at) for page, at in lines)), 1)
@@ -286,7 +288,7 @@ def _memory_line(page: Page, at: int) -> Fact | None:
 
 
 def _lines_above(page: Page, index: int) -> Iterator[str]:
-    """The few lines above that the same process wrote."""
+    """The few lines above, of the same process."""
     line = page.line(index)
     for number in range(index - 1, max(-1, index - 4), -1):
         above = page.line(number)
@@ -295,7 +297,7 @@ def _lines_above(page: Page, index: int) -> Iterator[str]:
 
 
 def world_from_banner(by_name: Mapping[str, Fact]) -> Iterator[Fact]:
-    """The number of processes that the Trainer's banner implies, where nothing names it."""
+    """The number of processes implied by the Trainer's banner, where nothing states it."""
     rows = [by_name.get(name) for name in ("train.global_batch", "train.micro_batch_size", "train.gradient_accumulation")]
     everything, micro, steps = (fact.value if fact is not None and isinstance(fact.value, int) else 0 for fact in rows)
     if rows[0] is not None and micro and steps and everything % (micro * steps) == 0:

@@ -1,6 +1,6 @@
-"""The memory that a log prints over and over: collected over the whole run, and whether it grows, jumps, comes back or stays.
+"""Memory that a log prints repeatedly: collected over the whole run, and whether it grows, jumps, falls back or stays.
 
-rules/memory_lines.yaml says what the lines look like. Points come from the excerpts and from the looks at the run between them.
+rules/memory_lines.yaml describes the lines. Points come from the excerpts and from samples of the log between them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BAR = rb"%\|[^|\r\n]{0,300}\| {0,8}([\d,]{1,15})/[\d,]{1,15} \["
 
 @dataclass(slots=True)
 class Point:
-    """One figure: where it stands, the literal beside it and what was read round that, who printed it."""
+    """One figure: offset in its page, size, offset of the row's literal, the match of its pattern, who printed it."""
 
     page: Page
     at: int
@@ -69,7 +69,7 @@ class Point:
 
     @property
     def step(self) -> int | None:
-        """The step that it belongs to: its own, one beside it in its line, else that of the bar before it."""
+        """The training step: the line's own, one printed beside it, else that of the bar before it; None without one."""
         if "step" in self.read.re.groupindex and self.read["step"]:
             return int(self.read["step"])
         raw, at = self.page.excerpt.raw, self.literal
@@ -85,14 +85,14 @@ class Point:
 
 @dataclass(slots=True)
 class Series:
-    """What one process printed, in order; `measure` says of what."""
+    """The points of one process, in order; `measure`: what they measure."""
 
     measure: str
     points: list[Point]
 
 
 def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[Fact]:
-    """The course of memory before an offset of one input, as the process of a rank printed it (of the one that printed most)."""
+    """The course of memory in one input before an offset, as one process printed it: that of `rank`, else the one that printed most."""
     series_found = read_series(pages, end, rank)
     if series_found is None:
         return
@@ -113,7 +113,7 @@ def facts(pages: Sequence[Page], end: int | None, rank: int | None) -> Iterator[
 
 
 def _course(points: Sequence[Point]) -> Iterator[Fact]:
-    """How memory went over the prints, with the figures of that."""
+    """The trend as facts, with growth per step or the jump."""
     sizes = [point.size for point in points]
     shape = classify_trend(sizes)
     steps = _steps(points) if shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
@@ -135,7 +135,7 @@ def _figures(shape: Trend, points: Sequence[Point], steps: Sequence[int] | None)
 
 
 def read_series(pages: Sequence[Page], end: int | None = None, rank: int | None = None) -> Series | None:
-    """The first kind of line of the table that was printed often enough to show a course, else the first that was printed at all."""
+    """The first row of the table whose lines occur often enough to show a course, else the first that occurs at all."""
     short_series: Series | None = None
     words_present = {word for page in pages for word in page.excerpt.spots.among(_words())}
     if not words_present:
@@ -161,7 +161,7 @@ def _words() -> frozenset[bytes]:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a literal stands in a page, and up to where it may be read."""
+    """An occurrence of a literal in a page, and where to stop reading behind it."""
 
     page: Page
     at: int
@@ -178,7 +178,7 @@ def _places(page: Page, literal: bytes, begin: int, end: int | None) -> Iterator
 
 
 def _thin_out(places: list[_Place]) -> list[_Place]:
-    """A few places from every part of the run: several processes may print one after another."""
+    """A few places from each part of the run: processes may print one after another."""
     if len(places) <= 4 * MOST:
         return places
     first, last = (place.page.excerpt.offset + place.at for place in (places[0], places[-1]))
@@ -191,13 +191,13 @@ def _thin_out(places: list[_Place]) -> list[_Place]:
 
 
 def _has_gaps(pages: Sequence[Page]) -> bool:
-    """Whether parts of the log lie in no page: then the points crowd where pages are long."""
+    """Whether parts of the log lie in no page: then points are dense where pages are long."""
     ends = [page.excerpt.offset + len(page.excerpt.raw) for page in pages]
     return any(page.excerpt.offset > end + SPARSE for page, end in zip(pages[1:], ends, strict=False))
 
 
 def _spread_evenly(points: list[Point], sparse: bool) -> list[Point]:
-    """Points in even distances over the run, the last among them."""
+    """Points at even distances over the run, the last one included."""
     buckets = LOOKS if sparse else MOST
     if len(points) <= buckets:
         return points
@@ -207,7 +207,7 @@ def _spread_evenly(points: list[Point], sparse: bool) -> list[Point]:
 
 
 def _attempt_start(pages: Sequence[Page], end: int | None) -> int:
-    """Where the attempt began that ended there: memory starts anew with every one."""
+    """Where the attempt that ended at this place began: memory starts anew with each."""
     begin = 0
     for page in pages:
         stop = len(page.excerpt.raw) if end is None else max(0, min(len(page.excerpt.raw), end - page.excerpt.offset))
@@ -218,7 +218,7 @@ def _attempt_start(pages: Sequence[Page], end: int | None) -> int:
 
 @cache
 def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    """Compiled where a log prints memory: many do not."""
+    """Compiled on use: many logs print no memory."""
     return re.compile(pattern)
 
 
@@ -240,7 +240,7 @@ def _points(places: Sequence[_Place], row: LineRow) -> Iterator[Point]:
 
 
 def _trains(raw: bytes, start: int, end: int) -> bool:
-    """Whether training went on between two places. (Words are found ten times quicker than an expression that names them all.)"""
+    """Whether training went on between two places. Literals are searched ten times faster than a pattern of all of them."""
     for words in _TRAINS:
         if raw.find(words, start, end) >= 0:
             return True
@@ -269,7 +269,7 @@ def _parse_printed(digits: str, unit: str) -> Size | None:
 
 
 def _stream(page: Page, match: re.Match[bytes]) -> Stream:
-    """Who printed it: the rank that the line names, else what its prefix says."""
+    """Who printed the match: the rank in the line, else what the prefix says."""
     if "rank" in match.re.groupindex and match["rank"]:
         return (int(match["rank"]),)
     prefix = page.line(page.index(page.excerpt.offset + match.start())).prefix
@@ -277,7 +277,7 @@ def _stream(page: Page, match: re.Match[bytes]) -> Stream:
 
 
 def _points_of_process(points: list[Point], rank: int | None) -> list[Point]:
-    """Those of one process: of the rank asked for, else of the one that printed most."""
+    """The points of one process: of `rank`, else of the one that printed most."""
     streams: dict[Stream, list[Point]] = {}
     for point in points:
         streams.setdefault(point.stream, []).append(point)
@@ -290,7 +290,7 @@ def _points_of_process(points: list[Point], rank: int | None) -> list[Point]:
 
 
 def _steps(points: Sequence[Point]) -> list[int] | None:
-    """The step of every point, where all have one and they never go back."""
+    """The steps of all points, if each has one and they never decrease; else None."""
     steps = [point.step for point in points if point.step is not None]
     rising = all(step <= next_step for step, next_step in pairwise(steps))
     return steps if len(steps) == len(points) and rising and steps[-1] > steps[0] else None

@@ -23,7 +23,7 @@ _OUT = 0.10
 
 @dataclass(slots=True)
 class Trend:
-    """`per_step`: growth per step (linear_growth); `jump`: the first index of the new level (step_change)."""
+    """The kind of course. `per_step`: growth per step (linear_growth); `jump`: index of the first point on the new level (step_change)."""
 
     word: str
     per_step: Size | None = None
@@ -31,7 +31,7 @@ class Trend:
 
 
 def classify_trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
-    """The course of sizes, printed in this order; `steps` are the training steps that they belong to."""
+    """The trend of sizes in the order they were printed; `steps`: their training steps, if known."""
     if len(sizes) < FEWEST:
         return Trend("unknown")
     values = [float(size.bytes) for size in sizes]
@@ -52,7 +52,7 @@ def classify_trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) ->
 
 
 def _without_warm_up(values: list[float]) -> list[float]:
-    """Without the first prints, in which optimizer states and caches come into being."""
+    """The sizes without the first ones, during which optimizer states and caches are created."""
     return values[max(1, len(values) // 10) :] if len(values) > FEWEST else values
 
 
@@ -77,7 +77,7 @@ def _grows(values: Sequence[float]) -> bool:
 
 
 def _is_periodic(values: Sequence[float]) -> bool:
-    """Whether the series rises slowly and falls suddenly two or more times at even distances."""
+    """Whether sizes rise slowly and fall suddenly, two or more times, at even distances."""
     spread = max(values) - min(values)
     if spread < 2 * _LEVEL * _median(values):
         return False
@@ -92,13 +92,13 @@ def _is_periodic(values: Sequence[float]) -> bool:
 
 
 def _is_slow(rise: Sequence[float], spread: float) -> bool:
-    """From low to high, and not in one leap."""
+    """Whether a rise is spread over several prints."""
     leaps = [later - sooner for sooner, later in pairwise(rise)]
     return rise[-1] - rise[0] > 0.5 * spread and max(leaps) < 0.8 * (rise[-1] - rise[0])
 
 
 def _has_spikes(values: Sequence[float]) -> bool:
-    """Few prints stand out above a level, each only for a moment (one that begins at the end is one too)."""
+    """Whether a few sizes stand out above a level, each for a moment only (or at the end)."""
     level = _median(values)
     high = [value > level * (1 + _OUT) for value in values]
     usual = [value for value, out in zip(values, high, strict=True) if not out]
@@ -115,7 +115,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _best_split(values: Sequence[float]) -> tuple[int, float]:
-    """Where two levels part the values best, and what is left of the squares then."""
+    """(index, remaining sum of squares) of the split into the two most distinct levels."""
     total, count = sum(values), len(values)
     whole = sum(value * value for value in values)
     best, left_sum, at = float("inf"), 0.0, 1
@@ -128,7 +128,7 @@ def _best_split(values: Sequence[float]) -> tuple[int, float]:
 
 
 def _line_residual(values: Sequence[float]) -> float:
-    """What is left of the squares beside a straight line."""
+    """The sum of squared residuals of a straight line."""
     slope, start = _fit(list(range(len(values))), values)
     return sum((value - start - slope * index) ** 2 for index, value in enumerate(values))
 
@@ -141,7 +141,7 @@ def _fit(where: Sequence[float], values: Sequence[float]) -> tuple[float, float]
 
 
 def _is_step(values: Sequence[float], jump: int, apart: float) -> bool:
-    """Two levels that differ, each quiet: between them lies most of what there is of difference."""
+    """Whether there are two quiet levels, with most of the variation between them."""
     values_before, values_after = values[:jump], values[jump:]
     return (
         len(values_before) >= 2
@@ -152,7 +152,7 @@ def _is_step(values: Sequence[float], jump: int, apart: float) -> bool:
 
 
 def _slope(values: Sequence[float], steps: Sequence[int], slop: float) -> Size | None:
-    """Growth per step by least squares, with twice its standard error and the rounding of the prints."""
+    """Growth per step by least squares, within twice its standard error and the rounding of the prints; None without growth."""
     slope, start = _fit(steps, values)
     middle = _mean(steps)
     square = sum((step - middle) ** 2 for step in steps)

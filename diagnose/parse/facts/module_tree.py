@@ -1,4 +1,4 @@
-"""Models that a script prints with print(model): what their modules tell of dimensions, adapters and quantisation."""
+"""Models printed with print(model): dimensions, adapters and quantisation, from their modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ADAPTER = lazy_compile(rb"\(lora_A\): ModuleDict\(\s{1,80}\(\w{1,40}\): Linear\
 
 
 def facts(pages: Iterable[Page]) -> Iterator[Fact]:
-    """The first printed model: it is the one that is trained, in scripts that print one."""
+    """Facts from the first printed model, in scripts usually the trained one."""
     for page in pages:
         match = _BEGIN.search(page.excerpt.raw, 0, REACH) if page.excerpt.offset < REACH else None
         if match is not None:

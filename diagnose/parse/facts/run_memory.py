@@ -1,4 +1,4 @@
-"""Memory facts of the run besides the failure: its course, tables of cards and allocator, module trees, the node's memory."""
+"""Memory facts of the run besides the failure: its course, tables of cards and of the allocator, printed models, the node's memory."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 
 def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, placed: PlacedMessage | None) -> Iterator[Fact]:
-    """Facts of the input in which the job failed first (of the first input where nothing failed). `looks` are those between the pages.
-
-    A reader of tables is loaded only where a log holds the words of one.
-    """
+    """Facts from the input in which the job failed first (without a failure, from the first input). `looks`: samples of the log between the
+    pages."""
     if not pages:
         return
     source = pages[0].source if placed is None else placed.page.source
     end = None if placed is None else placed.offset
     mine = [page for page in pages if page.source == source]
     yield from memory_series.facts([*mine, *(page for page in looks if page.source == source)], end, None if root is None else root.rank)
+    # readers of tables are imported only where a log holds the words of one
     if _contain(pages, *_card_table_words()):
         from diagnose.parse.facts import smi_tables
 
@@ -47,7 +46,7 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, plac
 
 @cache
 def _card_table_words() -> tuple[bytes, ...]:
-    """Words of which every table of cards holds one."""
+    """Words of which every table of cards (smi_tables) holds at least one."""
     rows = tuple(row["says"].encode() for row in rule_files.table("card_tables"))
     return (*rows, b"memory.used", b"memory.total", b"FB Memory Usage", b"GPU Memory |", b"Process name", b"MIG")
 
@@ -63,7 +62,7 @@ _LEAST, _MOST = 16 << 30, 16 << 40
 
 
 def node_memory_before_failure(placed: PlacedMessage) -> Iterator[Fact]:
-    """What follows from the last of DeepSpeed's lines before a failure: what was used, and which share of the whole that is."""
+    """The node's total memory, from the amount and the percentage in use in DeepSpeed's last line before a failure."""
     if not placed.page.excerpt.spots.has(b"CPU Virtual Memory:"):
         return
     raw = placed.bytes_before(1 << 20)
@@ -78,7 +77,7 @@ def node_memory_before_failure(placed: PlacedMessage) -> Iterator[Fact]:
 
 
 def node_memory_from_free(pages: Iterable[Page]) -> Iterator[Fact]:
-    """The total of the first table of `free`; nothing where its unit cannot be told."""
+    """The node's total by the first table of `free`; none where its unit is unclear."""
     for page in pages:
         table = _FREE_TABLE.search(page.excerpt.raw) if page.excerpt.spots.has(b"Mem:") else None
         size = _parse_total(table[1].decode(), table[2].decode() if table[2] else "") if table else None
@@ -88,7 +87,7 @@ def node_memory_from_free(pages: Iterable[Page]) -> Iterator[Fact]:
 
 
 def _parse_total(digits: str, unit: str) -> Size | None:
-    """A printed total; of a bare number where only one unit makes a node of it."""
+    """A printed total in bytes. A number without a unit counts only if exactly one unit makes it a plausible node."""
     sizes = [Size.printed(digits, name) for name in ([f"{unit}iB"] if unit else ["KiB", "MiB", "GiB"])]
     likely = [size for size in sizes if size is not None and (unit or _LEAST <= size.bytes <= _MOST)]
     return likely[0] if len(likely) == 1 else None

@@ -1,4 +1,4 @@
-"""Settings that programs print whole (rules/dumps.yaml): found and cut out of the log, each line with its place."""
+"""Settings that programs print as a whole (rules/dumps.yaml), cut out of the log with the place of each line."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _YAML = r"\s*(?:- +)?[\w.$/-]{1,80} *:(?: |$)|\s*- "
 
 
 class _Row(NamedTuple):
-    """A line of a dump: its text, and the byte of the page that the text begins with."""
+    """A line of a dump: its text, and the offset on the page at which it begins."""
 
     text: str
     at: int
 
 
 def read_dumps(pages: Iterable[Page]) -> tuple[Dump, ...]:
-    """The dumps in the heads of the logs, in the order of the table; those of a critic or a reward model are not the trainer's."""
+    """The dumps in the heads of the logs, in the table's order; those of critics and reward models are left out."""
     return tuple(dump for page in pages if page.excerpt.offset < REACH for row in _rows_present(page) for dump in _dumps_of_page(row, page))
 
 
@@ -53,7 +53,7 @@ def _words() -> frozenset[bytes]:
 
 
 def _rows_present(page: Page) -> list[DumpRow]:
-    """The rows whose words stand in a page."""
+    """The table's rows whose words occur in a page."""
     words = page.excerpt.spots.among(_words())
     return [row for row in rule_files.table("dumps") if row["says"].encode() in words] if words else []
 
@@ -95,7 +95,7 @@ def _cut_dump(row: DumpRow, page: Page, at: int) -> Dump | None:
 
 
 def _word_start(raw: bytes, at: int) -> int:
-    """Where the word begins that the words found are the end of: Seq2SeqTrainingArguments."""
+    """Start of the word that ends with the words found: Seq2SeqTrainingArguments for TrainingArguments."""
     while at and (raw[at - 1 : at].isalnum() or raw[at - 1 : at] == b"_"):
         at -= 1
     return at
@@ -106,7 +106,7 @@ def _place(page: Page, row: _Row) -> Witness:
 
 
 def _lines(page: Page, begin: int) -> Iterator[_Row]:
-    """The text from a byte of the page on, then the lines that the same process wrote next."""
+    """The page's text from an offset on, then the next lines of the same process."""
     raw = page.excerpt.raw
     first = page.index(page.excerpt.offset + begin)
     end = page.bounds(first)[1]
@@ -122,7 +122,7 @@ def _lines(page: Page, begin: int) -> Iterator[_Row]:
 
 
 def _balanced(lines: Iterator[_Row]) -> list[_Row]:
-    """The lines up to the bracket that closes the first; nothing where none does: then the text is mixed with another."""
+    """The lines up to the bracket that closes the first one; none if it is never closed, as in text mixed with another process's."""
     rows: list[_Row] = []
     depth = total = 0
     for row in lines:
@@ -170,7 +170,7 @@ _QUOTED_VALUE = r"'([^'\n]{1,400})'|\"([^\"\n]{1,400})\""
 
 
 def parse_arguments(text: str, keys: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
-    """Fact and value of each key that is set; "None" and "auto" set nothing. `keys`: the program's name of a setting to the fact's."""
+    """(fact, value) for each key that is set; "None" and "auto" set nothing. `keys`: fact names by the program's names."""
     for key, name in keys.items():
         match = re.search(rf"(?<![\w.-])['\"]?{re.escape(key)}['\"]?\s?[=:]\s?(?:{_QUOTED_VALUE}|([\w./+-]{{1,200}}))", text)
         value = None if match is None else _parse_argument(name, next(group for group in match.groups() if group))

@@ -1,4 +1,4 @@
-"""Tables of cards: nvidia-smi (its table, csv, -q), gpustat, rocm-smi, amd-smi, npu-smi. What each card holds, and who is on it."""
+"""Tables of nvidia-smi (plain, csv, -q), gpustat, rocm-smi, amd-smi and npu-smi: what each card holds, and which processes use it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MIG = rb"\| {1,4}\d{1,3} {1,6}\d{1,3} {1,6}\d{1,3} {1,6}\d{1,3} {1,4}\| {1,12}\
 
 
 class Card(NamedTuple):
-    """A row: which card, what it holds and can hold, where that stands."""
+    """A card of a table: index, memory in use, capacity, and the place in the log."""
 
     page: Page
     at: int
@@ -46,7 +46,7 @@ class Card(NamedTuple):
 
 
 def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) -> Iterator[Fact]:
-    """What the last table before the failure says of the cards; of another input simply the last."""
+    """What the last table before the failure says of the cards; in inputs without the failure, the last table."""
     for page in reversed(pages):
         stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
         cards = _last_table(_cards(page, stop))
@@ -67,7 +67,7 @@ def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) 
 
 @cache
 def _pattern(text: bytes) -> re.Pattern[bytes]:
-    """Compiled when a log holds a table: few do."""
+    """Compiled on use: few logs hold such a table."""
     return re.compile(text)
 
 
@@ -90,7 +90,7 @@ def _card(page: Page, match: re.Match[bytes], unit: str) -> Card:
 
 
 def _csv(page: Page, stop: int) -> Iterator[Card]:
-    """Rows below a header that names their columns."""
+    """Cards below a csv header that names the columns."""
     raw, at = page.excerpt.raw, 0
     for _ in range(8):
         places = [place for place in (raw.find(b"memory.total", at, stop), raw.find(b"memory.used", at, stop)) if place >= 0]
@@ -121,14 +121,14 @@ def _mebibytes(cell: str) -> Size | None:
 
 
 def _query(page: Page, stop: int) -> Iterator[Card]:
-    """nvidia-smi -q: a block for each card in turn; BAR1 has one of its own, which is no memory of the card."""
+    """nvidia-smi -q: a block for each card. The block of BAR1 is no memory of the card."""
     for number, block in enumerate(islice(_QUERY.finditer(page.excerpt.raw, 0, stop), MOST)):
         figures = {name: Size.printed(figure.decode(), "MiB") for name, figure in _FIGURE.findall(block[1])}
         yield Card(page, block.start(), number, "", figures.get(b"Used"), figures.get(b"Total"))
 
 
 def _last_table(cards: Sequence[Card]) -> list[Card]:
-    """The rows that belong to the last one: each card once, near each other. What two rows say of one card is put together."""
+    """The cards of the last table: each once, and close to each other. What two rows say of one card is combined."""
     table: dict[int, Card] = {}
     for card in reversed(cards):
         known_card = table.get(card.number)
@@ -163,12 +163,12 @@ def _card_facts(cards: Sequence[Card], gpu: int | None, renumbered: bool) -> Ite
 
 
 def _is_renumbered(pages: Iterable[Page]) -> bool:
-    """Whether the job may count cards otherwise than the tools do: CUDA_VISIBLE_DEVICES hides some."""
+    """Whether the job may number cards differently from the tool: CUDA_VISIBLE_DEVICES hides some."""
     return any(re.search(rb"(?:CUDA|HIP|ASCEND_RT)_VISIBLE_DEVICES['\"]?[=:]", page.excerpt.raw) for page in pages)
 
 
 def _processes(page: Page, stop: int) -> Iterator[Fact]:
-    """How many processes share the most crowded card; a process listed on two cards opened a context on one that is not its own."""
+    """Number of processes on the most crowded card; a process on two cards has opened a context on a foreign one."""
     raw = page.excerpt.raw
     if raw.find(b"GPU Memory |", 0, stop) < 0 and raw.find(b"Process name", 0, stop) < 0:
         return
@@ -185,7 +185,7 @@ def _processes(page: Page, stop: int) -> Iterator[Fact]:
 
 
 def _is_sliced(pages: Iterable[Page]) -> Iterator[Fact]:
-    """Whether the card is cut into slices: then a slice's memory is all that a process has."""
+    """Whether the card is partitioned (MIG): a process then has only its slice's memory."""
     for page in pages:
         match = _pattern(_MIG).search(page.excerpt.raw) if b"MIG" in page.excerpt.raw else None
         named = re.search(rb"\n {2,4}MIG (\d{1,2}g\.\d{1,3}gb) {1,8}Device", page.excerpt.raw) if match is None else None

@@ -1,5 +1,5 @@
-"""What the job was doing, finer than a phase, and its training method: read from frames that occur in one activity only
-(rules/phases.yaml, `doing`, `moves_model`, `megatron`, `trainer` and `stage`)."""
+"""What the job was doing, finer than a phase, and its training method: from frames that occur in one activity only (rules/phases.yaml:
+`doing`, `moves_model`, `megatron`, `trainer`, `stage`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def activity_of_frames(frames: Sequence[Frame]) -> str:
-    """A word of the fact log.doing; empty where no frame (innermost first) shows one."""
+    """The activity (a word of the fact log.doing) that the frames, innermost first, show; "" where none does."""
     return _activities(tuple(frames), "doing")
 
 
 def all_activities(frames: Sequence[Frame]) -> list[str]:
-    """Every activity that the frames show, the innermost first: one may run within another."""
+    """All activities that the frames show, innermost first: one may run inside another."""
     activities = (_frame_activities("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
     return list(dict.fromkeys(filter(None, activities)))
 
@@ -43,17 +43,17 @@ def runs_megatron(frames: Sequence[Frame]) -> bool:
 
 
 def stage_of_frames(frames: Sequence[Frame]) -> str:
-    """The training method whose trainer the traceback runs through; empty where it runs through none."""
+    """The training method (dpo, grpo, ...) whose trainer the traceback runs through; "" without one."""
     return _activities(tuple(frames), "stage")
 
 
 def trainer_of_frames(frames: Sequence[Frame]) -> str:
-    """The framework whose own code the traceback runs through; empty where it runs through none that we know."""
+    """The framework whose code the traceback runs through; "" without one that is known."""
     return _owner_of_frames(frames, "trainer")
 
 
 def engine_of_frames(frames: Sequence[Frame]) -> str:
-    """The inference engine whose own code the traceback runs through; empty where it runs through none that we know."""
+    """The inference engine whose code the traceback runs through; "" without one that is known."""
     return _owner_of_frames(frames, "engine")
 
 
@@ -65,14 +65,14 @@ def _owner_of_frames(frames: Sequence[Frame], table_name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _activities(frames: tuple[Frame, ...], table_name: str) -> str:
-    """What the frames show; the same code fails in many jobs."""
+    """Cached, because the same code fails in many jobs."""
     words = (_frame_activities(table_name, frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
     return next(filter(None, words), "")
 
 
 @lru_cache(maxsize=4096)
 def _frame_activities(table_name: str, function: str, file: str, statement: str) -> str:
-    """What one frame shows; the same frames come again and again."""
+    """The activities that one frame shows; cached, because the same frames recur."""
     frame_parts = {"function": function, "file": file.replace("\\", "/"), "statement": statement}
     for rule in rule_files.table("phases")[table_name]:
         if all(lazy_re.matches_pattern(rule[part], text) for part, text in frame_parts.items() if part in rule):

@@ -32,7 +32,7 @@ _ENDS = re.compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|Durin
 
 
 def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
-    """The frames of pybind11's list below a message, innermost last; none where there is no list."""
+    """The frames, innermost last, of the list that pybind11 prints below a message; empty without one."""
     frames: list[Frame] = []
     places: list[int] = []
     begun = False
@@ -51,8 +51,8 @@ def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
 
 
 def cut_off_frames(page: Page, index: int) -> Traceback:
-    """The frames of a traceback that begins just below a message and is cut off before it says what it ends in: where a text stops
-    within it, another process had begun to tell the same."""
+    """The frames of a traceback that begins just below a message and ends, cut off, before its exception: of another process that reported
+    the same failure."""
     lines: list[tuple[int, str]] = []
     for at, text in lines_below(page, index, APART + LISTED):
         if lines and (_FENCE.match(text) or not text.strip()):
@@ -67,7 +67,7 @@ def cut_off_frames(page: Page, index: int) -> Traceback:
 
 
 def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
-    """The line just above a message, which may be the source line that failed; empty where it is another process's."""
+    """The line just above a message, if it may be the source line that failed; "" where another process wrote it."""
     for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked_line(page, at)
@@ -77,6 +77,6 @@ def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
 
 
 def _marked_line(page: Page, edge: int) -> str:
-    """The line that rich marks in the box that ends at this edge; empty where that part was not pasted."""
+    """The line marked as failed in the box of rich that ends at this line; "" where that part is missing."""
     lines = (_MARKED.match(text) for _, text in lines_above(page, edge, BOXED))
     return next((match[1].strip() for match in lines if match), "")

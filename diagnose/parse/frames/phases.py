@@ -1,4 +1,4 @@
-"""When it failed: from the frames of the traceback, else from the last lines before it (rules/phases.yaml)."""
+"""The phase of the failure: from the frames of the traceback, else from the last lines before it (rules/phases.yaml)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PASSES_ON = lazy_compile(
 
 @lru_cache(maxsize=1024)
 def phase_of_frames(frames: tuple[Frame, ...]) -> str:
-    """The phase that frames (innermost last) show; empty where they show none. The same code fails in many jobs."""
+    """The phase that frames (innermost last) show; "" where none does. Cached, because the same code fails in many jobs."""
     phase = ""
     for at in range(len(frames) - 1, -1, -1):
         frame, caller = frames[at], frames[at - 1].statement if at else ""
@@ -38,7 +38,7 @@ def phase_of_frames(frames: tuple[Frame, ...]) -> str:
 
 @lru_cache(maxsize=4096)
 def _phase_of_frame(file: str, function: str, statement: str, caller: str) -> str:
-    """The phase that one frame shows; the frames of libraries come again and again."""
+    """The phase that one frame shows; cached, because the same frames recur."""
     return next((str(rule["phase"]) for rule in _rules("frames") if _fits(rule, file, function, statement, caller)), "")
 
 
@@ -60,23 +60,23 @@ def _around(rule: Mapping[str, Any], frames: Sequence[Frame]) -> bool:
 
 @lru_cache(maxsize=8192)
 def _matches_place(files: str | None, functions: str | None, file: str, function: str) -> bool:
-    """Whether a frame is of such a file and function, where they are named."""
+    """Whether a frame matches the patterns of file and function that are not None."""
     named = {"file": files, "function": functions}
     return _fits({name: pattern for name, pattern in named.items() if pattern is not None}, file, function, "", "")
 
 
 def phase_of_source(line: str) -> str:
-    """The phase that one line of source shows, whose frame was not printed; empty where it shows none."""
+    """The phase that a line of source shows by itself, without its frame; "" where it shows none."""
     return phase_of_frames((Frame("", 0, "", line),)) if line else ""
 
 
 def phase_of_call(text: str) -> str:
-    """The phase that the name of a remote call shows; empty where it shows none."""
+    """The phase that the name of a remote call (Ray) shows; "" where it shows none."""
     return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.matches_pattern(rule["says"], text)), "") if text else ""
 
 
 def phase_of_lines(raw: bytes) -> str:
-    """The phase that the last lines before a failure show; empty where they show none."""
+    """The phase that the last lines before a failure show; "" where they show none."""
     best, phase = -1, ""
     for rule in _rules("lines"):
         at = max(raw.rfind(text.encode()) for text in rule["says"])
@@ -89,7 +89,7 @@ def phase_of_lines(raw: bytes) -> str:
 
 
 def loaded_last(raw: bytes) -> bool:
-    """Whether a load that ran to its end is the last that the lines show of what the job did: no bar goes on after it."""
+    """Whether the last thing that the lines show is a completed load: its bar is full, and no other bar follows."""
     for rule in _rules("lines"):
         at = max(raw.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
         if at >= 0 and _bar_finished(raw[at : at + 4096]):
@@ -98,7 +98,7 @@ def loaded_last(raw: bytes) -> bool:
 
 
 def _same_line(raw: bytes, at: int, text: str) -> bool:
-    """Whether what would end a phase stands only in the line that begins it: its own progress bar."""
+    """Whether words that would end a phase occur only in the line that begins it, which is its own progress bar."""
     end = raw.find(b"\n", at)
     return end < 0 or raw.find(text.encode(), end) < 0
 

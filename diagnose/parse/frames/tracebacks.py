@@ -1,4 +1,4 @@
-"""The traceback that ends in a message: its frames, from the same process's lines above (grammars/traceback.lark)."""
+"""The traceback above a message: its frames, read from the lines of the same process (grammars/traceback.lark)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ _RAY_TASK = lazy_compile(
 
 
 class Traceback(NamedTuple):
-    """Frames, innermost last; for each the line of the log (its index on the page) where the frame and where its statement stands."""
+    """Frames, innermost last, and for each the index of the line on which it (with its source line) ends. For Ray's tasks also who ran
+    it."""
 
     frames: tuple[Frame, ...] = ()
     places: tuple[int, ...] = ()
@@ -56,7 +57,7 @@ class Traceback(NamedTuple):
 def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
     """The traceback that ends at a line of the page; without frames where there is none.
 
-    `same_line`: what stands before the message in its own line, where someone wrote the whole traceback into one.
+    `same_line`: the text before the message in its own line, which may hold the whole traceback.
     """
     if _PLACE.search(same_line):
         return Traceback(*_frames([(index, peel(line).text) for line in same_line.split("\n")]))
@@ -92,7 +93,7 @@ def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "")
 
 
 class _Part(NamedTuple):
-    """A line of a traceback: whether it is the head of one, and whether it names a place."""
+    """A line of a traceback: whether it is a head ("Traceback ..."), whether it names a place ("File ...")."""
 
     text: str
     is_head: bool
@@ -100,7 +101,7 @@ class _Part(NamedTuple):
 
 
 def _parts(line: str) -> tuple[_Part, ...]:
-    """What a line is to a traceback; of several lines, where a string held them, the last first."""
+    """A line of the log as lines of a traceback, last first: a string in it may have held several."""
     return _remembered(line) if len(line) < SHORT else _looked_at(line)
 
 
@@ -113,12 +114,13 @@ _remembered = lru_cache(maxsize=4096)(_looked_at)  # the same code fails in many
 
 
 def _strip_links(text: str) -> str:
-    """A line with the links in it as the words that were shown."""
+    """The line with Markdown links replaced by their text."""
     return _LINKED.sub(r"\1", text) if "](" in text else text
 
 
 def _is_continuation(page: Page, index: int, prefix: Prefix) -> bool:
-    """Whether a line continues the one above, which a console cut at its width: traceback lines are indented, continuations are not."""
+    """Whether a line continues the one above, which a console cut at its width. Lines of a traceback are indented, continuations are
+    not."""
     line = page.line(index)
     if not line.text.strip() or line.prefix not in (NOBODY, prefix):
         return False
@@ -131,7 +133,7 @@ def _is_continuation(page: Page, index: int, prefix: Prefix) -> bool:
 
 
 def frames_in_lines(lines: list[tuple[int, str]]) -> Traceback:
-    """The frames in lines of one traceback, each with its index on the page."""
+    """The frames in lines (index, text) of one traceback."""
     return Traceback(*_frames(lines))
 
 
@@ -144,7 +146,7 @@ def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int,
 
 @lru_cache(maxsize=256)
 def _parse_frames(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
-    """The frames in lines, each with the number of the line that it ends with."""
+    """Each frame with the index of the line that it ends on."""
     boxed = any(text.startswith("│") or text.endswith("│") for text in lines)
     texts = [_strip_box(text) if boxed else text for text in lines]
     texts = _join_cut_lines(texts)
@@ -190,7 +192,7 @@ def _join_cut_lines(texts: list[str]) -> list[str]:
 
 
 def _notebook_lines(texts: list[str]) -> list[str]:
-    """IPython's lines with the failing one alone as the statement of its frame, and its number where the place has none."""
+    """IPython's lines with only the failing source line kept below each place, and its line number added where the place has none."""
     plain: list[str] = []
     number = "0"
     for text in reversed(texts):  # the arrow stands below its place
@@ -201,14 +203,14 @@ def _notebook_lines(texts: list[str]) -> list[str]:
 
 
 def _notebook_place(cell: re.Match[str], number: str) -> str:
-    """A notebook's place as Python writes one."""
+    """A notebook's place in the form that Python prints."""
     if cell[3] is not None:
         return f'File "In [{cell[3]}]", line {cell[4] or number}, in <module>'
     return f'File "{cell[1]}", line {number}, in {"<module>" if cell[2].startswith("<cell") else cell[2]}'
 
 
 def _strip_box(text: str) -> str:
-    """A line of rich's box without its borders; of a source line without its number only where it is the one that failed."""
+    """A line without the borders of rich's box; source lines other than the failed one become empty."""
     text = text.strip()
     text = text[1:] if text[:1] in ("│", "|") else text
     text = text[:-1].rstrip() if text[-1:] in ("│", "|") else text

@@ -1,4 +1,4 @@
-"""The allocator's message to figures (grammars/device_oom.lark)."""
+"""Messages of torch's allocators (grammars/device_oom.lark)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NEW_START = lazy_compile(
 
 
 def goes_on(text: str, line: str) -> bool:
-    """Whether the next line of the same process belongs to this message, which someone wrapped."""
+    """Whether the next line of the same process continues this message, which was wrapped."""
     if _is_complete(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
         return False
     if "would exceed allowed" in text:
@@ -54,12 +54,12 @@ def goes_on(text: str, line: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_complete(text: str) -> bool:
-    """Whether a message is whole; of one it is asked for several lines."""
+    """Whether a message needs no further line. Cached, since `goes_on` asks again for every line below."""
     return _ENDED.search(text) is not None
 
 
 def read(text: str) -> Message | None:
-    """The message that a text begins with; None where it is talk about memory and not a message."""
+    """The message that a text begins with; None for mere talk about memory."""
     text = grammar_statements.collapse_blanks(text)
     statements = grammar_statements.parse_statements("device_oom", text)
     if not statements or re.match(r"\s*[\w'-]", text[statements[0].end :]):
@@ -85,14 +85,14 @@ def read(text: str) -> Message | None:
 
 
 def family_of(text: str) -> str:
-    """The family that the first words of a message name."""
+    """The family of a message by its first words."""
     first = text.lower().split()[0] if text else ""
     says = statement_specs("device_oom")
     return says.get(first, says["unnamed"]).family
 
 
 def speaks_for_an_engine(text: str) -> bool:
-    """Whether words about device memory are an inference engine's own, said after torch's message."""
+    """Whether words about device memory are an inference engine's own comment after torch's message."""
     return "out of memory occurred when warming up" in text
 
 
@@ -124,8 +124,8 @@ def _add_statement(message: Message, statement: Statement) -> None:
 
 
 def _mark_own_process(message: Message) -> None:
-    """In a container the failed process is printed by its number on the host like all others: it is the one that
-    holds what torch holds, and the least above that."""
+    """Find the failed process in the message's list where it is listed by its number on the host, like all others (in a container): the
+    smallest of those that hold at least what torch holds."""
     figures = message.figures
     torch = [figures.get(name) for name in ("allocated", "reserved_unallocated")]
     own = figures.get("process_in_use")
@@ -142,8 +142,8 @@ def _mark_own_process(message: Message) -> None:
 
 
 def _count_sibling_ranks(message: Message) -> None:
-    """How many other processes on the card are ranks of the same job: one launcher numbered them one after the other, and they hold
-    about what the failed one holds."""
+    """Add the number of other processes on the card that are ranks of the same job: their process ids are close together, and they hold
+    about as much as the failed one."""
     own = next((p for p in message.processes if p.own), None)
     process_size = message.figures.get("process_in_use")
     if process_size is None or not process_size.bytes or not message.processes:
@@ -164,7 +164,7 @@ def _count_sibling_ranks(message: Message) -> None:
 
 
 def _infer_driver(message: Message) -> None:
-    """What figures say that no memory can have, or that only one kind of driver prints."""
+    """Add what impossible figures reveal: the Windows driver, a request that overflowed, torch's reserve for segments."""
     figures, facts = message.figures, message.facts
     requested, capacity = figures.get("requested"), figures.get("capacity")
     if "process_in_use" in figures and figures["process_in_use"] is None:  # 2^64-1: the driver of Windows tells no such figure
@@ -180,8 +180,8 @@ def _infer_driver(message: Message) -> None:
 
 
 def _exceeds_card(message: Message) -> None:
-    """Torch counts more than the card has. The driver of Windows lends memory of the host, and tells no figure of a process; any other
-    has no more than it prints, and torch goes on counting what an engine gave back to sleep (vLLM's CuMemAllocator keeps the blocks)."""
+    """Whether torch counts more than the card has. The Windows driver lends host memory and prints no figure for the process. On other
+    systems torch may still count what a sleeping engine returned (vLLM's CuMemAllocator keeps the blocks)."""
     figures, facts = message.figures, message.facts
     capacity, free, idle = figures.get("capacity"), figures.get("free"), figures.get("reserved_unallocated")
     counted = figures.get("reserved_total") or figures.get("allocated")

@@ -1,7 +1,7 @@
-"""The kernel's report of a kill, above the line that names the killed process: the limit that was hit, the node's memory, who held it.
+"""The kernel's report above the line that names the killed process: the limit that was hit, the node's memory, the process table.
 
-Figures in kB are KiB. The process table counts pages, whose size it does not print: the killed process stands in it in pages and in
-the line below in KiB.
+Figures in kB are KiB. The process table counts pages, whose size it does not print: the killed process stands in it in pages and in the
+line below in KiB, which gives the page size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOTAL = lazy_compile(r"total-vm:(\d{1,20})kB")
 
 
 class _Row(NamedTuple):
-    """A process of the table: all its address space and what of it is in memory, in pages; its name."""
+    """A process of the table: address space and resident memory, in pages."""
 
     pid: int
     total: int
@@ -41,7 +41,7 @@ class _Row(NamedTuple):
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
-    """Add what the report says above its last line; the indexes of the lines that said it."""
+    """Add what the report says above its last line. Returns the indexes of the lines used."""
     lines, rows = _report(page, index)
     kernel, group = (statement_specs("host_oom")[kind].family for kind in ("kernel", "cgroup"))
     used = []
@@ -81,7 +81,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
 
 
 def _report(page: Page, index: int) -> tuple[list[tuple[int, str]], list[_Row]]:
-    """The telling lines of the report that ends at a line, from the nearest up, and its table."""
+    """The lines of the report that ends at a line, nearest first, and its process table."""
     lines: list[tuple[int, str]] = []
     rows: list[_Row] = []
     for at, text in lines_above(page, index, REACH):
@@ -97,7 +97,7 @@ def _report(page: Page, index: int) -> tuple[list[tuple[int, str]], list[_Row]]:
 
 
 def _page_size(message: Message, rows: Sequence[_Row], line: str) -> int | None:
-    """Bytes of a page: the killed process's address space is printed in both measures."""
+    """Bytes of a page, from the killed process's address space in pages and in KiB; None where it cannot be told."""
     total = _TOTAL.search(line)
     own = next((row for row in rows if row.pid == message.pid), None)
     if total is None or own is None or not own.total or int(total[1]) % own.total:

@@ -1,4 +1,5 @@
-"""Host memory: what the kernel, those that kill before it, data loaders and allocators say (grammars/host_oom.lark)."""
+"""Host memory: messages of the kernel, of userspace killers (systemd-oomd, earlyoom), data loaders and allocators
+(grammars/host_oom.lark)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _RAISED = frozenset({"shm_file", "shm_disk", "segment", "worker_bus", "worker_ki
 
 
 def capacity_of(family: str) -> str:
-    """The fact that the capacity in a message of this family is: of a card, of the node, of a container or job."""
+    """Name of the fact that a message of this family means by capacity: the card's, the node's, or that of a container or job."""
     if families.of(family).limited:
         return "log.container_limit"
     return "host.ram" if families.of(family).kill else "log.capacity"
@@ -69,7 +70,7 @@ def read(text: str) -> Message | None:
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
-    """What the kernel's report says above the line that names the killed process: indexes of the lines that were used."""
+    """Add what the kernel's report says above the line that names the killed process. Returns the indexes of the lines used."""
     return host_kernel.complete(message, page, index) if "kernel" in message.killed else ()
 
 
@@ -101,7 +102,7 @@ def _add_statement(message: Message, statement: Statement) -> None:
 
 
 def _requested_size(printed_size: Size | None, kind: str, words: str, numbers: Sequence[int]) -> Size | None:
-    """What an allocator was asked for; the shape of an array tells it exactly where its size is printed rounded."""
+    """The size that an allocator was asked for; computed from an array's shape where it is printed rounded."""
     if kind == "shape":
         exact = _array_size(words)
         agrees = exact is not None and (printed_size is None or exact in printed_size)
@@ -123,7 +124,7 @@ def _sum(left: Size | None, right: Size | None) -> Size | None:
 
 
 def _array_size(text: str) -> int | None:
-    """The bytes of an array of this shape and type, as numpy prints both; None for types whose size the name does not tell."""
+    """The bytes of an array of this shape and numpy type; None for types whose name does not tell their size."""
     shape, _, named = text.partition(")")
     kind = re.search(r"(?:dtype\('|data type )([<>|=]?[A-Za-z]+)(\d*)", named)
     if kind is None:
@@ -146,18 +147,18 @@ def _weigh(message: Message, leading: Statement, text: str) -> None:
 
 
 def same_death(first: Message, second: Message) -> bool:
-    """Whether two reports are of one kill. Kernel, scheduler and launcher each report it once; two reports of one kind that name
-    different processes are two kills. Process ids of different reporters are not compared: a container numbers its own."""
+    """Whether two reports are of one kill. Kernel, scheduler and launcher each report it once; two reports of one kind that name different
+    processes are two kills. Process ids of different reporters are not compared: a container numbers its own."""
     return all(second.killed.get(witness, who) == who for witness, who in first.killed.items())
 
 
 def same_number(first: Message, second: Message) -> bool:
-    """Whether two witnesses name one process by the same number: they look from the same side of a container's wall."""
+    """Whether two reports give the same process id and number processes alike (both inside the container, or both outside)."""
     return not set(first.killed.values()).isdisjoint(second.killed.values())
 
 
 def settle(deaths: Sequence[Message]) -> None:
-    """Where several died and the kernel's numbers are not the launcher's, nothing tells which rank is which process."""
+    """Drop the ranks where several processes died and the kernel's process ids are not the launcher's: nothing tells which is which."""
     if sum("kernel" in death.killed for death in deaths) < 2:
         return
     for death in deaths:
@@ -167,7 +168,7 @@ def settle(deaths: Sequence[Message]) -> None:
 
 
 def join_traces(first: Message, second: Message) -> None:
-    """Add figures and evidence of a second report of one kill to the first."""
+    """Add figures and evidence of a second report of the same kill to the first."""
     first.killed = {**second.killed, **first.killed}
     limits = families.of(first.family).limited, families.of(second.family).limited
     for name, size in second.figures.items():

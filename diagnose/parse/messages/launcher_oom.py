@@ -1,4 +1,4 @@
-"""Reports of launchers and shells on processes ended by a signal (grammars/launcher_oom.lark): they prove a kill, not its reason."""
+"""Reports of launchers and shells that a signal ended a process (grammars/launcher_oom.lark). They prove a kill, not its reason."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _HYDRA = lazy_compile(r"=\s+(?:RANK (\d{1,6}) )?PID (\d{1,10}) RUNNING AT (\S{1,
 
 
 def goes_on(_text: str, _line: str) -> bool:
-    """Nothing: every line of a launcher's report says something of its own."""
+    """Never: each line of such a report is a message of its own."""
     return False
 
 
 def read(text: str) -> Message | None:
-    """The message in a line; None where it tells of no signal that says anything."""
+    """The message in a line; None where it names no signal that tells anything."""
     statements = grammar_statements.parse_statements("launcher_oom", grammar_statements.collapse_blanks(text[:LONGEST]))
     return next((message for statement in statements if (message := _message(statement)) is not None), None)
 
@@ -69,7 +69,7 @@ def _message(statement: Statement) -> Message | None:
 
 
 def _signal(kind: str, words: str, figures: Mapping[str, int]) -> int:
-    """The signal that the statement names by number or by name; 0 for one that says nothing."""
+    """The signal's number, by number or name; 0 for one that tells nothing."""
     named = re.search(r"SIG[A-Z]+", words) or re.search(r"Killed|Bus error", words)
     if kind in ("returned", "noticed", "hydra"):
         return int(re.findall(r"\d+", words)[-1])
@@ -79,7 +79,7 @@ def _signal(kind: str, words: str, figures: Mapping[str, int]) -> int:
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
-    """Rank and host that the report prints above the line with the signal, in torchrun's table and in Hydra's frame."""
+    """Add the rank and host that torchrun's table and Hydra's frame print above the line with the signal."""
     line = page.line(index).text
     used: list[int] = []
     if "exitcode" in line and "failed (" not in line:

@@ -1,4 +1,4 @@
-"""Messages that read like a memory shortage and are none, each with its reason (grammars/lookalike.lark)."""
+"""Messages that read like a memory shortage and are none, with the reason (grammars/lookalike.lark)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FAULTS = frozenset({"device_assert", "illegal_access", "misaligned"})
 
 
 def goes_on(text: str, line: str) -> bool:
-    """Wrapped before its figures."""
+    """Only where it was wrapped before its figures."""
     return text.rstrip().endswith((",", "out of resource:", "on device", "out of resource: shared", "out of resource: tensor")) and line[
         :1
     ] not in ("[", "{")

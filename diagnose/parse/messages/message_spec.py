@@ -20,11 +20,8 @@ _AMOUNT = lazy_compile(r"(\d[\d,]*(?:\.\d+)?)\s*([KMGTP]?)(?:i?B|bytes?)?", re.I
 
 
 class StatementSpec(NamedTuple):
-    """Family, status, and the names of the statement's figures in the order they stand (`gpu` is the index of a card,
-    an empty name a word that is no figure).
-
-    rules/statements.yaml explains the other fields.
-    """
+    """What a grammar's statement means: family, status, and the facts that its figures are, in order (`gpu`: index of a card; "": ignored).
+    rules/statements.yaml explains the other fields."""
 
     family: str
     status: str = "oom"
@@ -51,13 +48,14 @@ class StatementSpec(NamedTuple):
 
 @cache
 def statement_specs(grammar: str) -> Mapping[str, StatementSpec]:
-    """What the statements of a grammar mean, by name, in the order of the table."""
+    """The table rows of a grammar by statement name, in the table's order."""
     rows = rule_files.table("statements")[grammar]
     return MappingProxyType({kind: StatementSpec(**{**row, "figures": tuple(row.get("figures", ()))}) for kind, row in rows.items()})
 
 
 def parse_amount(text: str) -> Size | None:
-    """A size with its unit as a word, a letter or none (bytes), glued or not; all are binary. None for what no memory can have."""
+    """A size in bytes whose unit is a word, a letter or missing (bytes), with or without a blank; all units are binary. None for what no
+    memory can have."""
     text = text.strip(" []")
     match = _AMOUNT.fullmatch(text)
     if match is None or match[2] in ("p", "P"):

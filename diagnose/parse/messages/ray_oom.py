@@ -1,4 +1,4 @@
-"""Ray: its memory monitor with the table of the largest processes, and its object store (grammars/ray_oom.lark). Its GB are binary."""
+"""Ray: its memory monitor, with the table of the largest processes, and its object store (grammars/ray_oom.lark). Its GB are binary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GOES_ON = lazy_compile(
 
 
 def goes_on(text: str, line: str) -> bool:
-    """The report runs over several lines: the node, the worker, the table of the largest processes."""
+    """Whether the report continues: node, worker, table of the largest processes."""
     return _OPENS.search(text[:4000]) is not None and _GOES_ON.match(line.strip()) is not None
 
 
@@ -46,7 +46,7 @@ def read(text: str) -> Message | None:
 
 
 def _largest(message: Message) -> str:
-    """The process that holds most, under the name of the method that it runs: Ray ends the newest task, whatever the others do."""
+    """The process that holds most, named after the method that it runs. Ray kills the newest task, whatever the others hold."""
     sizes = [(process.in_use.bytes, process.name) for process in message.processes if process.in_use is not None]
     return max(sizes)[1] if sizes else ""
 

@@ -16,7 +16,7 @@ PARTED_BYTES = True  # CuPy prints 8,589,934,592 bytes
 
 
 def goes_on(text: str, line: str) -> bool:
-    """Wrapped before its figures; TensorRT says on a second line how much it was."""
+    """Where it was wrapped before its figures; and TensorRT's second line, with the size."""
     if "Cuda Runtime (out of memory)" in text:
         return "Requested amount of GPU memory (" in line
     return (
@@ -25,7 +25,7 @@ def goes_on(text: str, line: str) -> bool:
 
 
 def read(text: str) -> Message | None:
-    """The message in a line; None where none of its words is one. A statement with figures speaks before one without."""
+    """The message in a line; None without one. A statement with figures comes before one without."""
     messages = [
         message
         for message in map(_message, grammar_statements.parse_statements("runtime_oom", grammar_statements.collapse_blanks(text)))

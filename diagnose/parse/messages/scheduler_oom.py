@@ -1,4 +1,4 @@
-"""What schedulers, container runtimes and platforms say of a job (grammars/scheduler_oom.lark)."""
+"""Messages of schedulers, container runtimes and platforms about a job (grammars/scheduler_oom.lark)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _HOST_CONFIG = lazy_compile(r'"Memory": (\d{1,20}),')
 
 
 def goes_on(text: str, _line: str) -> bool:
-    """A report of an eviction that was wrapped, or put its message on the next line."""
+    """A report of an eviction that was wrapped or has its message on the next line."""
     return re.search(r"Evicted\s*$|low on resource:\s*$|exceeds the limit\s*$", text[-80:]) is not None
 
 
@@ -73,7 +73,7 @@ def read(text: str) -> Message | None:
 
 
 def _is_harmless(statement: Statement) -> bool:
-    """A step that is stopped because a task of it died is no reason; a container whose state says that it was not killed neither."""
+    """Whether a message gives no reason: a step stopped because its task died; a container whose state says that it was not killed."""
     return statement.kind == "no_docker" or (
         statement.kind == "cancelled" and statement.words[0].startswith("STEP") and "DUE TO" not in statement.words[0]
     )
@@ -113,7 +113,7 @@ def _add_statement(message: Message, statement: Statement) -> None:
 
 
 def _slurm_size(digits: str, words: str) -> Size | None:
-    """Slurm counts in bytes where it writes StepId=, in MB in slurmd's own line, in KB before; what may be either is unknown."""
+    """A size printed by Slurm: bytes in lines with StepId=, MB in slurmd's own line, KB in older releases; None where it may be either."""
     if words.startswith("Job ") and " > " not in words:
         return Size.printed(digits, "MiB")
     if words.startswith("StepId=") or int(digits) >= 1 << 33:
@@ -122,7 +122,7 @@ def _slurm_size(digits: str, words: str) -> Size | None:
 
 
 def parse_tasks(words: str) -> tuple[int, ...]:
-    """The numbers of `task 2` or `tasks 0-3,9`; none where the list is longer than a job of one node's worth is told apart by."""
+    """Task numbers of `task 2` or `tasks 0-3,9`; at most 1024, and none where one range is longer."""
     listed = re.search(r"tasks? ([\d,-]+)", words)
     numbers: list[int] = []
     for part in listed[1].split(",") if listed else ():
@@ -134,7 +134,7 @@ def parse_tasks(words: str) -> tuple[int, ...]:
 
 
 def _one_host(words: str) -> str:
-    """The node, where the line names one and not a range."""
+    """The node, if the line names exactly one."""
     host = re.search(r"error: (\S+?): task", words)
     return host[1] if host and not set("[],") & set(host[1]) else ""
 
@@ -143,10 +143,8 @@ def _one_host(words: str) -> str:
 
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
-    """The limit and the use that a description of the job or pod prints on lines of their own; indexes of the lines that said so.
-
-    None where the line says that nothing was killed: a container's state always has the key.
-    """
+    """Add the limit and the use that the description of a job or pod prints on other lines. Returns the indexes of the lines used; None
+    where they say that nothing was killed (the state of a container always has that key)."""
     line = page.line(index).text
     state = _STATE.search(line)
     docker, pod, slurm = (statement_specs("scheduler_oom")[kind].family for kind in ("docker", "k8s", "slurm"))
@@ -169,7 +167,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int] | None:
 
 
 def _usage_and_limit(message: Message, page: Page, index: int, says: re.Pattern[str], reach: int) -> list[int]:
-    """Use and limit of `seff` and `bjobs`, whose MB and GB are binary. (The state may stand below them.)"""
+    """Use and limit from `seff` and `bjobs`, whose MB and GB are binary. The job's state may stand below them."""
     used = []
     for at, text in (*lines_below(page, index, reach), *lines_above(page, index, 6)):
         match = says.search(grammar_statements.collapse_blanks(text[:300]))
@@ -186,7 +184,7 @@ def _usage_and_limit(message: Message, page: Page, index: int, says: re.Pattern[
 
 
 def _pod_limit(message: Message, page: Page, index: int) -> list[int]:
-    """The memory limit of the container that was killed. `kubectl describe` prints it below its state, the API's object where it likes."""
+    """The memory limit of the killed container. `kubectl describe` prints it below the state, an API object anywhere."""
     described = _limits(lines_below(page, index, _BLOCK), in_order=True)
     if not described:  # YAML and JSON: the specification, which stands above the state
         described = _limits(lines_above(page, index, 8 * _BLOCK), in_order=False)
@@ -200,7 +198,7 @@ def _pod_limit(message: Message, page: Page, index: int) -> list[int]:
 
 
 def _limits(lines: Iterable[tuple[int, str]], in_order: bool) -> list[tuple[int, str]]:
-    """The memory limits in these lines, up to the next container where they stand in order."""
+    """Memory limits in these lines; where the lines are in order, only up to the next container."""
     own_lines: list[tuple[int, str]] = []
     for at, text in lines:
         if in_order and _ENDS.search(text):
@@ -225,7 +223,7 @@ _QUANTITY_SCALE = {
 
 
 def parse_quantity(text: str) -> Size | None:
-    """The bytes of a quantity such as 64Gi; None for what is none or what no memory can have. A quantity is exact."""
+    """The bytes of a Kubernetes quantity such as 64Gi, exact; None for anything else and for what no memory can have."""
     match = re.fullmatch(r"(\d{1,20}(?:\.\d{1,9})?)([A-Za-z]{0,2})", text)
     scale = _QUANTITY_SCALE.get(match[2]) if match else None
     if match is None or scale is None or Decimal(match[1]) * scale > IMPOSSIBLE:

@@ -1,4 +1,4 @@
-"""What inference engines say when their memory does not reach (grammars/serving_oom.lark)."""
+"""Messages of inference engines that lack memory (grammars/serving_oom.lark)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def goes_on(text: str, line: str) -> bool:
 
 
 def prepend_lines(text: str, above: Sequence[str]) -> str:
-    """The text with the lines above it (the nearest last) that its sentence began in, where it was wrapped before what found it."""
+    """The text with the lines above it (nearest last) in which its sentence began, where it was wrapped before the words that were
+    found."""
     if _BEGINS.search(text):
         return text
     for count, line in enumerate(reversed(above), 1):
@@ -93,7 +94,7 @@ def read(text: str) -> Message | None:
 
 
 def _infer_phase(statements: Mapping[str, Statement]) -> str:
-    """The phase that shows in what could not be allocated."""
+    """The phase, as what could not be allocated implies it."""
     component = statements.get("trt_component")
     if component is not None:
         return next((phase for name, phase in _COMPONENTS if name in component.words[0]), "init")
@@ -135,7 +136,7 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
 
 
 def _requested_size(numbers: list[str], exact: Statement | None) -> Size | None:
-    """A request that ggml prints in MiB and once more in bytes: shown as the first, known as the second."""
+    """A request that ggml prints in MiB and in bytes: shown in MiB, exact to the byte."""
     count = Size.printed(_numbers(exact)[-1], "bytes") if exact else None
     if len(numbers) < 2:
         return count
@@ -144,7 +145,7 @@ def _requested_size(numbers: list[str], exact: Statement | None) -> Size | None:
 
 
 def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
-    """What a message says of the run."""
+    """Facts of the run that a message states."""
     values: dict[str, Value] = {}
     for kind, statement in statements.items():
         numbers = _numbers(statement)
@@ -185,13 +186,13 @@ def _gib(digits: str) -> Size | None:
 
 
 def _labelled_size(statement: Statement) -> Size | None:
-    """The figure of a statement with its own unit: vLLM 0.7 writes GB and means GiB."""
+    """A figure in the unit printed beside it; vLLM 0.7 prints GB and means GiB."""
     amount = re.search(r"(\d[\d.]*) (Gi?B)", statement.words[0])
     return Size.printed(amount[1], amount[2], binary=True) if amount else None
 
 
 def _free_size(statement: Statement | None) -> Size | None:
-    """A figure of the memory check: GiB, or bytes where it has no unit."""
+    """A figure of the memory check: GiB with a unit, bytes without one."""
     if statement is None:
         return None
     return Size.printed(_numbers(statement)[-1], "GiB" if statement.words[0].endswith("GiB") else "bytes")

@@ -1,4 +1,4 @@
-"""JAX, XLA and TensorFlow: messages of their common allocator and compiler (grammars/xla_oom.lark)."""
+"""Messages of the allocator and compiler that JAX, XLA and TensorFlow share (grammars/xla_oom.lark)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BLOCK = lazy_compile(
 
 
 def goes_on(text: str, line: str) -> bool:
-    """Whether the next line belongs to it: details of a status, the statistics of a pool, the parts of a program, a wrapped line."""
+    """Whether the next line continues it: details of a status, pool statistics, parts of a program, or a wrapped line."""
     if "Stats:" in text:
         return _STATS.match(line) is not None
     if text.endswith("failed to allocate memory"):
@@ -86,7 +86,7 @@ def read(text: str) -> Message | None:
 
 
 def _add_shape_size(message: Message, statement: Statement) -> None:
-    """The bytes of a tensor from its shape and type; on the host it is another memory."""
+    """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage."""
     sides = [int(side) for side in re.findall(r"\d{1,19}", statement.words[0])]
     width = _WIDTH.get(statement.word("DTYPE"))
     if width is not None:
@@ -97,7 +97,7 @@ def _add_shape_size(message: Message, statement: Statement) -> None:
 
 
 def _owner(text: str) -> str:
-    """Whose copy of the allocator printed it: the path of its source, else whether an operation is named as TensorFlow does."""
+    """JAX's or TensorFlow's copy of the allocator: by the path of its source, else by how an operation is named."""
     if re.search(r"local_xla|local_tsl|tensorflow/", text):
         return "of_tf"
     if re.search(r"external/(?:xla|tsl)/", text):
@@ -106,7 +106,7 @@ def _owner(text: str) -> str:
 
 
 def _read_status(text: str) -> Message | None:
-    """A status without a statement that is known: of memory by its words, cut before its words, or the limit of a service."""
+    """A status that no statement of the grammar fits: about memory by its words, cut before its words, or a service's limit."""
     if "CUDA_ERROR_OUT_OF_MEMORY" in text:
         return None  # the driver's own word, read as such
     if _OF_MEMORY.search(text):

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Message:
-    """Family and status as far as the message alone tells, and its figures by the names of Event.
+    """What one message says by itself: family, status, and figures by the names of Event.
 
-    `unread`: it holds figures that the grammar gives no meaning. `phase` where the message itself says when it happened.
-    `weight`: of several traces of one death the heaviest names it (a kernel line before a shell's "Killed").
+    `unread`: it holds figures that the grammar does not know. `phase`: if the message itself says when it happened. `weight`: of several
+    reports of one death the one with the largest weight names it (a kernel line before a shell's "Killed").
     """
 
     family: str

@@ -1,1 +1,1 @@
-"""Lines of a log as they were printed: colours, prefixes, progress bars, wrapping undone, each place kept."""
+"""Lines of a log as the program printed them: without colours, prefixes, progress bars and wrapping, with their place."""

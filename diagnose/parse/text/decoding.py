@@ -1,4 +1,4 @@
-r"""Undo on a copy what tools do to text: colours, entities, markup, JSON strings, lost line ends."""
+"""Undo what tools do to a log's text: colours, entities, markup, JSON strings, lost line ends. All functions return a copy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ _RAISED = lazy_compile(r"(?:/n|[ \t])((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Except
 
 
 class Record(NamedTuple):
-    """A line that is a JSON value: the text in it, what it says of its process, and whether its text goes on in the next one."""
+    """The text inside a line that is a JSON value. `said`: rank and process id by name; `stream`: of a container runtime; `open`: the text
+    continues in that stream's next line."""
 
     text: str
     said: dict[str, str]
@@ -76,14 +77,15 @@ def may_be_coloured(text: str) -> bool:
 
 
 def strip_colours(text: str) -> str:
-    """Without terminal colours, also those whose escape character was written out or lost."""
+    """The text without terminal colours, also those whose escape character was written out or lost."""
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     return _LEFTOVER.sub("", text) if "[" in text and _LOOKS_COLOURED.search(text) else text
 
 
 def to_plain_text(text: str) -> str:
-    """Entities, markup, full-width forms, odd blanks and quotation marks as the characters that were printed."""
+    """The text with entities, markup, full-width forms and typographic blanks and quotation marks turned back into the characters that were
+    printed."""
     if "&" in text:
         text = _ENTITY.sub(_entity, text)
     if "<" in text and ("</" in text or "<br" in text or "<span" in text):
@@ -103,7 +105,8 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def undouble_quotes(text: str, *, whole: bool) -> str:
-    """The text of a row of a CSV file, where quotation marks are doubled; `whole`: it began with the mark that ends it."""
+    """The text of a row of a CSV file, where quotation marks are doubled; `whole`: the opening mark was a prefix and is gone, so that the
+    last one ends the text."""
     if not whole:
         return text.replace('""', '"') if re.search(r'""[^",\n]{1,400}""', text) else text
     inner = text.rstrip()
@@ -119,7 +122,7 @@ def may_be_json(text: str) -> bool:
 
 
 def parse_record(text: str) -> Record | None:
-    """The text of a line that a container runtime, a logger, a notebook or a recorder of terminals wrote as JSON."""
+    """The text of a line that a container runtime, logger, notebook or terminal recorder wrote as JSON; None for any other line."""
     body = text.strip().rstrip(",")
     if len(body) < 4 or body[0] + body[-1] not in ("{}", "[]", '""'):
         return None
@@ -153,9 +156,9 @@ def _record_of_dict(data: dict[str, Any]) -> Record | None:
 
 
 def json_string_end(line_start: str) -> str | None:
-    """What a JSON string says up to here, where `before`, the line up to here, ends inside one; None where it does not.
+    """The decoded text of the JSON string in which `line_start`, a line up to some place, ends; None where it ends in none.
 
-    In an array of lines (a notebook's traceback) the items before are its lines.
+    In an array of lines (a notebook's traceback) the items before it are its lines.
     """
     if '"' not in line_start:
         return None
@@ -173,13 +176,13 @@ _REACH = 16384
 
 
 def split_at_quote(text: str) -> tuple[str, str]:
-    """The rest of a JSON string that began before, and what the line holds behind it."""
+    """The text, which begins inside a JSON string, as (the decoded rest of that string, what follows its closing quotation mark)."""
     end = _CLOSE.search(text)
     return (unquote(text[: end.end() - 1]), text[end.end() :]) if end else (unquote(text), "")
 
 
 def unquote(text: str) -> str:
-    """A JSON string's characters; strings in strings as often as they are nested."""
+    """Decode the escapes of a JSON string, also of strings nested in it."""
     text = _JSON.sub(_character, text)
     for _ in range(2):
         if "\\" not in text or not _NESTED.search(text):
@@ -207,7 +210,7 @@ def unescape(text: str) -> str:
 
 
 def restore_lines(text: str) -> str:
-    """A traceback that was pasted as one line, as the lines that it had."""
+    """The lines of a traceback that was pasted as one line; any other text as it is."""
     if "\n" in text or 'File "' not in text or "Traceback (" not in text:
         return text
     lines = _PLACE_THEN.sub(r"\1\n    ", _ONE_LINE.sub("\n  ", text))
@@ -216,5 +219,5 @@ def restore_lines(text: str) -> str:
 
 
 def line_states(text: str) -> Iterator[str]:
-    """What a line held before each carriage return and after the last, empty ones left out."""
+    """What a terminal showed on this line one after another: the non-empty parts between carriage returns."""
     return (part for part in text.split("\r") if part.strip())

@@ -1,4 +1,4 @@
-"""A text against its grammar: the statements it makes, and sizes and classes as they are printed."""
+"""Parse a text by one of grammars/: its statements, and printed sizes and exception classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _PLAIN = str.maketrans("：；（），。", ":;(),.")
 
 
 class Statement(NamedTuple):
-    """One statement of a text: the grammar rule that read it, its tokens, where they stand; `line` is that of the last one, from 1."""
+    """One statement of a text: the grammar rule that matched (`kind`), its tokens and their places; `line` is that of the last token, from
+    1."""
 
     kind: str
     words: tuple[str, ...]
@@ -39,12 +40,12 @@ class Statement(NamedTuple):
 
 
 def parse_statements(grammar: str, text: str) -> list[Statement]:
-    """What a text states, in order; nothing where it does not fit its grammar. Where only its end does not fit: what stands before."""
+    """The statements of a text, in order; none where it does not fit the grammar. Where only its end does not fit, those before that."""
     return list(_remembered(grammar, text) if len(text) < MUCH else _parse_statements(grammar, text))
 
 
 def _parse_statements(grammar: str, text: str) -> list[Statement]:
-    from diagnose.lalr import Token, Tree, Unread
+    from diagnose.lalr import Token, Tree, Unread  # without a log (check, plan) nothing is parsed
 
     def stated(node: Node) -> Statement:
         if isinstance(node, Token):
@@ -75,13 +76,13 @@ def _statement(tokens: list[Token], kind: str) -> Statement:
 
 
 def collapse_blanks(text: str) -> str:
-    """Blanks and line ends as one blank, full-width punctuation as plain: a grammar's words are written with single blanks."""
+    """The text with every run of blanks and line ends as one blank, and full-width punctuation as ASCII, as the grammars expect."""
     return " ".join(text.translate(_PLAIN).split())
 
 
 @lru_cache(maxsize=4096)
 def parse_size(text: str, binary: bool = False) -> Size | None:
-    """A printed size; None for figures that no memory can have."""
+    """A printed size; None for a figure that no memory can have."""
     match = re.match(r"([\d.]+)\s*([A-Za-z]+)", text)
     if match is None:
         return None
@@ -93,12 +94,12 @@ def parse_size(text: str, binary: bool = False) -> Size | None:
 
 
 def exception_before(text: str) -> str:
-    """The exception class that a line names last before a message; empty where it names none."""
+    """The last exception class named in a line before the message; "" without one."""
     match = _EXCEPTION.search(text[-200:])
     return match[1] if match else ""
 
 
 def exception_leading(line_start: str) -> str:
-    """The exception class that a line begins with, where words of its message stand before the ones that were found."""
+    """The exception class that a line begins with, where words of its message stand before those that were searched for; "" without one."""
     match = re.match(r"\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception))\s?[:：] ", line_start)
     return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""Patterns that cost nothing until used: compiled on first use, and lists of plain names looked up without compiling."""
+"""Regular expressions that cost no start-up time: compiled on first use; alternatives that are plain names are looked up instead."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import AnyStr, Generic, cast
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """What `re.search` says. Most patterns are lists of whole names, `^(this|that)$`, and every diagnosis tries them all:
-    names are looked up as they are, which takes a tenth of the time that compiling them does."""
+    """Whether `re.search` finds the pattern. Most patterns are lists of whole names, `^(this|that)$`, and every diagnosis tries all of
+    them: looking a name up costs a tenth of compiling the list."""
     names, expression = _split_names(pattern)
     return text in names or (expression is not None and expression.search(text) is not None)
 
 
 @cache
 def _split_names(pattern: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
-    """The plain names of a list of names, and an expression for the rest of it."""
+    """(plain names of a pattern `^(this|that)$`, expression for its other alternatives or None)."""
     if not (pattern.startswith("^(") and pattern.endswith(")$")) or set("([") & set(inner := pattern[2:-2]):
         return frozenset(), re.compile(pattern)
     listed = inner.split("|")
@@ -25,11 +25,13 @@ def _split_names(pattern: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
 
 
 def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A regular expression that is compiled when it is first used: most logs need few of those that there are."""
+    """`re.compile` at first use: most logs need few of all patterns."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
 class _LazyPattern(Generic[AnyStr]):
+    """Stands for a compiled pattern and compiles it when one of its attributes is first read."""
+
     def __init__(self, pattern: AnyStr, flags: int) -> None:
         self._arguments: tuple[AnyStr, int] = pattern, flags
 

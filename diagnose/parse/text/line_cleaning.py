@@ -1,4 +1,4 @@
-"""Strip colours, progress bars and prefixes from a line; results are cached by the shape of the prefix."""
+"""Remove colours, progress bars and prefixes from a line; cached by the line's shape (all digits replaced by 0)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BARE: dict[bytes, bool] = {}
 
 
 def clean(text: str) -> tuple[Prefix, str]:
-    """A line's prefix and the line without it; the last state of a progress bar and what follows that."""
+    """(prefix, text) of a line; of a progress bar its last state, or the text printed behind it."""
     own = without_prefixes(text)
     return own.prefix, own.text
 
 
 def without_prefixes(text: str) -> PeeledLine:
-    """A line without its prefixes."""
+    """The line without colours, progress bars and prefixes."""
     return _remembered(text) if len(text) < SHORT else _cleaned(text)
 
 
 def clean_short(raw: bytes) -> PeeledLine:
-    """The same of a line of less than SHORT bytes, as it stands."""
+    """The same for the bytes of a line shorter than SHORT."""
     text, shape = raw.decode("utf-8", "replace"), raw.translate(ZEROS)
     bare = _BARE.get(shape)
     if bare is None:
@@ -42,7 +42,7 @@ def clean_short(raw: bytes) -> PeeledLine:
 
 
 def _is_bare(text: str) -> bool:
-    """Whether there is no colour, bar or markup in a line, nor any digit that counts."""
+    """Whether removing the prefixes is all there is to do, whatever the digits: no colour, progress bar or markup."""
     return is_alike(text) and "&#" not in text and not decoding.may_be_coloured(text) and _remembered(text) == peel(text)
 
 

@@ -1,4 +1,4 @@
-"""Excerpts as lines: colours, progress bars and prefixes undone where a line is looked at, its place kept."""
+"""An excerpt as lines, cleaned of colours, progress bars and prefixes when they are asked for; places refer to the input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RANK = lazy_compile(rb"\[rank(\d{1,6})\]:")  # what torch's hooks put before ev
 
 
 class Line(NamedTuple):
-    """A line without colours and prefixes; `text` keeps its indentation."""
+    """A line without colours and prefixes; `text` keeps its indentation. `number`: in the input, from 1."""
 
     number: int
     prefix: Prefix
@@ -45,8 +45,8 @@ class Line(NamedTuple):
 
 
 class _LineStart(NamedTuple):
-    """What stands before a place of a line: who wrote it, the text, whether that is inside a JSON string, and whether a container
-    runtime goes on with the line in its next part."""
+    """What precedes an offset in its line. `prefix`: who wrote the line; `text`: cleaned; `quoted`: the offset is inside a JSON string;
+    `open`: a container runtime continues the line in a next part."""
 
     prefix: Prefix
     text: str
@@ -55,7 +55,7 @@ class _LineStart(NamedTuple):
 
 
 class Page:
-    """An excerpt cut at line ends. Lines are cleaned when asked for and counted from the input's first."""
+    """An excerpt of an input, as lines. An `index` counts the page's lines from 0; an `offset` counts the input's bytes."""
 
     def __init__(self, source: str, excerpt: Excerpt, writer: Prefix = NOBODY) -> None:
         self.source = source
@@ -69,7 +69,7 @@ class Page:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where its lines start."""
+        """Offsets of the line starts in the excerpt."""
         starts = list(accumulate(map(len, BytesIO(self.excerpt.raw)), initial=0))
         return starts if not self.excerpt.raw or self.excerpt.raw.endswith(b"\n") else starts[:-1]
 
@@ -78,32 +78,32 @@ class Page:
 
     @property
     def cut_off(self) -> str:
-        """The end of a text that ends within a line; empty where the last line is whole."""
+        """The last characters of an excerpt that ends inside a line; "" where the last line is whole."""
         end = self.excerpt.raw[-64:]
         return "" if end.endswith((b"\n", b"\r")) else end.decode("utf-8", "replace")
 
     def index(self, offset: int) -> int:
-        """The line (counted from the page's first) of an offset in the input."""
+        """The index of the line that holds an offset of the input."""
         return bisect_right(self.starts, offset - self.excerpt.offset) - 1
 
     def number(self, index: int) -> int:
-        """The number of that line in the input, from 1."""
+        """A line's number in the input, from 1."""
         return self.excerpt.line + index
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """Where a line starts and ends in the excerpt's bytes, its line end left out."""
+        """Start and end of a line in the excerpt's bytes, without its line end."""
         end = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else len(self.excerpt.raw)
         return self.starts[index], end
 
     def line_end(self, offset: int) -> int:
-        """The offset at which the line of an offset ends."""
+        """The offset in the input at which the line of an offset ends."""
         end = self.excerpt.raw.find(b"\n", offset - self.excerpt.offset)
         return self.excerpt.offset + (end if end >= 0 else len(self.excerpt.raw))
 
     def line(self, index: int) -> Line:
-        """A line, cleaned; of several states of a progress bar only the last.
+        """The line, cleaned; of a progress bar its last state.
 
-        Of one that a container runtime cut, the first part is all of it and the others are empty.
+        A line that a container runtime cut into parts is whole at the index of its first part and empty at those of the others.
         """
         line = self._cleaned.get(index)
         if line is None:
@@ -121,17 +121,17 @@ class Page:
         return line
 
     def around(self, offset: int) -> tuple[Prefix, str, str]:
-        """The process that wrote an offset's line, the cleaned text of that line before it, and the text from it on.
+        """(the process that wrote the line of an offset, the line's cleaned text before it, its text from there on).
 
-        The text on either side ends where a progress bar was redrawn; a raw device index is written as digits. Where someone made one
-        line of several, they are several in these texts.
+        Either text ends where a progress bar was redrawn; a device index printed as a raw byte is written in digits. A traceback that was
+        pasted as one line has its line ends back.
         """
         if self._asked is None or self._asked[0] != offset:  # one line is asked for several things
             self._asked = offset, self._around(offset)
         return self._asked[1]
 
     def writer_at(self, offset: int) -> Prefix:
-        """The process that wrote an offset's line, as `around` tells it."""
+        """The process that wrote an offset's line, as in `around`."""
         return self._by(self._before(offset).prefix)
 
     def _around(self, offset: int) -> tuple[Prefix, str, str]:
@@ -151,7 +151,7 @@ class Page:
         return self._by(context_before.prefix), decoding.restore_lines(context_before.text), context_after
 
     def _before(self, offset: int) -> _LineStart:
-        """What stands before an offset in its line."""
+        """What precedes an offset in its line."""
         index = self.index(offset)
         at = offset - self.excerpt.offset
         start, end = self.bounds(index)
@@ -184,7 +184,7 @@ class Page:
         return _LineStart(prefix, text, json_text is not None, opened)
 
     def following(self, index: int, prefix: Prefix, reach: int = 40) -> Iterator[str]:
-        """The lines that the same process wrote after a line; those of others are passed over."""
+        """The next lines of the same process, up to `reach` lines below; lines of other processes are skipped."""
         last = index
         for number in range(index + 1, min(index + 1 + reach, len(self))):
             rank = None if prefix.rank is None else _RANK.match(self.excerpt.raw, self.starts[number])
@@ -198,7 +198,7 @@ class Page:
                 yield line.text
 
     def witness(self, offset: int) -> Witness:
-        """The place of an offset: its line, its column, and the line as it stands (of a long line the part that holds the offset)."""
+        """The place of an offset, with line, column and the line's raw text (of a long line the part round the offset)."""
         index = self.index(offset)
         start, end = self.bounds(index)
         at = offset - self.excerpt.offset
@@ -212,7 +212,7 @@ class Page:
     # -- one line as it stands
 
     def _own(self, index: int) -> PeeledLine:
-        """A line by itself."""
+        """The line of an index without its prefixes, regardless of parts and neighbours."""
         peeled = self._alone.get(index)
         if peeled is None:
             start, end = self.bounds(index)
@@ -229,20 +229,20 @@ class Page:
         return peeled
 
     def _by(self, prefix: Prefix) -> Prefix:
-        """What a line does not say of its process, its file says."""
+        """The prefix, completed by what the path of the file says of its process."""
         if not self._is_signed:
             return prefix
         unsaid = {name: value for name, value in self.writer._asdict().items() if getattr(prefix, name) in (None, "")}
         return prefix._replace(**unsaid)
 
     def _prefix(self, index: int, own: PeeledLine) -> Prefix:
-        """The process that a line's prefixes name; bare numbers that count the lines name none."""
+        """The process that a line's prefixes name. A bare number is no rank where the numbers count lines."""
         if own.label and self._counts_lines(index):
             return own.prefix._replace(rank=None)
         return own.prefix
 
     def _counts_lines(self, index: int) -> bool:
-        """Whether the numbers before the lines round this one are a viewer's."""
+        """Whether bare numbers before the lines near this one are line numbers of a viewer: each line has one, each one higher."""
         block = index // COUNTED
         counted = self._counted.get(block)
         if counted is None:
@@ -258,11 +258,11 @@ class Page:
 
     @cached_property
     def _has_streams(self) -> bool:
-        """Whether a line may be one of a container runtime, or of a recorder of terminals: they name the stream."""
+        """Whether lines may be those of a container runtime or terminal recorder, which name their stream."""
         return self.excerpt.spots.any((b" stderr ", b" stdout ", b'"stream"', b'"o"'))
 
     def _first_part(self, index: int) -> int:
-        """The line in which the one that this is a part of begins."""
+        """Index of the first part of a line that a container runtime cut; the line's own index where it is whole."""
         stream, first = self._own(index).stream, index
         for number in range(index - 1, max(-1, index - 1 - PARTS), -1):
             own = self._own(number)
@@ -274,7 +274,7 @@ class Page:
         return first
 
     def _parts_after(self, index: int) -> Iterator[PeeledLine]:
-        """What the runtime wrote of a line after its part here."""
+        """The further parts of a line that a container runtime cut, behind this part."""
         own = self._own(index)
         stream = own.stream
         for number in range(index + 1, min(index + 1 + PARTS, len(self))):
@@ -286,7 +286,7 @@ class Page:
 
 
 def _state_end(raw: bytes) -> bytes:
-    """Up to where the line ends or is drawn anew."""
+    """The bytes up to the first line end or carriage return."""
     ends = [end for end in (raw.find(b"\n"), raw.find(b"\r")) if end >= 0]
     return raw[: min(ends, default=len(raw))]
 
@@ -296,12 +296,12 @@ def _decoded(raw: bytes) -> str:
 
 
 def lines_above(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
-    """The lines above one, from the nearest up: index and text."""
+    """(index, text) of up to `reach` lines above one, nearest first."""
     for at in range(index - 1, max(-1, index - 1 - reach), -1):
         yield at, page.line(at).text
 
 
 def lines_below(page: Page, index: int, reach: int) -> Iterator[tuple[int, str]]:
-    """The lines below one, in order: index and text."""
+    """(index, text) of up to `reach` lines below one, in order."""
     for at in range(index + 1, min(len(page), index + 1 + reach)):
         yield at, page.line(at).text

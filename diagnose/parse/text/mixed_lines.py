@@ -41,10 +41,10 @@ _FIGURE = lazy_compile(r"\d{1,7}(?:\.\d{0,2})? [KMGT]i?(?!i?B(?:\b|is free))\w|\
 
 
 def own_text(line_start: str, text: str) -> str | None:
-    """The message that a text begins with, without others that were written into it; None where its figures may be another's.
+    """The message at the start of a text, without other messages that were written into it; None where its figures may be those of another.
 
-    Processes that share a terminal write into each other's lines. A message that stands in one piece, word for word, is taken out,
-    until what is left of the outer one stands in one piece too.
+    Processes that share a terminal write into each other's lines. Messages that stand in the text unbroken are removed, innermost first,
+    until the outer one is unbroken, too.
     """
     text = " ".join(text.split())
     others = [match.start() for match in HEAD.finditer(text, 12)] if _may_hold_others(text) else []
@@ -60,19 +60,19 @@ def own_text(line_start: str, text: str) -> str | None:
 
 
 def _may_hold_others(text: str) -> bool:
-    """Whether the words of a head stand behind the text's own: quicker than to look for the head."""
+    """Whether another message may begin behind the text's first words; a quick test before the regular expression."""
     return "out of memory" in text[12:].lower()
 
 
 def _tear_position(text: str) -> int | None:
-    """Where a text was torn, behind its first words."""
+    """Where another process's words break into a text, behind its first words; None where nothing does."""
     words = _WORDS.search(text, 12) if any(word in text for word in _IN_WORDS) else None
     figure = _FIGURE.search(text, 12)
     return min((match.start() for match in (words, figure) if match is not None), default=None)
 
 
 def _remove_others(text: str, others: list[int]) -> re.Match[str] | None:
-    """The message that is left whole when those that stand in it are taken out."""
+    """The outer message, once the messages at these places are removed; None where it does not become whole."""
     for start in reversed(others):
         inner = _WHOLE.match(text, start)
         if inner is None:
@@ -87,25 +87,25 @@ def _remove_others(text: str, others: list[int]) -> re.Match[str] | None:
 
 
 def _is_mixed(text: str) -> bool:
-    """Whether a sentence says twice what is said once."""
+    """Whether a message repeats words that occur once in each."""
     sentence = re.split(r"\bIf (?:reserved|unallocated|you)", text, maxsplit=1)[0]
     return any(sentence.count(words) > 1 for words in _ONCE)
 
 
 def _is_torn(line_start: str) -> bool:
-    """Whether another message begins in the same line and has not come to its end."""
+    """Whether a message begins earlier in the same line and is incomplete there."""
     line = line_start.rpartition("\n")[2]
     return HEAD.search(line) is not None and HEAD.search(_WHOLE.sub("", " ".join(line.split()))) is not None
 
 
 def deduplicate_exception(name: str) -> str:
-    """An exception class that two processes wrote one behind the other, once."""
+    """An exception class without its repetition, where two processes wrote it one right after the other."""
     half = len(name) // 2
     return name[:half] if half and name[:half] == name[half:] else name
 
 
 def without_others(text: str) -> str:
-    """A text without whole messages that stand inside it, behind its own first words."""
+    """A text without the complete messages that stand in it behind its own first words."""
     if not _may_hold_others(text) or not HEAD.search(text, 12):
         return text
     for foreign in reversed(list(_WHOLE.finditer(text, 12))):

@@ -1,4 +1,4 @@
-"""What stands before a line: peeled off, and what it tells about the process that wrote it (rules/prefixes.yaml)."""
+"""Prefixes that launchers, loggers and viewers put before a line: removed, and read for the process that wrote it (rules/prefixes.yaml)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT = 500  # characters of a line whose prefixes are remembered
 
 
 class Prefix(NamedTuple):
-    """What stood before a line: which process wrote it."""
+    """The process that wrote a line, as far as its prefixes tell: None or "" where they do not."""
 
     rank: int | None = None
     local_rank: int | None = None
@@ -29,9 +29,9 @@ NOBODY = Prefix()
 
 
 class PeeledLine(NamedTuple):
-    """A line without its prefixes. `label`: the rank is a bare number, which may be a viewer's count of lines.
+    """A line without its prefixes. `label`: the rank is a bare number, which may be a viewer's line number instead.
 
-    `stream`: of a container runtime, that cuts long lines; `open`: this part is continued in the stream's next one.
+    `stream`: output stream named by a container runtime, which cuts long lines; `open`: the line continues in that stream's next one.
     """
 
     prefix: Prefix
@@ -42,7 +42,7 @@ class PeeledLine(NamedTuple):
 
 
 def peel(text: str) -> PeeledLine:
-    """A line without what launchers, loggers and viewers put before it."""
+    """Remove the prefixes of a line."""
     if is_alike(text):
         return peel_alike(text, text.encode(errors="replace").translate(ZEROS))
     fields, text, record = _peel_prefixes(text)
@@ -55,7 +55,7 @@ def peel(text: str) -> PeeledLine:
 
 
 def _peel_prefixes(text: str) -> tuple[dict[str, str], str, decoding.Record | None]:
-    """What the prefixes of a line name, the text behind them, and the JSON value that it was."""
+    """(named values of a line's prefixes, text behind them, the record if the line is a JSON value)."""
     fields: dict[str, str] = {}
     record: decoding.Record | None = None
     for _ in range(MOST):
@@ -74,7 +74,7 @@ def _peel_prefixes(text: str) -> tuple[dict[str, str], str, decoding.Record | No
 
 @lru_cache(maxsize=1024)
 def _interpret_names(fields: tuple[tuple[str, str], ...]) -> tuple[Prefix, bool, str, bool]:
-    """What the names in prefixes mean: the process, and label, stream and open of `Peeled`."""
+    """(process, label, stream, open) as the named values of prefixes say: see PeeledLine."""
     by_name = dict(fields)
     label = by_name.pop("label", None)
     if label is not None:
@@ -91,15 +91,15 @@ _VERSION = lazy_compile(r">\d ")
 
 
 def is_alike(text: str) -> bool:
-    """Whether other digits would leave the prefixes of a text where they are: it is short, no JSON, no row of a CSV file, and not of
-    syslog, whose version is a prefix's only digit that counts. The same for all texts that differ in digits only."""
+    """Whether a line's prefixes end at the same place whatever its digits are, so that its shape may be cached: short, no JSON, no row of a
+    CSV file, not syslog (whose version digit matters). Depends on the shape alone."""
     if len(text) >= SHORT or (">" in text and _VERSION.search(text)):
         return False
     return '"' not in text or ('""' not in text and ',"' not in text and text.rstrip().rstrip(",")[-1:] not in ("}", "]", '"'))
 
 
 def peel_alike(text: str, shape: bytes) -> PeeledLine:
-    """The same for such a text; `shape`: it as UTF-8 with all digits the same."""
+    """`peel` for such a line; `shape`: its UTF-8 bytes with every digit as 0."""
     end, places = _places(shape)
     if not places:
         return PeeledLine(NOBODY, text[end:])
@@ -109,7 +109,7 @@ def peel_alike(text: str, shape: bytes) -> PeeledLine:
 
 @lru_cache(maxsize=4096)
 def _places(shape: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
-    """Where the prefixes of a text end, and between which places they name something."""
+    """(end of the prefixes of a shape, (name, start, end) of every value in them)."""
     text = shape.decode(errors="replace")
     at, places = 0, list[tuple[str, int, int]]()
     for _ in range(MOST):
@@ -129,6 +129,7 @@ def same_stream(first: Prefix, second: Prefix) -> bool:
 
 
 def _first(text: str) -> re.Match[str] | None:
+    """The match of the prefix that a text begins with, if any."""
     head = text[:HEAD]
     for literal, pattern in _candidates(text[:1]):
         if literal in head and (match := pattern.match(text)) is not None and match.end():
@@ -138,7 +139,7 @@ def _first(text: str) -> re.Match[str] | None:
 
 @cache
 def _candidates(first: str) -> list[tuple[str, re.Pattern[str]]]:
-    """The prefixes that a text with this first character can have: what its beginning must hold, and the pattern."""
+    """(literal that must occur, pattern) of each prefix that may begin with this character."""
     kind = "9" if first.isdigit() else "a" if first.islower() else "A" if first.isupper() else first
     table = rule_files.table("prefixes")
     return [(entry.get("with", ""), _compiled(entry["pattern"])) for entry in table if {first, kind} & set(entry.get("first", first))]

@@ -1,4 +1,4 @@
-"""Messages that arrive in pieces: wrapped by a terminal or a box, torn in mid-word."""
+"""Put messages together that a terminal or a box wrapped, even in mid-word: where such a message begins and how it continues."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ _THOUSANDS = lazy_compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3})+)(\.\d{1,3})?(?=\s?([K
 
 
 class MessageReader(Protocol):
+    """A module of parse/messages: whether a line continues a message, and what a message says."""
+
     def goes_on(self, text: str, line: str, /) -> bool: ...
     def read(self, text: str, /) -> Message | None: ...
 
 
 class Place(NamedTuple):
-    """Where a message begins and what stands before and after that point in its line; `row`: the line that `after` is a part of."""
+    """Where a message begins; `before` and `after`: its line's text up to there, from there on; `row`: index of the line that `after` ends
+    in."""
 
     offset: int
     row: int
@@ -67,7 +70,8 @@ class Place(NamedTuple):
 
 
 def message_place(page: Page, offset: int) -> Place | None:
-    """The place of a hit; that of the message's head where the hit is a part inside one; None where no head is to be found."""
+    """The place of the message at a hit, also where the hit is inside it and its head stands in lines above; None where a hit inside a
+    message has no head."""
     prefix, line_start, line_rest = page.around(offset)
     index = page.index(offset)
     words = re.match(rf"{INSIDE}|out of memory", line_rest, re.IGNORECASE)
@@ -89,7 +93,8 @@ def message_place(page: Page, offset: int) -> Place | None:
 
 
 def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tuple[int, Prefix, str, str] | None:
-    """The head that a text ends with, though lines cut it: the line it begins in, who wrote that, the class, and the head."""
+    """The head of a message ("CUDA out of memory") that `line_start` ends with, even when lines cut it: (index of its first line, who wrote
+    that, exception class, head without blanks)."""
     pieces = [(index, line_start)]
     for above in range(index - 1, max(-1, index - 1 - 8 * BACK), -1):
         if len(pieces) > BACK:
@@ -113,12 +118,12 @@ def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tupl
 
 
 def _restore_blanks(head: str) -> str:
-    """The head of a message with its blanks again."""
+    """The head with blanks between its words again."""
     return re.sub(r"(?i)\s*(out)\s*(of)\s*(memory)$", r" \1 \2 \3", head)
 
 
 def _find(page: Page, index: int, limit: int, word: str) -> int:
-    """Where a word that a line may cut begins last in this line, as far as an offset."""
+    """Offset of the last occurrence of a word, or of a beginning of it, in a line before `limit`; of the line's start if there is none."""
     start, end = page.bounds(index)
     end = min(end, limit - page.excerpt.offset)
     for length in range(len(word), 0, -1):
@@ -129,7 +134,8 @@ def _find(page: Page, index: int, limit: int, word: str) -> int:
 
 
 def place_behind_class(page: Page, offset: int) -> Place | None:
-    """The message behind the MemoryError of an OutOfMemoryError, where a cut or blanks that are none hide it from the search."""
+    """The place of a message behind the exception class OutOfMemoryError, where a line cut or unusual blanks hide the head from the search;
+    None where the search finds it itself."""
     at = offset - page.excerpt.offset
     if _FOUND.search(page.excerpt.raw, at, at + 160):
         return None
@@ -161,7 +167,7 @@ def place_behind_class(page: Page, offset: int) -> Place | None:
 
 
 def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: MessageReader) -> str:
-    """The whole text of a message: its line and those that it was wrapped into."""
+    """The whole text of a message: its line and those it was wrapped into, with numbers as torch prints them."""
     text, *further = text.split("\n")
     text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
     count = blanks = 0
@@ -192,30 +198,30 @@ _BORDERS = frozenset("|│┃")
 
 
 def _strip_box(line: str) -> str:
-    """A line without the borders of a box."""
+    """The line without the borders of a box."""
     return _BORDER.sub("", line) if line.lstrip()[:1] in ("|", "│", "┃") else line
 
 
 def _tail(text: str) -> str:
-    """The letters that a text ends with: the first half of a word, perhaps."""
+    """The letters at the end of a text: perhaps the first half of a word."""
     word = re.search(r"[A-Za-z]{1,20}$", text[-21:])
     return word[0] if word else ""
 
 
 def _start(line: str) -> str:
-    """The letters that a line begins with."""
+    """The letters at the start of a line: perhaps the second half of a word."""
     word = re.match(r"[A-Za-z]{1,20}", line)
     return word[0] if word else ""
 
 
 def _is_cut(text: str, line: str) -> bool:
-    """Whether a word of messages stands across two lines, neither half of which is one."""
+    """Whether two lines cut a word of a message in two."""
     first, second = _tail(text).lower(), _start(line).lower()
     return bool(first and second) and first + second in _WORDS and not (first in _WORDS and second in _WORDS)
 
 
 def _seam(text: str, line: str, reader: MessageReader) -> str:
-    """What stood between two lines: nothing where a console cut a number or a word, else a blank or a line end."""
+    """What to join two lines with: "" where a console cut a number or a word, else a line end."""
     last_character, first_character = text[-1:], line[:1]
     if not last_character or last_character.isspace() or not first_character or first_character.isspace():
         return "\n"
@@ -236,7 +242,7 @@ def _seam(text: str, line: str, reader: MessageReader) -> str:
 
 
 def _parsed_length(message: Message | None) -> tuple[int, int]:
-    """How much of a text its grammar understands."""
+    """How much of a message its grammar understood, to compare two ways of joining it."""
     if message is None:
         return (-1, 0)
     figures = sum(size is not None for size in message.figures.values())
@@ -244,9 +250,10 @@ def _parsed_length(message: Message | None) -> tuple[int, int]:
 
 
 def normalise_numbers(text: str, parted_bytes: bool = False) -> str:
-    """Sizes with a decimal comma or with thousands parted, as torch prints them; what could be either is no number.
+    """The text with sizes as torch prints them: decimal commas as points, thousands not parted. "1,500 GiB" could mean either and becomes
+    "?".
 
-    `parted_bytes`: whether the messages themselves part the thousands of bytes, which are then left as printed.
+    `parted_bytes`: the message itself parts the thousands of bytes; these are left as printed.
     """
     if "," not in text or not re.search(r"\d,\d", text):
         return text
