@@ -90,6 +90,28 @@ def test_all_ranks_fail_and_one_answers(folder: Path) -> None:
     assert {path.name for path in folder.glob("*.log")} == {f"kept.rank{number}.log" for number in range(3)}
 
 
+CLAIMED = """
+import os, signal
+from diagnose.surfaces.cli import entry
+from diagnose.surfaces.run import run_command
+claim = run_command.first_to_answer
+def claim_and_be_ended(*arguments):
+    is_first = claim(*arguments)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return is_first
+run_command.first_to_answer = claim_and_be_ended
+entry.run()
+"""
+
+
+def test_a_rank_that_is_ended_after_it_has_claimed_the_answer_prints_it(folder: Path) -> None:
+    """The launcher ends it because another rank, which leaves the answer to it, has exited."""
+    command = [sys.executable, "-c", CLAIMED, "run", "--log", "kept.log", "--", sys.executable, "train.py", "everybody"]
+    env = environment(RANK="0", WORLD_SIZE="2")
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=60, check=False)
+    assert done.stderr.count(b"\nOUT OF MEMORY") == 1 and done.returncode == 1
+
+
 def test_a_signal_to_the_job_reaches_every_rank(folder: Path) -> None:
     """`scancel` and a time limit: SIGTERM to the tree of processes ends all of it, without an answer about memory."""
     (folder / "train.py").write_text("import os, time; os.write(1, b'ready\\n'); time.sleep(30)\n")

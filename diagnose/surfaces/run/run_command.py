@@ -117,10 +117,14 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
     from diagnose.render.parts import words
     from diagnose.render.parts.view import stream_view
 
-    if rank_number is not None and log.path and not first_to_answer(log.folder, log.started, os.environ):
-        headline, _, _ = diagnosis.verdict.headline.to(lang).partition(words.sentence_break(lang))
-        print_sentence("run_rank_too", lang, rank=rank_number, headline=headline.rstrip(".。"), path=path)
-        return
+    if rank_number is not None and log.path:
+        # Launchers end the other ranks once one has exited: the one that has claimed the answer must still print it.
+        for name in ("SIGTERM", "SIGHUP"):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        if not first_to_answer(log.folder, log.started, os.environ):
+            headline, _, _ = diagnosis.verdict.headline.to(lang).partition(words.sentence_break(lang))
+            print_sentence("run_rank_too", lang, rank=rank_number, headline=headline.rstrip(".。"), path=path)
+            return
 
     stderr = sys.stderr
     view = stream_view(stderr, display.top, display.verbose, display.budget, display.every_rule)
