@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,19 @@ def run(name: str, **changes: Any) -> Diagnosis:
 
 @cache
 def diagnosed(name: str) -> Diagnosis:
-    """The diagnosis of a case as it lies in the corpus, made once for all workers of a session (tests/conftest.py)."""
+    """The diagnosis of a case as it lies in the corpus."""
+    return shared(name, lambda: run(name))
+
+
+def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
+    """The diagnosis that has this name, made once for all workers of a session (tests/conftest.py)."""
     if (folder := os.environ.get(SHARED)) is None:
-        return run(name)
+        return diagnose()
     stored = Path(folder) / name
     if not stored.exists():
         # Written beside it and renamed, so that a worker reads a whole file; two that make the same one make equal ones.
         partial = stored.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(pickle.dumps(run(name)))
+        partial.write_bytes(pickle.dumps(diagnose()))
         partial.replace(stored)
     diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
     return diagnosis

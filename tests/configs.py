@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from cases import CORPUS
+from cases import CORPUS, shared
+
+from diagnose import check
+from diagnose.diagnosis import Diagnosis
 
 CONFIGS = CORPUS / "configs"
 
@@ -27,3 +30,10 @@ def files(name: str) -> list[Path]:
     mine = [path for path in folder.iterdir() if path.stem == Path(name).name and not path.name.endswith(".expected.yaml")]
     assert len(mine) == 1, f"{name}: one config beside its expected.yaml, not {mine}"
     return [*mine, *(folder / other for other in wanted(name).get("also", []))]
+
+
+@cache
+def checked(name: str) -> Diagnosis:
+    """What the files say and need, without how far their settings can be raised."""
+    label = f"checked {name.replace('/', ' ')}"
+    return shared(label, lambda: check(files(name), **wanted(name).get("options", {}), frontier=False))

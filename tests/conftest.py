@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -37,6 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(cases.SHARED), ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """As in a process of the command (diagnose/surfaces/cli/entry.py): no collection visits again what stays for the whole run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

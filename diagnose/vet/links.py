@@ -91,10 +91,11 @@ def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
     """The rules that set this one aside: those named, and all that speak for a cause named."""
+    bad_release = vocabulary.bad_release()
     for name in paper.data.get("yields_to", ()):
         if name in causes:
             yield name
-        yield from (rule_id for rule_id, cause_paper in causes.items() if cause_paper.data.get("cause", vocabulary.bad_release()) == name)
+        yield from (rule_id for rule_id, cause_paper in causes.items() if cause_paper.data.get("cause", bad_release) == name)
 
 
 def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]) -> list[str]:

@@ -26,7 +26,7 @@ TOGETHER: tuple[Callable[[Sequence[Paper]], Iterator[Fault]], ...] = (
 def check(folders: Iterable[Path] = ()) -> list[Fault]:
     """Every fault of our own rules and of those in the user's folders, in the order of the files."""
     folders = list(folders)
-    misread = [fault for folder in (rule_files.home() / "rules", *folders) for fault in frameworks.check(folder)]
+    misread = [*_traits(), *(fault for folder in folders for fault in frameworks.check(folder))]
     if misread:  # without traits no ledger can be made, which examples are tried on
         return misread
     parts = [_ours(), *map(_apart, folders)]
@@ -43,6 +43,11 @@ class _Part(NamedTuple):
     faults: tuple[Fault, ...]
     readable: tuple[Paper, ...]
     unreadable: int
+
+
+@cache
+def _traits() -> tuple[Fault, ...]:
+    return tuple(frameworks.check(rule_files.home() / "rules"))
 
 
 @cache

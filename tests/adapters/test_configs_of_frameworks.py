@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from collected import for_each
-from configs import NAMES, files, wanted
+from configs import NAMES, checked, wanted
 
-from diagnose import check, rule_files
+from diagnose import rule_files
 
 
 @cache
 def told(name: str) -> dict[str, Any]:
-    return check(files(name), **wanted(name).get("options", {})).to_dict("en")
+    return checked(name).to_dict("en")
 
 
 def plain(value: Any) -> Any:

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import chain
 from typing import Any
 
 import pytest
 from checkout import ROOT
 from collected import for_each
-from configs import NAMES, files, wanted
+from configs import NAMES, checked
 from pencil import arithmetic
 
-from diagnose import check
 from diagnose.budget.model.ledger import Ledger, Term
 from diagnose.budget.moments.role_ledgers import ledgers
-from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 
 DOCUMENTED = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8").partition("## States")[0]
 
 #: What a precision may be that nobody states. The ledger must have counted with each of them.
 OPEN = {"train.precision": ("bf16", "fp16", "fp32"), "train.load_dtype": ("bf16", "fp16", "fp32")}
-
-
-@cache
-def read(name: str) -> Diagnosis:
-    return check(files(name), **wanted(name).get("options", {}), frontier=False)
 
 
 def every_term(found: tuple[Ledger, ...]) -> list[Term]:
@@ -39,7 +31,7 @@ def every_term(found: tuple[Ledger, ...]) -> list[Term]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pencil_gets_the_same(name: str) -> None:
     """Every term says its formula in letters that docs/memory.md explains, in figures that give its bytes, and where it is from."""
-    for term in every_term(read(name).ledgers):
+    for term in every_term(checked(name).ledgers):
         assert abs(arithmetic(term.numbers) - term.size.bytes) < 1, term
         assert 0 <= term.size.low <= term.size.bytes <= term.size.high, term
         assert term.source, term
@@ -50,7 +42,7 @@ def test_a_pencil_gets_the_same(name: str) -> None:
 @for_each("name", NAMES)
 def test_a_range_holds_what_it_leaves_open(name: str) -> None:
     """Saying a precision that was open never leads out of the range that was shown."""
-    book = FactBook(read(name).facts)
+    book = FactBook(checked(name).facts)
     before = ledgers(book)
     for knob, words in OPEN.items():
         open_for = [ledger for ledger in before if knob in ledger.unknown]
@@ -65,7 +57,7 @@ def test_a_range_holds_what_it_leaves_open(name: str) -> None:
 @for_each("name", NAMES)
 def test_every_moment_is_told(name: str) -> None:
     """The report as data has every moment of every role, those of the host as well, and each sums up to its terms."""
-    found = read(name)
+    found = checked(name)
     budgets: Any = found.to_dict("en")["budgets"]
     for ledger, told in zip(found.ledgers, budgets, strict=True):
         pairs = [*zip(ledger.moments, told["moments"], strict=True), *zip(ledger.host.moments, told["host"]["moments"], strict=True)]

@@ -15,7 +15,7 @@ from cases import CORPUS
 from collected import for_each
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sweep import examples
+from sweep import examples, sample
 
 from diagnose.pipeline import explain
 from diagnose.surfaces.cli import entry
@@ -120,7 +120,7 @@ def test_an_utf_16_log_is_read(tmp_path: Path) -> None:
     assert answer.status == 0 and answer.report["verdict"]["status"] == "oom"
 
 
-@pytest.mark.parametrize("padding", [b"x", b"\x00", b" ", b"=", b"\r", b"9", b"CUDA out of memory. ", b"[", b'  File "a"'])
+@pytest.mark.parametrize("padding", sample([b"x", b"\x00", b" ", b"=", b"\r", b"9", b"CUDA out of memory. ", b"[", b'  File "a"'], 4))
 def test_a_single_line_of_five_megabytes(tmp_path: Path, padding: bytes) -> None:
     """The message in the middle of it is found, in bounded time."""
     message = next(row for row in LOG.read_bytes().split(b"\n") if b"Tried to allocate" in row)

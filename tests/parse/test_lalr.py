@@ -69,7 +69,7 @@ def test_logs_are_read_alike(name: str) -> None:
     firsts = (
         (text, next((match.start() for match in begins.finditer(text) if match.lastgroup not in ours._ignored), None)) for text in logs()
     )
-    texts = sorted({text[first : first + LONG] for text, first in firsts if first is not None})
+    texts = sample(sorted({text[first : first + LONG] for text, first in firsts if first is not None}), 150)
     fitting = [text for text in texts if fits(name, text)]
     assert fitting
     for text in (*sample(fitting, 20), *sample([text for text in texts if text not in fitting], 20)):

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import accuracy
@@ -29,6 +30,7 @@ TRANSCRIPT = re.compile(
 )
 
 
+@cache
 def printed(folder: str, command: str) -> list[str]:
     """What a command prints in a terminal of 80 columns; a word starting with `<` is standard input."""
     words = shlex.split(command)

@@ -385,13 +385,13 @@ SET = ["FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN", "FEISH
 
 
 @pytest.mark.parametrize("missing", SET)
-def test_a_missing_secret_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+def test_a_missing_secret_is_one_sentence_and_2(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     for name in SET:
         monkeypatch.setenv(name, "x-value")
     monkeypatch.delenv(missing)
-    left = command("bot", "feishu")
-    assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1 and missing in left.stderr
-    assert "x-value" not in left.stderr
+    left = oomdoctor("bot", "feishu")
+    assert left.status == 2 and left.out == "" and len(left.err.splitlines()) == 1 and missing in left.err
+    assert "x-value" not in left.err
 
 
 def test_secrets_that_feishu_does_not_take(monkeypatch: pytest.MonkeyPatch, feishu: Fake) -> None:

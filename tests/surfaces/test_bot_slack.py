@@ -524,14 +524,16 @@ def test_the_real_process_over_socket_mode(slack: Fake) -> None:
         ({"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": "x", "SLACK_API_URL": "http://127.0.0.1:1/api"}, [], "SLACK_BOT_TOKEN"),
     ],
 )
-def test_a_missing_token_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPatch, set_: dict[str, str], words: list[str], named: str) -> None:
+def test_a_missing_token_is_one_sentence_and_2(
+    oomdoctor: Any, monkeypatch: pytest.MonkeyPatch, set_: dict[str, str], words: list[str], named: str
+) -> None:
     for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "SLACK_API_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in set_.items():
         monkeypatch.setenv(name, value)
-    left = command("bot", "slack", *words)
-    assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1 and named in left.stderr, left.stderr
-    assert BOT not in left.stderr
+    left = oomdoctor("bot", "slack", *words)
+    assert left.status == 2 and left.out == "" and len(left.err.splitlines()) == 1 and named in left.err, left.err
+    assert BOT not in left.err
 
 
 @pytest.mark.parametrize("module", ["slack_bolt", "slack_sdk"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -114,18 +114,26 @@ class Table:
     one_process: bool = False  # `python train.py` is one process, whatever cards there are
     spawns: tuple[str, ...] = ()  # programs of its own that start a process per visible card
 
+    _by_knob: dict[str, list[Key]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _by_key: dict[str, list[Key]] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            self._by_knob.setdefault(key.knob, []).append(key)
+            self._by_key.setdefault(key.key, []).append(key)
+
     @property
     def known(self) -> frozenset[str]:
         """Every real key, read on first use."""
         return self.load_known()
 
-    def of(self, knob: str) -> list[Key]:
+    def of(self, knob: str) -> Sequence[Key]:
         """The keys and defaults of a knob, highest precedence first."""
-        return [key for key in self.keys if key.knob == knob]
+        return self._by_knob.get(knob, ())
 
-    def named(self, key: str) -> list[Key]:
+    def named(self, key: str) -> Sequence[Key]:
         """The knobs that a key turns."""
-        return [entry for entry in self.keys if entry.key == key]
+        return self._by_key.get(key, ())
 
     def switch(self, key: str) -> bool:
         """Whether the key is a command-line option without a value."""
