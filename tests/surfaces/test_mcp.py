@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
 from typing import Any
 
 import httpx
@@ -37,11 +38,14 @@ def crew() -> Iterator[WorkerPool]:
     held.close()
 
 
+server_of = cache(build_server)
+
+
 def talk(crew: WorkerPool, say: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
     """What a conversation with a server in memory returns."""
 
     async def conversation() -> Any:
-        async with Client(build_server(crew, **options)) as client:
+        async with Client(server_of(crew, **options)) as client:
             return await say(client)
 
     return asyncio.run(conversation())
