@@ -14,7 +14,7 @@ INSTALL = $(BIN)/python -m pip install --quiet
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fix accept docs rules oracle bench bench-triage wheel locks clean
+.PHONY: help demo test test-all check fix accept docs rules oracle fuzz bench bench-triage wheel locks clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
@@ -59,6 +59,9 @@ rules: $(VENV)/.core  ## check every rule and run its examples
 
 oracle: $(VENV)/.dev bytecode  ## every answer to every known job with a hash each, in OUT; JOBS=folders adds jobs, AGAINST=folder compares
 	$(BIN)/python benchmarks/oracle.py $(or $(OUT),build/oracle) $(if $(JOBS),--jobs $(JOBS)) $(if $(AGAINST),--against $(AGAINST))
+
+fuzz: $(VENV)/.dev bytecode  ## spliced and bent inputs for SECONDS (60); KEEP=1 makes what fails small and keeps it
+	$(BIN)/python tests/fuzzing/campaign.py --seconds $(or $(SECONDS),60) $(if $(KEEP),--keep)
 
 bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, reading as a ratio to ripgrep
 	$(BIN)/python benchmarks/startup.py

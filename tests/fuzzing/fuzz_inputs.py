@@ -1,0 +1,209 @@
+"""Inputs for the fuzzer: logs and configs of the corpus, spliced, bent and packed as people and machines do it; each of a number."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".sbatch", ".slurm", ".ipynb", ".cfg")
+LOG_SUFFIXES = (".log", ".out", ".err", ".txt")
+MAX_BYTES = 400_000
+
+#: What stands where a figure or a word is expected.
+VALUES = (
+    "0", "-1", "1000000000", "9" * 30, "1e308", "1e999", "nan", "inf", "-inf", "0..", "1.2.3", "٣", "²", "0x10", "1_000", "true", "null",
+    "None", "[]", "{}", "''", '"', "'", "\\", "`", "$(id)", "${x}", "${{x}}", "%s", "*a", "&a 1", "!!python/object:x", "|", ">", "? a",
+    "<<", "#", "-", "\u2014", "\u2028", "\x85", "\x0c", "\r", "\0", "\ud800", "\x1b[2J", "\u202e", "训练", "A" * 3000,
+    "a: b: c", "--x", "a=b=c",
+    "(A and B)", "lambda: 0",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Case:
+    """What `explain` is given: logs, and configs with their names. `carrier` says how they are packed."""
+
+    seed: int
+    carrier: str
+    logs: list[bytes] = field(default_factory=list)
+    configs: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+@cache
+def corpus(suffixes: tuple[str, ...]) -> list[tuple[str, bytes]]:
+    """The files of the corpus with these suffixes: name and content."""
+    paths = (path for path in sorted((ROOT / "corpus").rglob("*")) if path.suffix in suffixes and path.name != "expected.yaml")
+    return [(path.name, path.read_bytes()) for path in paths if path.is_file() and path.stat().st_size < MAX_BYTES // 4]
+
+
+def make(seed: int) -> Case:
+    """The case of a number."""
+    draw = random.Random(seed)
+    carrier = draw.choice(list(CARRIERS))
+    log = mutated(draw, draw.choice(corpus(LOG_SUFFIXES))[1], draw.choice(corpus(LOG_SUFFIXES))[1])
+    name, data = draw.choice(corpus(CONFIG_SUFFIXES))
+    config = mutated(draw, data, draw.choice(corpus((Path(name).suffix,)))[1])
+    case = Case(seed, carrier)
+    CARRIERS[carrier](draw, case, log[:MAX_BYTES], (name, config[:MAX_BYTES]))
+    return case
+
+
+# -- what happens to a text
+
+
+def mutated(draw: random.Random, text: bytes, other: bytes) -> bytes:
+    """A text after up to eight changes; one in six stays as it is."""
+    for _ in range(draw.choice((0, 1, 1, 2, 4, 8))):
+        text = draw.choice(CHANGES)(draw, text, other)
+    return text
+
+
+def splice(draw: random.Random, text: bytes, other: bytes) -> bytes:
+    lines, others = text.split(b"\n"), other.split(b"\n")
+    at, start = draw.randrange(len(lines) + 1), draw.randrange(len(others))
+    return b"\n".join([*lines[:at], *others[start : start + draw.randrange(1, 60)], *lines[at + draw.choice((0, 0, 5)) :]])
+
+
+def cut(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    start, end = sorted((draw.randrange(len(text) + 1), draw.randrange(len(text) + 1)))
+    return draw.choice((text[:end], text[start:], text[:start] + text[end:] if end - start < 400 else text[:end]))
+
+
+def repeat(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    lines = text.split(b"\n")
+    at = draw.randrange(len(lines))
+    block = lines[at : at + draw.randrange(1, 12)]
+    return b"\n".join([*lines[:at], *block * draw.choice((2, 3, 30, 1000)), *lines[at:]])[:MAX_BYTES]
+
+
+def change_number(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    places = [at for at in range(len(text)) if text[at : at + 1].isdigit() and not text[at - 1 : at].isdigit()]
+    if not places:
+        return text
+    start = end = draw.choice(places)
+    while text[end : end + 1].isdigit() or text[end : end + 1] == b".":
+        end += 1
+    return text[:start] + draw.choice(VALUES).encode(errors="replace") + text[end:]
+
+
+def change_value(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    """What follows a colon or an equals sign, to the end of the line."""
+    lines = text.split(b"\n")
+    at = draw.randrange(len(lines))
+    for sign in (b": ", b"=", b" "):
+        head, found, _tail = lines[at].partition(sign)
+        if found:
+            lines[at] = head + found + draw.choice(VALUES).encode(errors="replace")
+            break
+    return b"\n".join(lines)
+
+
+def insert(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    at = draw.randrange(len(text) + 1)
+    value = draw.choice(VALUES).encode(errors=draw.choice(("replace", "surrogatepass")))
+    return text[:at] + value + text[at:]
+
+
+def flip(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    if not text:
+        return text
+    at = draw.randrange(len(text))
+    return text[:at] + bytes([draw.randrange(256)]) + text[at + 1 :]
+
+
+def indent(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    prefix = draw.choice((b"> ", b"    ", b"\t", b"- ", b"| ", b"[rank3]: ", b"(worker pid=7) ", b"2024-01-01T00:00:00Z ", b"# "))
+    lines = text.split(b"\n")
+    start = draw.randrange(len(lines))
+    return b"\n".join([*lines[:start], *(prefix + line for line in lines[start:])])
+
+
+def other_line_ends(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    return text.replace(b"\n", draw.choice((b"\r\n", b"\r", b"\n\n", b"\\n", b"\x85", b" ", b" \\\n")))
+
+
+def swap_keys(draw: random.Random, text: bytes, other: bytes) -> bytes:
+    """A line of one text beside a line of the other: a key twice, a block under another."""
+    lines, others = text.split(b"\n"), other.split(b"\n")
+    lines.insert(draw.randrange(len(lines) + 1), draw.choice(others))
+    return b"\n".join(lines)
+
+
+CHANGES: tuple[Callable[[random.Random, bytes, bytes], bytes], ...] = (
+    splice, cut, repeat, change_number, change_number, change_value, change_value, insert, insert, flip, indent, other_line_ends, swap_keys,
+)  # fmt: skip
+
+
+# -- how it is handed over
+
+
+def as_files(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    case.logs, case.configs = [log], [config]
+
+
+def as_config_and_message(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    case.logs, case.configs = [b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"], [config]
+
+
+def as_log(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    case.logs = [log]
+
+
+def as_page(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    fence = draw.choice((b"```", b"~~~", b"````", b"", b"<pre>", b"{code}"))
+    language = draw.choice((b"", b"yaml", b"bash", b"python", b"text", b"shell script"))
+    words = draw.choice(
+        ("# OOM on 8x40G\n\nI train Qwen2-7B with LoRA, batch size is 1.\n", "### 显存不足\n四张卡，ZeRO-3。\n", "")
+    ).encode()
+    parts = [words, fence + language, config[1], fence, b"and the log:", fence, log, fence if draw.random() < 0.7 else b""]
+    case.logs = [b"\n".join(parts)]
+
+
+def as_json(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    key = draw.choice(("log", "message", "msg", "text", "line"))
+    lines = (json.dumps({key: line, "time": 1}) for line in log.decode("utf-8", "replace").split("\n"))
+    case.logs = ["\n".join(lines).encode()[:MAX_BYTES]]
+
+
+def as_archive(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    kind, out = draw.choice(("gz", "tar", "tgz", "zip")), io.BytesIO()
+    if kind == "gz":
+        packed = gzip.compress(log, 1)
+    elif kind == "zip":
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("run/error.log", log)
+            archive.writestr(f"run/{config[0]}", config[1])
+        packed = out.getvalue()
+    else:
+        with tarfile.open(fileobj=out, mode="w:gz" if kind == "tgz" else "w") as tar:
+            for name, data in (("run/error.log", log), (f"run/{config[0]}", config[1])):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        packed = out.getvalue()
+    case.logs = [packed if draw.random() < 0.6 else mutated(draw, packed, packed)]
+
+
+def as_utf16(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    codec = draw.choice(("utf-16", "utf-16-le", "utf-8-sig", "gb18030", "latin-1"))
+    case.logs = [log.decode("utf-8", "replace").encode(codec, "replace")]
+    case.configs = [(config[0], config[1].decode("utf-8", "replace").encode(codec, "replace"))]
+
+
+def as_two_logs(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    case.logs, case.configs = [log, mutated(draw, log, config[1])], [config, (f"other-{config[0]}", mutated(draw, config[1], log))]
+
+
+CARRIERS: dict[str, Callable[[random.Random, Case, bytes, tuple[str, bytes]], None]] = {
+    "files": as_files, "config": as_config_and_message, "log": as_log, "page": as_page, "json": as_json, "archive": as_archive,
+    "encoding": as_utf16, "two logs": as_two_logs,
+}  # fmt: skip
