@@ -11,6 +11,7 @@ from typing import TypeAlias
 from diagnose.decide.expression import Choices, Comparison, Figure, Name, Node, Product, Share
 from diagnose.errors import user_error
 from diagnose.facts import Value, declared, typed
+from diagnose.phrases import Text
 from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Size, Version, size_of
 
@@ -139,6 +140,8 @@ def _known(fact_value: Value) -> Operand | None:
         return fact_value
     if isinstance(fact_value, str):
         return None if fact_value == "unknown" else fact_value
+    if isinstance(fact_value, Text):
+        return fact_value.en
     return Fraction(fact_value) if isinstance(fact_value, (int, float)) else None
 
 

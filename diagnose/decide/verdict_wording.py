@@ -1,4 +1,4 @@
-"""The sentence of a verdict: its figures filled in, its presumption said aloud."""
+"""The sentence of a verdict: its figures filled in, its presumption stated."""
 
 from __future__ import annotations
 
@@ -72,4 +72,6 @@ def shown(value: Value, lang: Lang) -> str:
         return phrase(f"judge.{value}").to(lang)
     if isinstance(value, Size):
         return size_text(value)
+    if isinstance(value, Text):
+        return value.to(lang)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from diagnose import facts, rule_files, vocabulary
+from diagnose.adapters.schema.framework_tables import lineage
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper
 
@@ -80,20 +81,6 @@ def edits(paper: Paper) -> Iterator[Fault]:
             yield paper.fault(("examples", index), "no_such_framework", name=framework)
         elif turns != "none" and not any(mentions(tables[table], turns) for table in lineage(framework)):
             yield paper.fault(("examples", index), "knob_not_there", name=turns, framework=framework)
-
-
-def lineage(framework: str) -> list[str]:
-    """The table of a framework and those that it extends."""
-    tables = rule_files.table("frameworks")
-    frameworks: list[str] = []
-    open_ = [framework]
-    while open_:
-        name = open_.pop()
-        if name in tables and name not in frameworks:
-            frameworks.append(name)
-            extends = tables[name].get("extends", ())
-            open_ += [extends] if isinstance(extends, str) else extends
-    return frameworks
 
 
 def mentions(table: object, knob: str) -> bool:

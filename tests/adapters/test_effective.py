@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,14 +19,17 @@ from diagnose import check, rule_files
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.translate.effective_settings import derive_quantities
+from diagnose.decide import verdict_wording
 from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
 from diagnose.parse.model.reading import Reading
-from diagnose.phrases import Lang
+from diagnose.phrases import Lang, Text
 from diagnose.plan.edits import env_edits
 from diagnose.plan.patch import patching
 from diagnose.render.markup import facts_view
 from diagnose.render.parts.layout import cells
 from diagnose.render.parts.view import View
+from diagnose.render.parts.words import value_text
 
 TRAINER = "--model_name_or_path Qwen/Qwen2.5-7B --output_dir out"
 
@@ -543,3 +547,23 @@ def test_a_file_that_another_builds_on_is_followed_beside_it(tmp_path: Path) -> 
     assert (value(near, "train.micro_batch_size"), value(near, "train.max_seq_len")) == (1, 512)
     assert value(far, "train.max_seq_len") is None
     assert "config.not_given" in codes(far)
+
+
+def test_the_framework_that_reads_a_key_is_named_in_the_readers_language() -> None:
+    """The fact holds both names; a sentence takes the one of its language, with its article in English."""
+    script = (ROOT / "corpus" / "configs" / "transformers" / "qlora-late.py").read_text(encoding="utf-8")
+    book = FactBook(read({"train.py": script}).facts)
+    assert book.value("config.reader") == Text("the transformers Trainer", "transformers Trainer")
+    sentence = verdict_wording.filled(Text("{config.reader} reads it", "{config.reader} 读取它"), book.value)
+    assert sentence == Text("the transformers Trainer reads it", "transformers Trainer 读取它")
+    assert value_text(book.value("config.reader"), "zh") == "transformers Trainer"
+
+
+@for_each("framework, of_trl", [("trl", True), ("unsloth", True), ("swift", True), ("verl", False)])
+def test_what_follows_for_a_framework_follows_for_those_that_extend_it(framework: str, of_trl: bool) -> None:
+    """Unsloth runs the trainers of TRL: the rows of its batches are completions."""
+    known = {"train.framework": framework, "train.stage": "grpo", "train.micro_batch_size": "2", "train.gradient_accumulation": "3"}
+    known |= {"parallel.data": "4", "rollout.batch": "5", "rollout.num_generations": "7"}
+    book = FactBook(Fact(name, typed(name, text), "given", Witness("given")) for name, text in known.items())
+    derived = {fact.name: fact.value for fact in derive_quantities(book)}
+    assert derived["rollout.sequences"] == (24 if of_trl else 35)

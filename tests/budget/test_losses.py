@@ -9,7 +9,7 @@ from books import book
 from collected import for_each
 
 from diagnose.budget.model.ledger import Ledger
-from diagnose.budget.model.loss_table import LISTS, LossQuery, find_loss, losses, parse_block
+from diagnose.budget.model.loss_table import LISTS, LossQuery, find_loss, losses, named_for, parse_block
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import FactBook
 from diagnose.units import Version
@@ -275,6 +275,16 @@ def test_a_model_that_upcasts_no_logits(changes: dict[str, Any], call: int, back
 
 def test_presumed_entries_hold_only_where_they_may() -> None:
     """LLaMA-Factory without a release is taken for the older one, whose logits weigh more; with 0.9.4 it is not."""
-    asked = LossQuery("llamafactory", "dpo", "llama", transformers=Version("4.51"))
-    old, new = find_loss(asked), find_loss(asked._replace(own=Version("0.9.4")))
+    asked = LossQuery((("llamafactory", None),), "dpo", "llama", transformers=Version("4.51"))
+    old, new = find_loss(asked), find_loss(asked._replace(lineage=(("llamafactory", Version("0.9.4")),)))
     assert (old.name, new.name) == ("LLaMA-Factory before 0.9.4", "LLaMA-Factory from 0.9.4")
+
+
+def test_a_loss_of_a_framework_is_that_of_those_that_extend_it() -> None:
+    """slime, of which no entry speaks, computes Megatron-LM's cross entropy; Unsloth's DPO goes by the release of TRL."""
+    transformers = Version("4.51")
+    assert find_loss(LossQuery((("slime", None), ("megatron", None)), "sft", transformers=transformers)).name.startswith("Megatron")
+    unsloth = LossQuery((("unsloth", Version("2025.3")), ("trl", Version("0.29"))), "dpo", transformers=transformers, converted=True)
+    assert find_loss(unsloth).name == "TRL DPO from 0.29, fp32 logits"
+    assert find_loss(unsloth._replace(lineage=(("verl", Version("0.29")),))).name == "TRL DPO, fp32 logits"
+    assert [named_for(("trl", "other"), name) for name in ("unsloth", "trl", "transformers", "")] == ["trl", "trl", "", ""]

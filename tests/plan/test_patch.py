@@ -403,3 +403,26 @@ def test_a_block_of_a_launchers_file_is_no_argument_of_its_call() -> None:
     script = "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision='fp16', gradient_accumulation_steps=4)\n"
     found = config_reader.read([ConfigSource("train.py", script.encode())], Reading(), FactBook())
     assert not knob_edits.edits(found.documents, FactBook(found.facts), {"zero.stage": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.yaml", "# mine\nstage: sft\n# above\nbf16: true  # about bf16\nfp16: true\n", "# mine\nstage: sft\n# above\nfp16: true\n"),
+        (
+            "kohya.toml",
+            'network_module = "networks.lora"\n# above\nbf16 = true # about bf16\ntrain_batch_size = 2\n',
+            'network_module = "networks.lora"\n# above\ntrain_batch_size = 2\n',
+        ),
+        (
+            "b.yaml",
+            "{stage: sft, finetuning_type: lora, bf16: true, fp16: true} # all\n",
+            "{stage: sft, finetuning_type: lora, fp16: true} # all\n",
+        ),
+    ],
+)
+def test_a_removed_key_takes_the_comment_at_the_end_of_its_line(name: str, text: str, expected: str) -> None:
+    """Left behind it would stand beside a key that it says nothing about; comments above and beside several keys stay."""
+    document = read((name, text)).documents[0]
+    entry = next(each for each in document.entries if each.key.endswith("bf16"))
+    assert patching.apply(document, [Edit(name, entry.key, "true", None)]) == expected

@@ -116,6 +116,13 @@ def bases(name: str) -> tuple[str, ...]:
 
 
 @cache
+def lineage(name: str) -> tuple[str, ...]:
+    """A framework and those that it extends, nearest first; of a name without a table the name alone. What a table says of one of them
+    holds for this framework too."""
+    return (name, *bases(name)) if name in _index() else (name,)
+
+
+@cache
 def releases() -> frozenset[str]:
     """Names of all facts that hold a release which keys depend on."""
     return frozenset(name for entry in _index().values() for name in entry["releases"])

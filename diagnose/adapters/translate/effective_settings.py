@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from diagnose import catalogue, rule_files
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness, typed
-from diagnose.phrases import Text
+from diagnose.phrases import Text, same
 from diagnose.word_conditions import conditions, hold, word, word_of
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ def _spelling(knob: str, parts: Sequence[Part]) -> str:
     return next((key.key for part in parts for key in part.table.of(knob) if key.key), knob)
 
 
-def _reader(fact: Fact, parts: Sequence[Part]) -> str:
+def _reader(fact: Fact, parts: Sequence[Part]) -> Text:
     """Display name of the framework that reads the key's file; "-" if unknown."""
     readers = [part for part in parts if part.name == fact.witness.source and any(leaf.key == fact.witness.key for leaf in part.leaves)]
-    return framework_tables.display_name(readers[0].table.name).zh if readers else "-"
+    return framework_tables.display_name(readers[0].table.name) if readers else same("-")
 
 
 def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
@@ -134,12 +134,17 @@ def _has_value(fact: Fact, rule: Mapping[str, Any]) -> bool:
 
 def _holds(rule: Mapping[str, Any], book: FactBook) -> bool:
     """Whether the rule's conditions hold; an unknown fact fails them."""
+
+    def lookup(name: str) -> object:
+        if name.startswith("card."):
+            return _card_ability(name, book)
+        framework = book.word(name) if name == "train.framework" else None
+        return framework_tables.lineage(framework) if framework else book.value(name)
+
     excepted = rule.get("unless_framework")
-    if excepted is not None and hold(conditions({"train.framework": excepted}), book.value):
+    if excepted is not None and hold(conditions({"train.framework": excepted}), lookup):
         return False
-    return (
-        hold(conditions(rule.get("if")), lambda name: _card_ability(name, book) if name.startswith("card.") else book.value(name)) is True
-    )
+    return hold(conditions(rule.get("if")), lookup) is True
 
 
 def _card_ability(name: str, book: FactBook) -> bool | None:

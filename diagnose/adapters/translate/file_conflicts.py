@@ -37,8 +37,7 @@ def find_conflicts(parts: Sequence[Part], translations: Sequence[Translation], b
 
 def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
     """How the trainer, or one that it extends, resolves conflicts with the engine's file; None if unknown."""
-    lineage = (trainer, *framework_tables.bases(trainer))
-    return next((way for name in lineage for way in engine.integrations if name in way["frameworks"]), None)
+    return next((way for name in framework_tables.lineage(trainer) for way in engine.integrations if name in way["frameworks"]), None)
 
 
 def _engine_conflicts(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:

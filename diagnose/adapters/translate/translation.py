@@ -213,7 +213,7 @@ def _add_ignored(part: Part, ignored_key: IgnoredKey, intended: str | None, resu
         values = {
             "wanted_knob": knob,
             "wanted_key": ignored_key.real or spelling(part.table, knob),
-            "reader": framework_tables.display_name(part.table.name).zh,
+            "reader": framework_tables.display_name(part.table.name),
             "wanted_value": ignored_key.held,
         }
         result.facts += [Fact(f"config.{name}", text, part.origin, witness) for name, text in values.items()]

@@ -61,7 +61,7 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
         if knob:
             result.facts.append(Fact("config.wanted_knob", knob, part.origin, part.witness_of(leaf)))
             result.facts.append(Fact("config.wanted_key", near, part.origin, part.witness_of(leaf)))
-            result.facts.append(Fact("config.reader", framework_tables.display_name(tab.name).zh, part.origin, part.witness_of(leaf)))
+            result.facts.append(Fact("config.reader", framework_tables.display_name(tab.name), part.origin, part.witness_of(leaf)))
 
 
 def _add_notice(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:

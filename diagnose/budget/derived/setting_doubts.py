@@ -7,6 +7,7 @@ from dataclasses import replace
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness, derived_fact
+from diagnose.phrases import same
 from diagnose.units import Size, Version
 
 #: Knobs that bear on memory; of the others it does not matter here whether log and files agree.
@@ -149,7 +150,7 @@ def missed_savings(book: FactBook) -> list[Fact]:
                 derived_fact("config.missed_knob", knob.value, key_fact),
                 derived_fact("config.missed_real", real.get(place, knob.value), key_fact),
                 derived_fact("config.missed_value", in_force.get(place) or _format_value(book.value(knob.value)), key_fact),
-                derived_fact("config.missed_reader", reader.get(place, "-"), key_fact),
+                derived_fact("config.missed_reader", reader.get(place, same("-")), key_fact),
                 derived_fact("config.missed_other", other_value.get(place) is True, key_fact),
             ]
     return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]

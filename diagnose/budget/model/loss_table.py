@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, cast
 
 from diagnose import rule_files
+from diagnose.adapters.schema.framework_tables import lineage
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Version
@@ -62,6 +64,12 @@ def parse_block(text: str) -> Block:
     return Block(match[1], size, int(match[3] or size), int(match[4] or size), "shifted" in match[5], "many" in match[5])
 
 
+def named_for(entries: Collection[str], framework: str) -> str:
+    """The name under which a table holds what is true of a framework: its own, else that of the nearest one that it extends; empty where
+    the table has neither."""
+    return next((name for name in lineage(framework) if name in entries), "")
+
+
 @cache
 def _entries() -> tuple[tuple[Conditions, Loss], ...]:
     return tuple((conditions(entry["when"]), _parse_loss(entry)) for entry in losses()["losses"])
@@ -74,13 +82,13 @@ def _parse_loss(entry: dict[str, Any]) -> Loss:
 
 
 class LossQuery(NamedTuple):
-    """What decides which loss a job has: framework, stage, model family, releases of the framework (`own`) and of transformers;
-    `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it; `double`: all is computed in fp32."""
+    """What decides which loss a job has: its framework with those that it extends, nearest first, each with its release (`lineage`), stage,
+    model family, release of transformers; `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it;
+    `double`: all is computed in fp32."""
 
-    framework: str
+    lineage: tuple[tuple[str, Version | None], ...]
     stage: str
     family: str = ""
-    own: Version | None = None
     transformers: Version | None = None
     converted: Truth = False
     autocast: Truth = None
@@ -91,10 +99,11 @@ class LossQuery(NamedTuple):
 def find_loss(job: LossQuery) -> Loss:
     """The loss of a job: the first entry whose conditions surely hold, its ranges widened by earlier entries that may hold. Raises
     ValueError where none holds."""
-    run = {"framework": job.framework, "stage": job.stage, "version": job.own, "transformers": job.transformers, **_conditions(job)}
+    run = {"framework": [name for name, _ in job.lineage], "stage": job.stage, "transformers": job.transformers, **_conditions(job)}
     may: list[Loss] = []
     for when, loss in _entries():
-        holds = hold(when, run.__getitem__)
+        release = next((release for name, release in job.lineage if name in when.get("framework", ())), None)
+        holds = hold(when, {**run, "version": release}.__getitem__)
         if holds is None or holds:
             may.append(loss)
         if holds:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from diagnose.adapters.schema.framework_tables import lineage
 from diagnose.budget.model import partition
 from diagnose.budget.model.batch_shape import Batch, batch
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.job_roles import Role, book_of_role
 from diagnose.budget.model.ledger import Term
-from diagnose.budget.model.loss_table import Loss, LossQuery, find_loss, losses
+from diagnose.budget.model.loss_table import Loss, LossQuery, find_loss, losses, named_for
 from diagnose.budget.model.precisions import Precision, precision
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding, sharding
@@ -149,12 +150,11 @@ def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shard
     word = book.word("train.precision")
     return find_loss(
         LossQuery(
-            framework,
+            tuple((name, book.version(f"version.{name}") if name else None) for name in lineage(framework)),
             stage,
             family=model.family if model else "",
-            own=book.version(f"version.{framework}") if framework else None,
             transformers=book.version("version.transformers"),
-            converted=framework in losses()["outputs_in_fp32"] and _runs_autocast(book, shards),
+            converted=bool(named_for(losses()["outputs_in_fp32"], framework)) and _runs_autocast(book, shards),
             autocast=_runs_autocast(book, shards),
             double=None if word is None else word == "fp32",
         )

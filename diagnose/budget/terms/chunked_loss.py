@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from diagnose.budget.model.formulas import Number, Span, formula, term
 from diagnose.budget.model.ledger import Term, total
-from diagnose.budget.model.loss_table import losses
+from diagnose.budget.model.loss_table import losses, named_for
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.release_spans import releases
@@ -46,13 +46,15 @@ def fused_kernel(job: Setup) -> str:
     loss_kernel = job.book.word("train.loss_kernel") or "none"
     if loss_kernel in ("none", "chunked"):
         return loss_kernel if loss_kernel == "chunked" else ""
-    if loss_kernel == "compiled" and job.framework not in losses()["compiled_loss"]:
+    if loss_kernel == "compiled" and not named_for(losses()["compiled_loss"], job.framework):
         return ""
     if job.stage in ("sft", "pt") or (loss_kernel == "unsloth" and job.stage in table()["rollouts"]):
         return loss_kernel
-    pairs, release = losses()["liger"]["pairs"].get(job.framework), job.book.version(f"version.{job.framework}")
-    wired = loss_kernel == "liger" and pairs is not None and job.stage in pairs["stages"] and releases(pairs["releases"]).holds(release)
-    return loss_kernel if wired else ""
+    pairs = losses()["liger"]["pairs"]
+    trainer = named_for(pairs, job.framework)
+    if loss_kernel != "liger" or not trainer or job.stage not in pairs[trainer]["stages"]:
+        return ""
+    return loss_kernel if releases(pairs[trainer]["releases"]).holds(job.book.version(f"version.{trainer}")) else ""
 
 
 def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
@@ -66,7 +68,7 @@ def fused_loss_terms(job: Setup, *, backward: bool = False) -> list[Term]:
     if kernel_name == "liger":
         return _liger(job, backward) if job.stage in ("sft", "pt") else _liger_pair(job)
     if kernel_name == "compiled":
-        source = losses()["compiled_loss"][job.framework]
+        source = losses()["compiled_loss"][named_for(losses()["compiled_loss"], job.framework)]
         gradient = [job.term("logits_gradient", "logits", "2*T*V", source=source)] if backward else []
         return [job.term("logits_16", "logits", "2*T*V", source=source), *gradient]
     head = _head_gradient(job, "2")
@@ -129,7 +131,7 @@ def _chunk_terms(job: Setup) -> list[Term]:
     """The logits of one chunk and what its loss makes of them, 12 bytes per logit in most frameworks; the logits of all tokens as well
     where the loss is given those."""
     kinds = losses()["chunked_loss"]
-    kind: ChunkedLoss = kinds.get(job.framework, kinds["other"])
+    kind: ChunkedLoss = kinds[named_for(kinds, job.framework) or "other"]
     rows, tile = job.book.count("train.loss_chunk_rows"), job.book.count("train.loss_tile_bytes")
     if rows is None and tile is not None:
         rows = max(1, tile // (4 * int(job.values["V"])))  # type: ignore[arg-type]
@@ -167,7 +169,8 @@ def whole_logits_rule(job: Setup) -> WholeLogits | None:
     """The row of rules/losses.yaml (`on_logits`) for a chunked loss that is given all logits; None where they never exist as a whole."""
     rules = losses()["on_logits"]
     materialised = job.book.switch("train.logits_materialised")
-    return rules.get(job.framework, rules["other"]) if (job.framework in rules if materialised is None else materialised) else None
+    name = named_for(rules, job.framework)
+    return rules[name or "other"] if (bool(name) if materialised is None else materialised) else None
 
 
 def _head_chunk_by_chunk(job: Setup) -> list[Term]:

@@ -18,7 +18,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def remove_key(document: Document, entry: Entry) -> Splice:
-    """Remove a key with its line, in an inline table with its comma."""
+    """Remove a key with its line and the comment at its end; in an inline table with its comma alone, because other keys share the line."""
     text, start = document.text, _key_start(document, entry)
     if _inline_table_of(document, entry) is None:
         return Splice(line_start(text, start), line_end(text, entry.end, with_break=True), "")

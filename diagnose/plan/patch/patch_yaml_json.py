@@ -38,7 +38,8 @@ def is_in_flow_style(document: Document, entry: Entry) -> bool:
 
 
 def remove_key(document: Document, entry: Entry) -> Splice:
-    """Remove a key with its line, or in flow style (and in Python) with its comma."""
+    """Remove a key with its line, and so with the comment at the line's end, which is about this key; comments on lines of their own stay.
+    In flow style (and in Python) a key goes with its comma alone, because other keys may share the line."""
     text, start, end = document.text, key_start(document, entry), entry.end
     if document.form == "yaml" and not is_in_flow_style(document, entry):
         line = line_start(text, start)

@@ -1,4 +1,5 @@
-"""Apply edits to documents as text: only the bytes concerned change; comments, order, quotes, indentation and line ends stay."""
+"""Apply edits to documents as text: only the bytes concerned change; order, quotes, indentation, line ends and
+comments stay, but for the comment at the end of a line that is removed."""
 
 from __future__ import annotations
 

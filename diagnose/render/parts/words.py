@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import PurePath
 
 from diagnose.facts import Notice, Value, Witness, declared
-from diagnose.phrases import Lang, phrase, same
+from diagnose.phrases import Lang, Text, phrase, same
 from diagnose.plan.rules.remedy import Unsettled
 from diagnose.units import Size, Version, show, size_text
 
@@ -118,6 +118,8 @@ def value_text(value: Value, lang: Lang) -> str:
         return f"{value:g}"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 100_000 else str(value)
+    if isinstance(value, Text):
+        return value.to(lang)
     if isinstance(value, (str, Version)):
         return str(value)
     return value.id
