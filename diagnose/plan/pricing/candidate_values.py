@@ -1,4 +1,4 @@
-"""Which value a knob should get: the first of a list that fits, or the largest that fits, and what goes with it."""
+"""Chooses the value that a remedy gives its knob, and the accompanying changes that keep the training equivalent."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ MOST_TRIED = 20_000
 def changes_of(
     rule: Rule, bench: Bench, beside: dict[str, Value] | None = None, allowed: Callable[[dict[str, Value]], bool] | None = None
 ) -> dict[str, Value] | None:
-    """The knobs that the rule would set, to the values that fit best; None where there is no value to try.
+    """The knob changes of a rule, with the value that fits best; None if there is no value to try.
 
-    `beside` are changes already decided on (the earlier steps of a plan); `allowed` says whether the framework can be told so.
+    `beside`: changes already decided by earlier steps of a plan; `allowed`: whether the framework can express a set of changes.
     """
     if rule.turns is None:
         return {}
@@ -48,7 +48,7 @@ def changes_of(
 
 
 def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
-    """The values to try, the mildest first; none where they depend on a value in effect that is not known."""
+    """The values to try, least intrusive first; empty if they are relative to a current value that is unknown."""
     now = bench.book.value(knob)
     if knob == CAPACITY:
         return larger_cards(bench)
@@ -61,27 +61,27 @@ def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
 
 
 def larger_cards(bench: Bench) -> list[Value]:
-    """The classes of cards as they are sold, larger than this one, the smallest first; none where this one is not known."""
+    """Capacities of cards on sale that exceed the current card's, ascending; empty if that is unknown."""
     now = bench.book.size("log.capacity") or bench.book.size(CAPACITY)
     return [size for _, size in sizes_sold() if now is not None and size.low > now.high]
 
 
 def is_legal(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether the run could do with this value: a length limit holds the images of a sample, a budget of tokens the longest row, and
-    degrees go into the cards."""
+    """Whether the run accepts the value: a length limit holds a sample's images, a token budget the longest row, and a parallel degree
+    divides the cards."""
     too_short = knob == LENGTH and isinstance(value, int) and value < image_tokens(bench)
     return not too_short and not beyond_cards(knob, value, bench) and not below_a_row(knob, value, bench)
 
 
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether the cards cannot be spread over a degree of parallelism: more than there are, or one that does not divide them."""
+    """Whether a parallel degree exceeds the number of cards or does not divide it."""
     cards = bench.book.count("actor.gpus") or bench.book.count("parallel.world")
     return knob in DEGREES and isinstance(value, int) and cards is not None and (value > cards or cards % value > 0)
 
 
 def below_a_row(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether a budget of tokens would not hold the longest row, over the cards that share it: such a row goes in whole, or is refused
-    (verl utils/seqlen_balancing.py, rearrange_micro_batches)."""
+    """Whether a token budget is too small for the longest row, over the cards that share it: verl refuses such a row or processes it
+    whole (utils/seqlen_balancing.py, rearrange_micro_batches)."""
     if knob != BUDGET or not isinstance(value, int):
         return False
     count = bench.book.count
@@ -90,8 +90,8 @@ def below_a_row(knob: str, value: Value, bench: Bench) -> bool:
 
 
 def value_for(knob: str, text: str, book: FactBook) -> Value:
-    """What a rule writes as a value: a share of the one in effect, a word more in the list in effect, a formula over facts, or the
-    value itself."""
+    """The value that a rule's text stands for: `50%` of the current value, `+word` added to the current list, `=formula` over facts, or
+    a literal."""
     if text.endswith("%"):
         return share_of(book.value(knob), text)
     if text.startswith("+"):
@@ -103,7 +103,7 @@ def value_for(knob: str, text: str, book: FactBook) -> Value:
 
 
 def with_word(now: Value, word: str) -> Value:
-    """The list in effect, its words parted by commas, with this one in it; None where no list is known."""
+    """The current comma-separated list with the word added; None if no list is known."""
     if not isinstance(now, str) or not now or now == "none":
         return None
     words = [item.strip() for item in now.split(",")]
@@ -111,7 +111,7 @@ def with_word(now: Value, word: str) -> Value:
 
 
 def share_of(now: Value, text: str) -> Value:
-    """So many per cent of a count or ratio, at least 1 for a count; None where there is nothing to take it of."""
+    """A percentage of a count (at least 1) or ratio; None for other values."""
     if isinstance(now, bool) or not isinstance(now, (int, float)):
         return None
     part = now * float(text[:-1]) / 100
@@ -119,7 +119,7 @@ def share_of(now: Value, text: str) -> Value:
 
 
 def multiples(knob: str, now: float, choice: Choice, bench: Bench, whole: bool) -> list[Value]:
-    """The multiples of the step on the way from the value in effect to the limit, in that order."""
+    """The multiples of the step between the current value and the limit, starting at the current value."""
     limit = choice.least
     if choice.aim == "largest":
         limit = max(limit, image_tokens(bench) if knob == LENGTH else weights_share(bench) + choice.step if knob == SHARE else 0)
@@ -138,7 +138,7 @@ def multiples(knob: str, now: float, choice: Choice, bench: Bench, whole: bool) 
 
 
 def image_tokens(bench: Bench) -> float:
-    """The tokens that the images of one sample take as far as they are known: no length limit may go below."""
+    """The tokens that one sample's images take, 0 if unknown: a lower bound for any length limit."""
     shape, pixels = bench.book.shape("model.shape"), bench.book.count("data.image_pixels")
     if shape is None or shape.vision is None or pixels is None or shape.vision.pixels_per_token <= 0:
         return 0
@@ -146,7 +146,7 @@ def image_tokens(bench: Bench) -> float:
 
 
 def free_share(bench: Bench) -> float:
-    """The share of the card that an engine's own check found free: it cannot reserve more."""
+    """The share of the card that an engine's start-up check found free, which bounds what it can reserve; 1.0 without such a check."""
     free, capacity = bench.book.size("log.free"), bench.book.size("log.capacity")
     if bench.book.word("log.engine_check") != "card_not_free" or free is None or capacity is None or not capacity.bytes:
         return 1.0
@@ -154,7 +154,7 @@ def free_share(bench: Bench) -> float:
 
 
 def weights_share(bench: Bench) -> float:
-    """The share of the card that an engine's 16-bit weights take: with less it does not start. 0 where that is not known."""
+    """The share of the card that an engine's 16-bit weights take, below which it does not start; 0 if unknown."""
     parameters, capacity = bench.book.count("model.total_params"), bench.book.size("log.capacity") or bench.book.size(CAPACITY)
     quantised = bench.book.word("model.quantization") not in (None, "none")
     if parameters is None or capacity is None or not capacity.bytes or quantised:
@@ -163,7 +163,7 @@ def weights_share(bench: Bench) -> float:
 
 
 def share_with(now: float, choice: Choice, bench: Bench) -> float:
-    """A share of the row, where other tokens stand in it beside these."""
+    """A share of the whole row, less the tokens that another part of the row takes (the prompt beside a completion)."""
     neighbour = bench.book.count(choice.beside) or 0 if choice.beside else 0
     return (now + neighbour) * float(choice.most.rstrip("%")) / 100 - neighbour
 
@@ -173,7 +173,7 @@ SHARED = ("parallel.tensor", "parallel.context", "parallel.pipeline")
 
 
 def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
-    """The change and what keeps its results: more accumulation for a smaller micro batch, and fixed settings."""
+    """The change and the changes that keep its results: more accumulation for a smaller micro batch, and fixed settings of the rule."""
     if rule.turns is None:
         raise ValueError(f"{rule.id} turns no knob")
     changes: dict[str, Value] = {rule.turns: value}
@@ -189,7 +189,7 @@ def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
 
 
 def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
-    """What the message would have printed on a card of this size: all that it has more is free."""
+    """The figures that the message would have printed on a card of this capacity: the added memory counts as free."""
     now, free = bench.book.size("log.capacity"), bench.book.size("log.free")
     if now is None:
         return {}
@@ -197,11 +197,8 @@ def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
 
 
 def _for_other_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Value]:
-    """More accumulation where ranks that held a replica now share one, since each step would see fewer rows; less where there are more
-    ranks, as far as that goes.
-
-    A global batch sees to that itself.
-    """
+    """The accumulation that keeps the rows per optimizer step when the number of data-parallel replicas changes: more where ranks now
+    share a replica, less where there are more ranks. Empty where a global batch is configured, which does so by itself."""
     steps, before = bench.book.count(ACCUMULATION), bench.book.count(knob) or 1
     if not isinstance(value, int) or not steps or value <= before or value % before or says_rows(bench.book):
         return {}
@@ -212,13 +209,13 @@ def _for_other_replicas(knob: str, value: Value, bench: Bench) -> dict[str, Valu
 
 
 def says_rows(book: FactBook) -> bool:
-    """Whether the configuration says the rows of an optimizer step, from which the accumulation follows."""
+    """Whether a config states the global batch, from which the accumulation follows."""
     total = book.fact("train.global_batch")
     return total is not None and total.origin == "config"
 
 
 def accumulation(bench: Bench, micro: Value) -> int | None:
-    """The accumulation that keeps the rows per optimizer step; None where the micro batch in effect is not known."""
+    """The gradient accumulation that keeps the rows per optimizer step; None if the current micro batch is unknown."""
     now = bench.book.count(MICRO)
     if now is None or not isinstance(micro, int) or micro < 1:
         return None
@@ -228,7 +225,7 @@ def accumulation(bench: Bench, micro: Value) -> int | None:
 
 
 def first_that_fits(tried: Sequence[dict[str, Value]], bench: Bench, beside: dict[str, Value]) -> dict[str, Value]:
-    """The first that fits; where none does for sure, the first of those that come nearest. Unknown throughout: the first."""
+    """The first changes that surely fit, or whose fit is unknown; if there are none, the first of the best verdict."""
     verdicts: list[Fits] = []
     for changes in tried:
         verdicts.append(bench.fits({**beside, **changes}))
@@ -239,7 +236,7 @@ def first_that_fits(tried: Sequence[dict[str, Value]], bench: Bench, beside: dic
 
 
 def nearest_that_fits(tried: Sequence[dict[str, Value]], bench: Bench, beside: dict[str, Value]) -> dict[str, Value]:
-    """The mildest that fits for sure: what needs less than a value that fits, fits as well, so halving finds it."""
+    """The least intrusive changes that surely fit, by bisection (the need falls along the list); if none do, the most intrusive."""
     if bench.fits({**beside, **tried[0]}) in ("yes", "unknown"):
         return tried[0]
     low, high = 0, len(tried) - 1  # the first does not fit; the last is the most that can be done

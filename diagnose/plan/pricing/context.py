@@ -1,4 +1,4 @@
-"""What the planner knows of one failed job: its facts, its causes by remedy, its documents, and the bench that prices changes."""
+"""What the planner needs about one failed job: facts, causes by remedy, documents to edit, and the Bench that prices changes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]
 
 @dataclass(slots=True)
 class Call:
-    """A cause that calls for a remedy: its place among the causes, the remedy's place in its list, and the sum of its places
-    in the lists of all leading causes that are as sure as the first, of which there are `among`."""
+    """A cause that lists a remedy. `rank`: position of the cause; `listed`: position of the remedy in its list; `standing`: sum of the
+    remedy's positions over the `among` leading causes that are as certain as the first."""
 
     cause: Verdict
     rank: int
@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(slots=True)
 class Offer:
-    """A remedy weighed for this job, with what the ranking and the search for a plan need of it."""
+    """A remedy considered for this job, with what ranking and plan search need."""
 
     remedy: Remedy
     rule: Rule
@@ -62,23 +62,23 @@ class Offer:
 
     @property
     def bytes(self) -> int:
-        """What it takes off the peak; nothing where it acts on another moment or is not known."""
+        """The bytes that it takes off the peak; 0 if it acts on another moment or its saving is unknown."""
         return self.saving.bytes.bytes if self.saving and not self.saving.moment else 0
 
     @property
     def by_ledger(self) -> bool:
-        """Whether two ledgers price it: knobs that a rule turns, or settings that a key put right brings into effect."""
+        """Whether the saving is a difference of two ledgers: from changed knobs, or from a corrected key that takes effect."""
         return self.rule.ledger or (self.id in vocabulary.having("puts_right") and self.saving is not None)
 
     @property
     def leads(self) -> bool:
-        """Whether a cause that is more than also true calls for it."""
+        """Whether a cause that is not marked `also_true` lists it."""
         return self.call is not None and not self.call.cause.also_true
 
 
 @dataclass
 class Job:
-    """Facts, ledgers, judgement and documents of the job under the planner's hands."""
+    """One failed job as the planner sees it: facts, ledgers, judged causes and documents."""
 
     book: FactBook
     ledgers: tuple[Ledger, ...]
@@ -90,7 +90,7 @@ class Job:
     _edits: dict[tuple[tuple[str, Value], ...], tuple[Edit, ...] | None] = field(default_factory=dict)
 
     def edits(self, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
-        """The edits that give the knobs these values, worked out once; None where a knob has no key here."""
+        """The edits that set the knobs to these values, cached; None if a knob has no key in these documents."""
         key = tuple(changes.items())
         if key not in self._edits:
             self._edits[key] = self.edit(self.documents, self.book, changes)
@@ -102,7 +102,7 @@ class Job:
 
     @cached_property
     def calls(self) -> dict[str, Call]:
-        """For each remedy word the best-placed cause that calls for it; a cause that is also true never comes before another."""
+        """For each remedy word the best-placed cause that lists it; causes marked `also_true` come last."""
         by_word: dict[str, Call] = {}
         causes = sorted(self.judgement.causes, key=lambda cause: cause.also_true)
         first = [cause for cause in causes if (cause.also_true, cause.outcome) == (causes[0].also_true, causes[0].outcome)]
@@ -117,17 +117,17 @@ class Job:
 
     @property
     def on_host(self) -> bool:
-        """Whether it is known that host memory ran out, not the card's."""
+        """Whether host memory ran out, not the card's; False if unknown."""
         return self.book.switch("log.on_card") is False
 
     @property
     def trains(self) -> bool:
-        """Whether anything is trained, as far as is known: a run may only evaluate, predict or generate."""
+        """Whether the run trains; True unless it is known only to evaluate, predict or generate."""
         return self.book.switch("train.enabled") is not False
 
     def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
-        """Whether less than half of a saving is of the kind of term that this cause is about: a fused loss, where activations fill
-        the card. A cause that is about no kind of term has nothing to compare."""
+        """Whether less than half of a saving comes from the group of terms that this cause is about, as when a fused loss is proposed
+        while activations fill the card. False for causes without a group."""
         before, changed_ledger = self.bench.largest(self.bench.before), self.bench.after(changes)
         after = self.bench.largest(changed_ledger)
         if saving is None or saving.moment or before is None or after is None or before.of(word).bytes <= 0:
@@ -145,7 +145,7 @@ class Job:
 
     @cached_property
     def largest(self) -> tuple[str, float]:
-        """The group that takes most of the peak, and its share."""
+        """The group of terms that takes most of the peak, and its share of the peak."""
         peak = self.bench.largest(self.bench.before)
         if peak is None or peak.total.bytes <= 0:
             return "overhead", 0.0

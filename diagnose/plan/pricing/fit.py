@@ -1,4 +1,4 @@
-"""Does it fit: a need against what torch can have on the card, in the words of the vocabulary."""
+"""Verdicts on whether a need fits the memory that torch can use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ORDER: tuple[Fits, ...] = ("yes", "likely", "unlikely", "unknown", "no")
 
 
 def fits(need: Size | None, usable: Size | None) -> Fits:
-    """Upper end within the margin: yes; middle within it: likely; lower end above the whole: no; between: unlikely."""
+    """Compare a range of need with usable memory less the margin: upper end below it yes, middle below it likely; lower end above all of
+    the usable memory no; otherwise unlikely. Unknown without either figure."""
     if need is None or usable is None or usable.bytes <= 0:
         return "unknown"
     room = (1 - MARGIN) * usable.bytes
@@ -29,9 +30,9 @@ def fits(need: Size | None, usable: Size | None) -> Fits:
 
 
 def sits(ledger: Ledger | None) -> Fits:
-    """Whether every moment of a ledger fits; unknown where resident terms are missing, unless those there are too much.
+    """Whether every moment of a ledger fits; unknown if resident terms are missing, unless the known ones alone are too large.
 
-    Every moment, not only the largest: a smaller one that is known less well may reach further up.
+    All moments are checked: a smaller one with a wide range may reach higher than the largest.
     """
     if ledger is None or ledger.peak is None:
         return "unknown"
@@ -40,20 +41,20 @@ def sits(ledger: Ledger | None) -> Fits:
 
 
 def against(ledger: Ledger) -> list[tuple[Size, Size | None]]:
-    """What each moment needs, and what it can have."""
+    """Each moment's need, and the memory available to it (None if unknown)."""
     room = ledger.usable or ledger.capacity
     moments = (*ledger.moments, ledger.whole) if ledger.whole else ledger.moments
     return [(moment.total, moment.room or room) for moment in moments]
 
 
 def beyond(ledger: Ledger) -> list[tuple[float, float]]:
-    """For each moment with a room, by how many bytes its upper end and its middle are past the room less the margin."""
+    """For each moment with a known limit, the bytes by which its upper end and its middle exceed the limit less the margin."""
     return [(need.high - (1 - MARGIN) * room.bytes, need.bytes - (1 - MARGIN) * room.bytes) for need, room in against(ledger) if room]
 
 
 def foremost(ledgers: Sequence[Ledger]) -> Ledger | None:
-    """The role that sits worst on its card, of those that can be judged where there are any; of equals the one that fills it most
-    (without a card: that needs most)."""
+    """The ledger of the role that fits worst, preferably one that can be judged; of equals the one that fills its card most, or without
+    a card the one that needs most."""
 
     def place(ledger: Ledger) -> tuple[bool, int, float]:
         verdict = sits(ledger)
@@ -64,14 +65,14 @@ def foremost(ledgers: Sequence[Ledger]) -> Ledger | None:
 
 
 def fullness(ledger: Ledger) -> float:
-    """How much of its room the largest moment takes; the bytes themselves where no card is known."""
+    """The share of the available memory that the largest moment takes; its bytes if no card is known."""
     peak, room = ledger.peak, ledger.usable or ledger.capacity
     peak_bytes = peak.total.bytes if peak else 0
     return peak_bytes / room.bytes if room and room.bytes > 0 else float(peak_bytes)
 
 
 def margin(need: Size, usable: Size) -> Size:
-    """What stays free."""
+    """The memory that stays free."""
     return usable - need
 
 

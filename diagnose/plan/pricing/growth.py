@@ -1,4 +1,4 @@
-"""One job under changed knobs: whether all of it fits, what it needs, and how far its batch and its rows can grow."""
+"""How a job behaves under changed knobs: whether every role fits, what it needs, and how far batch and row length can grow."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FITTING = ("yes", "likely")
 
 @dataclass(slots=True)
 class Stand:
-    """How the roles that can be judged stand: the worst verdict, and by how many bytes each moment is past what is `sure` and what is
-    `likely` to fit (negative: what is left)."""
+    """Whether a job fits, over all roles whose ledgers are complete enough to judge: the worst verdict, and for each moment the bytes by
+    which it exceeds the limit for `sure` and for `likely` (negative: bytes to spare)."""
 
     fits: Fits
     sure: tuple[float, ...] = (0.0,)
@@ -40,8 +40,8 @@ class Stand:
 
 @dataclass
 class Track:
-    """Every ledger of the job under any change of its knobs, each drawn up once. `_along`: how the job stands at each value of a knob that
-    was asked about, so that no search begins from nothing."""
+    """Ledgers of the job under any changes of its knobs, each computed once. `_along` caches, for each knob that a search varied, the
+    outcome at every value tried, so that the next search starts from them."""
 
     job: Job
     _done: dict[frozenset[tuple[str, Value]], tuple[Ledger, ...]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Track:
 
     @property
     def asked(self) -> int:
-        """How many ledgers were drawn up."""
+        """How many sets of changes have been computed."""
         return len(self._done)
 
     def stand(self, changes: Changes) -> Stand:
@@ -68,11 +68,11 @@ class Track:
         return self._stood[key]
 
     def fits(self, changes: Changes) -> Fits:
-        """The worst verdict of the roles that are known well enough to be judged; unknown where none is."""
+        """The worst verdict of all roles that can be judged; unknown if none can."""
         return self.stand(changes).fits
 
     def need(self, changes: Changes) -> Size | None:
-        """What the largest moment of the role that sits worst holds."""
+        """The peak of the role that fits worst."""
         priced = [ledger for ledger in counted(self.ledgers(changes)) if ledger.peak is not None and ledger.complete]
         worst = max(priced, key=fit.fullness, default=None)
         return worst.peak.total if worst is not None and worst.peak is not None else None
@@ -81,12 +81,13 @@ class Track:
 
     @cached_property
     def rows(self) -> tuple[str, int, int]:
-        """The knob that says how much goes through one forward pass, its step, and where the search ends."""
+        """The knob that sets the size of one forward pass (rows, or tokens under a token budget), its step, and the upper end of the
+        search."""
         return (BUDGET, STEP, LONGEST) if self.job.book.count(BUDGET) else (MICRO, 1, MOST_ROWS)
 
     @cached_property
     def tokens(self) -> str:
-        """The knob that says how long a row is: of rollouts the completion."""
+        """The knob that sets the row length: in rollouts the completion, else the length limit."""
         book = self.job.book
         completes = (
             book.word("train.stage") in table()["rollouts"] and book.count(PROMPT) is not None and book.count(COMPLETION) is not None
@@ -95,30 +96,30 @@ class Track:
 
     @cached_property
     def longest(self) -> int:
-        """The tokens that the model has positions for; 0 where that is not known."""
+        """The largest row length that the model has positions for, in tokens; 0 if unknown."""
         shape = self.job.book.shape("model.shape")
         positions = (shape.positions or shape.max_len) if shape else 0
         return max(positions - (self.job.book.count(PROMPT) or 0), 0) if self.tokens == COMPLETION else positions
 
     def batch(self, changes: Changes, near: Reach | None = None) -> Reach | None:
-        """How many rows (tokens, where a budget of tokens rules) one forward pass can likely have; None where that cannot be judged.
-        `near` is the reach of a job like this one."""
+        """The largest forward pass that likely fits, in rows, or in tokens under a token budget; None if no role can be judged. `near`:
+        the result for a similar job, where the search starts."""
         knob, step, maximum = self.rows
         return self._likely(changes, knob, step, maximum, near, bounded=False)
 
     def length(self, changes: Changes, near: Reach | None = None) -> Reach | None:
-        """How long the rows can likely be; None where that cannot be judged, or where a budget of tokens rules."""
+        """The longest rows that likely fit; None if no role can be judged, or under a token budget."""
         if self.rows[0] == BUDGET:
             return None
         return self._likely(changes, self.tokens, STEP, self.longest or LONGEST, near, bounded=bool(self.longest))
 
     def surely(self, changes: Changes, reach: Reach) -> Reach:
-        """The same with how far it surely goes."""
+        """The reach with its `sure` value filled in: the largest value that fits at the upper end of the estimate."""
         sure = self._largest(changes, reach.knob, reach.least, reach.likely, reach.likely, lambda stand: stand.sure)
         return replace(reach, sure=sure)
 
     def at(self, changes: Changes, knob: str, value: int) -> Changes:
-        """The job with this knob at this value; a budget of tokens is filled with rows."""
+        """The changes with this knob set to this value; a token budget is filled with rows of the configured length."""
         if knob != BUDGET:
             as_configured = knob not in changes and value == self.job.book.count(knob)
             return changes if as_configured else {**changes, knob: value}
@@ -130,14 +131,15 @@ class Track:
         return filled
 
     def stand_at(self, changes: Changes, knob: str, value: int) -> Stand:
-        """How the job stands with this knob at this value."""
+        """The outcome with this knob at this value."""
         stands = self._along.setdefault((frozenset(changes.items()), knob), {})
         if value not in stands:
             stands[value] = self.stand(self.at(changes, knob, value))
         return stands[value]
 
     def _likely(self, changes: Changes, knob: str, step: int, top: int, near: Reach | None, *, bounded: bool) -> Reach | None:
-        """How far the knob can likely be raised; `sure` stays 0, because only ways that are shown are asked for it."""
+        """How far the knob can be raised so that the job likely fits. `sure` stays 0: it costs a second search, which only reaches that
+        are shown need."""
         now = self.job.book.count(knob)
         top = max(top, now or 0)
         if self.stand_at(changes, knob, now or step).fits == "unknown":
@@ -148,7 +150,7 @@ class Track:
         return Reach(knob, now, 0, likely, step, limit)
 
     def _largest(self, changes: Changes, knob: str, step: int, start: int, top: int, past: Callable[[Stand], Past]) -> int:
-        """The largest multiple of the step at which nothing is too much, or the value that is configured, whatever it is."""
+        """The largest multiple of the step at which no moment exceeds its limit; at least the configured value, if that fits."""
 
         def over(n: int) -> Past:
             return past(self.stand_at(changes, knob, n * step))
@@ -160,7 +162,8 @@ class Track:
 
 
 def _stand(ledgers: Sequence[Ledger]) -> Stand:
-    """Roles that are not complete count only where what is known of them is too much already."""
+    """The outcome over all roles that can be judged. A role with an incomplete ledger counts only if its known terms already exceed the
+    card."""
     judged = [(ledger, verdict) for ledger in counted(ledgers) if (verdict := fit.sits(ledger)) != "unknown"]
     if not judged:
         return Stand("unknown")
@@ -169,10 +172,10 @@ def _stand(ledgers: Sequence[Ledger]) -> Stand:
 
 
 def counted(ledgers: Sequence[Ledger]) -> Sequence[Ledger]:
-    """The roles that the batch matters to: an engine takes its share of a card whatever it is given."""
+    """The roles whose memory depends on the batch: all but an inference engine, which reserves its share of the card regardless."""
     return [ledger for ledger in ledgers if ledger.role != "engine"] or ledgers
 
 
 def uncounted(ledgers: Sequence[Ledger]) -> tuple[str, ...]:
-    """The roles that are too little known to be judged."""
+    """The names of roles whose ledgers are too incomplete to judge."""
     return tuple(ledger.role for ledger in counted(ledgers) if fit.sits(ledger) == "unknown")

@@ -1,4 +1,4 @@
-"""New hardware: which class of card of those sold holds the job, and how that and a number of cards are said."""
+"""Sentences about new hardware: the class of card that holds the job, or the number of cards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diagnose.units import show
 
 
 def told(changes: Mapping[str, Value], job: Job) -> Text | None:
-    """The class of card in GB as sold, and what the job needs and can have there; or that even this one does not hold it."""
+    """Which class of card (GB as sold) holds the job, with need and usable memory; or that even this class does not."""
     after, gb = job.bench.after(changes), sold_as(changes)
     need, room = job.bench.need(after), job.bench.room(after)
     if need is None or room is None or gb is None:
@@ -23,7 +23,7 @@ def told(changes: Mapping[str, Value], job: Job) -> Text | None:
 
 
 def titled(title: Text, changes: Mapping[str, Value]) -> Text:
-    """The remedy's title with the class of card, or with how many of them."""
+    """The remedy's title with the class of card or the number of cards."""
     gb, cards = sold_as(changes), changes.get(WORLD)
     if gb is not None:
         return phrase("plan.card_of", title=title, gb=gb)
@@ -31,5 +31,5 @@ def titled(title: Text, changes: Mapping[str, Value]) -> Text:
 
 
 def sold_as(changes: Mapping[str, Value]) -> int | None:
-    """The GB that cards of this capacity are sold with."""
+    """The marketed size in GB of cards with this capacity."""
     return next((gb for gb, size in sizes_sold() if size == changes.get(CAPACITY)), None)

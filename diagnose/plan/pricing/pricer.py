@@ -1,4 +1,4 @@
-"""What a change would do: the failed role's ledger run again on the changed facts, each set of changes once."""
+"""Prices a change of knobs: recomputes the ledger of the failed role on the changed facts, once per set of changes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ ROLLOUT = ("generate", "weight_sync")
 
 @dataclass
 class Bench:
-    """The workbench of the planner: one job, priced under any change of its knobs.
-
-    The job as it is does not change under the planner's hands: what is known of it is worked out once.
-    """
+    """Prices changes of one job. The job itself is fixed, so that everything derived from it alone is computed once."""
 
     book: FactBook
     ledgers: tuple[Ledger, ...]
@@ -55,26 +52,27 @@ class Bench:
 
     @cached_property
     def peak(self) -> Size | None:
-        """What the job needs as it is."""
+        """The job's need as configured, in bytes."""
         return self.need(self.before)
 
     @cached_property
     def usable(self) -> Size | None:
-        """What torch can have at the moment that needs most of it."""
+        """The memory that torch can use at the moment that needs most."""
         return self.room(self.before)
 
     @property
     def shares_card(self) -> bool:
-        """Whether a rollout engine lives on the trainer's card: what is usable then differs between rollout and training."""
+        """Whether a rollout engine shares the trainer's card; the usable memory then differs between rollout and training."""
         return self.book.word("rollout.placement") == "colocated"
 
     @property
     def partial(self) -> bool:
-        """Whether it failed in the rollout with an engine on the card: the ladder of training then starts from nothing known."""
+        """Whether the job failed in the rollout phase on a shared card: nothing is known then of how far the training phase can grow."""
         return self.shares_card and self.before is not None and self.before.failing in ROLLOUT
 
     def moments(self, ledger: Ledger) -> list[Moment]:
-        """The moments that can be judged: where an engine shares the card, those like the failed one or with a room of their own."""
+        """The moments of a ledger that can be judged: on a shared card only those of the failed phase, and those with a limit of their
+        own."""
         every = [*ledger.moments, *([ledger.whole] if ledger.whole else [])]
         failing = self.before.failing if self.before else None
         if failing is None or not self.shares_card:
@@ -82,7 +80,7 @@ class Bench:
         return [moment for moment in every if moment.room is not None or (moment.name in ROLLOUT) == self.partial]
 
     def largest(self, ledger: Ledger | None) -> Moment | None:
-        """The moment that needs most of its room; the one that failed with the request that did not find any."""
+        """The moment that exceeds its limit most, or comes nearest to it. The failing moment includes the refused request."""
         if ledger is None:
             return None
         usable = ledger.usable or ledger.capacity or Size.exactly(0)
@@ -93,7 +91,7 @@ class Bench:
         return (largest.room if largest else None) or (ledger.usable or ledger.capacity if ledger else None)
 
     def need(self, ledger: Ledger | None) -> Size | None:
-        """What that moment holds."""
+        """The bytes of the moment that `largest` selects."""
         largest = self.largest(ledger)
         return None if ledger is None or largest is None else self._held(ledger, largest)
 
@@ -101,7 +99,7 @@ class Bench:
         return moment.total + self._refused(moment) if moment.name == ledger.failing else moment.total
 
     def _refused(self, moment: Moment) -> Size:
-        """The failed request under the changed facts: it grows and shrinks with the terms of its kind."""
+        """The part of the failed request that the moment does not contain yet, scaled as the terms of its group change."""
         nothing, requested, group = Size.exactly(0), self.book.size("log.requested"), self.book.word("attribution.group")
         was = (self.before.whole or self.before.moment(self.before.failing)) if self.before else None
         observed = self.before.observed if self.before else None
@@ -126,19 +124,19 @@ class Bench:
 
     @property
     def fits_on_paper(self) -> bool:
-        """Whether the card ran out although everything fits by the ledger, with no figure of the message to check it by."""
+        """Whether the card ran out although the ledger fits, and the message prints no figure to check the ledger by."""
         failed = self.book.word("log.family") is not None and self.book.switch("log.on_card") is True
         return failed and self.before is not None and self.before.observed is None and fits(self.peak, self.usable) == "yes"
 
     @cached_property
     def shortage(self) -> Size | None:
-        """By how much the peak misses the room within the margin; zero where it does not."""
+        """By how many bytes the peak exceeds the usable memory less the margin; zero if it fits."""
         if self.peak is None or self.usable is None:
             return None
         return Size.exactly(max(0, self.peak.bytes - round(0.94 * self.usable.bytes)))
 
     def after(self, changes: Changes) -> Ledger | None:
-        """The ledger of the same role once these knobs have these values."""
+        """The ledger of the failed role after the changes."""
         key = frozenset(changes.items())
         if not key:
             return self.before
@@ -149,7 +147,7 @@ class Bench:
         return self._done[key]
 
     def saving(self, changes: Changes) -> Saving | None:
-        """What the changes take off the peak; where that is nothing, what they take off another moment. None: not estimable."""
+        """What the changes take off the peak or, if that is nothing, off another moment; None if no ledger can tell."""
         base = self.assumed()
         before, after = self.after(base), self.after({**base, **changes})
         need, then_need = self.need(before), self.need(after)
@@ -172,14 +170,14 @@ class Bench:
         return best if best.bytes.bytes > max(0, gone.bytes) else Saving(gone)
 
     def untouched(self, changes: Changes) -> bool:
-        """Whether no moment came out otherwise: then the ledger has no term for what was changed, and cannot say that it is useless."""
+        """Whether the changes leave every moment as it was: the ledger then has no term for them, and does not prove them useless."""
         before, after = self.before, self.after(changes)
         if before is None or after is None:
             return False
         return before.moments == after.moments and (before.usable, before.whole) == (after.usable, after.whole)
 
     def _elsewhere(self, before: Ledger, after: Ledger) -> list[Saving]:
-        """What the changes take off each single moment, of the one that failed with what had no room as well."""
+        """What the changes take off each moment, and off the failing moment with the request that was refused."""
         pairs = [(moment, after.moment(moment.name)) for moment in before.moments]
         pairs += [(before.whole, after.whole)] if before.whole else []
         return [
@@ -188,8 +186,8 @@ class Bench:
 
     @cached_property
     def noticeable(self) -> int:
-        """A saving below this is none: two per cent of what is missing; five of the need where nothing is missing, one where that
-        is not known."""
+        """The smallest saving that counts, in bytes: 2 % of the shortage; without a shortage 5 % of the need, or 1 % if usable memory is
+        unknown or the ledger falls short of the measurement."""
         shortage, need = self.shortage, self.peak
         if self.trust == "full" and shortage is not None and shortage.bytes > 0:
             return shortage.bytes // 50
@@ -199,8 +197,8 @@ class Bench:
         return need.bytes // (20 if self.usable else 100) if need else 0
 
     def assumed(self) -> dict[str, Value]:
-        """Where the files need more than was allocated: what else must have been in effect, as far as nothing says otherwise.
-        Savings are differences under it, so that a contradicted file does not make them larger than they are."""
+        """Settings presumed where the configs need more than was allocated and so cannot be what ran: 16-bit precision and ZeRO-3,
+        unless stated otherwise. Savings are computed under them, or they would come out too large."""
         if self.trust != "over":
             return {}
         half = "bf16" if self.book.switch("hardware.bf16") else "fp16"
@@ -208,7 +206,7 @@ class Bench:
         return {knob: value for knob, value in usual.items() if not self.stated(knob)}
 
     def stated(self, name: str) -> bool:
-        """Whether the log, a file or a person says it; a default or an inference may be wrong."""
+        """Whether a log, a file or the user states the value; a default or an inference may be wrong."""
         fact = self.book.fact(name)
         return fact is not None and fact.value is not None and fact.origin in ("given", "log", "config")
 
@@ -224,8 +222,8 @@ class Bench:
         return Saving(Size(0, min(gone.high, upper), min(gone.bytes, upper)), supposed=tuple(explanation.items()))
 
     def fits(self, changes: Changes) -> Fits:
-        """Whether every moment fits after the changes, the one that failed with its request: a smaller one that is known less well may
-        reach further up than the largest."""
+        """Whether every moment fits after the changes, the failing one including its request. All moments are checked, because a smaller
+        one with a wide range may reach higher than the largest."""
         after = self.after(changes)
         need = self.need(after)
         if self.trust == "least" and after is not None and not after.complete:
@@ -238,7 +236,8 @@ class Bench:
         return reduce(worse, [fits(self._held(after, moment), moment.room or room) for moment in self.moments(after)])
 
     def _fits_however(self, changes: Changes) -> Fits:
-        """Under a ledger that explains too little: likely where every explanation leaves wide room, else unknown."""
+        """The verdict where the ledger falls short of the measurement: likely if the changes leave ample room under every explanation of
+        the gap, else unknown."""
         if self.usable is None or not self.explanations():
             return "unknown"
         for explanation in self.explanations():
@@ -250,8 +249,8 @@ class Bench:
         return "likely"
 
     def by_length(self, changes: Changes) -> list[tuple[int, Size, Size]]:
-        """Row length, what is needed there, what the changes save of it: where the ledger falls short, the length in effect and
-        longer ones. Empty where the length does not matter or is itself what changes."""
+        """For a ledger that falls short: (row length, need, saving) at the configured length and at longer ones. Empty if neither need
+        nor saving grows with the length, or the changes set the length."""
         now = self.book.count("train.max_seq_len")
         if self.trust != "short" or now is None or "train.max_seq_len" in changes:
             return []
@@ -266,7 +265,7 @@ class Bench:
         return rows if grows and all(saved.bytes > 0 for _, _, saved in rows) else []
 
     def explanations(self) -> list[dict[str, Value]]:
-        """Changes of what is not known for sure under which the ledger would meet the message: longer rows, eager attention."""
+        """Values of uncertain settings (row length, eager attention) under which the ledger would match the measurement."""
         if self._supposed is None:
             self._supposed = []
             for attention in (None,) if self.stated("model.attention") else (None, "eager"):
@@ -277,7 +276,7 @@ class Bench:
         return self._supposed
 
     def _length_that_explains(self, base: dict[str, Value]) -> int | None:
-        """The row length at which the failing moment comes to what was allocated, by halving an interval of lengths."""
+        """The row length at which the failing moment reaches what was allocated, by bisection; None if no length up to LONGEST does."""
         target = self.before.observed or self.usable if self.before else None
         if target is None:
             return None

@@ -1,4 +1,4 @@
-"""How far a number can be raised before it is too much."""
+"""Search for the largest value of a knob at which a job still fits."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ def furthest(over: Callable[[int], Past], start: int, top: int, tried: Mapping[i
 
 
 def holds(past: Past) -> bool:
+    """Whether no limit is exceeded."""
     return max(past) <= 0
 
 
 def _meeting(outcomes: Mapping[int, Past], low: int, high: int) -> int:
-    """Where the first of the lines through the two answers next to the end meets zero: at `high` where none does."""
+    """The value at which the first of the lines through two neighbouring outcomes crosses zero; `high` if none does before."""
     near = sorted(outcomes, key=lambda n: (n not in (low, high), min(abs(n - low), abs(n - high))))
     first, second = sorted(near[:2])
     left, right = outcomes[first], outcomes[second]

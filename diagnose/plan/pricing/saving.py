@@ -1,4 +1,4 @@
-"""What a change takes off a moment, and which of several ledgers is asked about it."""
+"""The saving of a change at one moment of the ledger, and the choice of the ledger that is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diagnose.units import Size
 
 @dataclass(slots=True)
 class Saving:
-    """The bytes that a change takes off a moment; `moment` is empty where it is the peak itself."""
+    """The bytes that a change saves; `moment` names the moment, empty for the peak."""
 
     bytes: Size
     moment: str = ""
@@ -21,7 +21,7 @@ class Saving:
 
 
 def pick(ledgers: Sequence[Ledger], role: str | None) -> Ledger | None:
-    """The ledger of the role that failed; where no failure is known, the one that fits worst."""
+    """The ledger of the role that failed, else of the role that fits worst."""
     named = [ledger for ledger in ledgers if role is not None and ledger.role == role]
     failing = [ledger for ledger in ledgers if ledger.failing is not None]
     return next(iter(named or failing), None) or max(ledgers, key=_fullness, default=None)
@@ -33,12 +33,12 @@ def _fullness(ledger: Ledger) -> float:
 
 
 def difference(before: Size, after: Size) -> Size:
-    """What two totals differ by: the terms that both hold are equally wide in both, so their width cancels."""
+    """The difference of two totals. Terms in both have the same uncertainty, so that their widths cancel."""
     ends = (before.low - after.low, before.high - after.high, before.bytes - after.bytes)
     return Size(min(ends), max(ends), ends[2])
 
 
 def beyond(saved: Size, book: FactBook) -> bool:
-    """Whether it is more than the card that ran out has."""
+    """Whether a saving exceeds the capacity of the card that ran out."""
     capacity = book.size("log.capacity")
     return capacity is not None and saved.low > capacity.high

@@ -1,4 +1,4 @@
-"""What a remedy costs where an engine serves requests and nothing is trained: answers, throughput, length; no training results."""
+"""Prices of remedies for a job that serves requests: effects on answers, throughput and length instead of on training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diagnose.plan.rules.remedy_rules import Rule
 
 
 def serves(job: Job) -> bool:
-    """Whether it is an engine by itself that ran out: nothing names a trainer, a training method or a card shared with one."""
+    """Whether an inference engine of its own ran out: no fact names a trainer, a training method or a card shared with one."""
     book = job.book
     engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     trains = book.word("train.framework") not in (None, *framework_tables.engines()) or book.word("train.stage") is not None
@@ -18,7 +18,7 @@ def serves(job: Job) -> bool:
 
 
 def price(rule: Rule, job: Job) -> Text | None:
-    """The price in a server's words; None where a model is trained."""
+    """The price in terms of serving; None for a job that trains."""
     if not serves(job):
         return None
     if rule.serving is not None:

@@ -1,4 +1,4 @@
-"""Where nobody says how many processes train: over how many cards the job would fit."""
+"""Estimates over how many cards a job would fit, where the number of processes is unknown."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ COUNTS = ("parallel.world", "run.cuda_devices", "hardware.count", "actor.gpus")
 
 
 def is_counted(job: Job) -> bool:
-    """Whether something says how many processes or cards the run has."""
+    """Whether any fact states the number of processes or cards."""
     return any(job.book.count(name) is not None for name in COUNTS)
 
 
 def cards_that_do(job: Job) -> int | None:
-    """The fewest cards of a node over which the job fits, its states divided as they are or by ZeRO-3. None where the count is known,
-    or does not decide."""
+    """The smallest number of cards in a node over which the job fits, with the configured sharding or with ZeRO-3; None if the number is
+    known or does not matter."""
     book = job.book
     if not job.trains or book.switch("log.on_card") is not True or is_counted(job):
         return None
