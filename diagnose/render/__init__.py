@@ -1,1 +1,1 @@
-"""A diagnosis to text: one pure function per format; nothing here computes."""
+"""Formats a diagnosis: a pure function per format, which computes nothing new."""

@@ -1,4 +1,4 @@
-"""Diagnosis -> str: one pure function per format; nothing here computes."""
+"""The output formats by name: functions from a Diagnosis to text."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _mar
 
 
 def report(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
-    """The report as plain data, its keys in the order of the schema."""
+    """The report as plain data, with keys in the order of the schema."""
     from diagnose.render.data import part, sections
 
     return part.mapping(diagnosis, sections.Report, lang)
 
 
 def markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:
-    """The answer for a chat or an issue; secrets and names masked unless `redact` is False."""
+    """The answer as Markdown for a chat or an issue; secrets and names masked unless `redact` is False."""
     from diagnose.render.parts import redaction
 
     return RENDERERS["markdown"](redaction.mask_diagnosis(diagnosis) if redact else diagnosis, lang, View(verbose=verbose))

@@ -13,12 +13,11 @@ PATIENCE = 3
 
 
 def furthest(over: Callable[[int], Past], start: int, top: int, tried: Mapping[int, Past] | None = None) -> int:
-    """The largest n of 1..top at which nothing that `over` says is positive; 0: at none.
+    """The largest n in 1..top for which every figure of `over(n)` is at most 0; 0 if there is none.
 
-    Each thing that limits n grows almost in proportion, so the next n to ask about is where the first of the straight lines through
-    two answers meets zero: a few questions are enough, of which two are the answer and the one after it. Where the lines are wrong,
-    the interval is halved in between, so that there are never more than about four times its logarithm. `known` is what `over` says of some
-    n without being asked, `start` the first guess where that is too little for a line.
+    The limits grow almost linearly with n, so the search interpolates between known outcomes, and bisects where that does not narrow the
+    interval: at most about 4 * log2(top) calls. `tried`: outcomes known beforehand; `start`: the first guess where they are too few to
+    interpolate.
     """
     outcomes = {n: past for n, past in (tried or {}).items() if 0 < n <= top}
     low = max((n for n, past in outcomes.items() if holds(past)), default=0)

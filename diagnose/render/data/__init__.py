@@ -1,4 +1,4 @@
-"""The report as data: declared once, as classes with typed fields, from which JSON, JSON Schema and the typed models are made; SARIF.
+"""The report as data, declared as classes with typed fields, from which JSON, JSON Schema and pydantic models are made; and SARIF.
 
-Nothing here needs pydantic, `typed_report` aside.
+Only `typed_report` needs pydantic.
 """

@@ -1,4 +1,4 @@
-"""The section that `check` adds to the report: how each role sits on its card, how far it reaches, other ways of running the job.
+"""The report's section on a job before it runs: how each role fits its card, how far the job can grow, other ways of running it.
 
 Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
 """
@@ -12,7 +12,7 @@ from diagnose.render.data.part import Edit, Part, Size, Value, at, itself
 
 
 class Seat(Part):
-    """One role on its card; `margin` is what stays free, negative where it is missing."""
+    """How one role fits its card; `margin` is the memory that stays free, negative if some is missing."""
 
     role: str
     gpus: int
@@ -25,7 +25,7 @@ class Seat(Part):
 
 
 class Reach(Part):
-    """How far a knob can go: `sure` surely fits, `likely` fits if the estimate's middle is right; 0: nothing does."""
+    """How far a knob can be raised. `sure`: fits at the upper end of the estimate; `likely`: fits at its middle; 0: nothing does."""
 
     knob: str
     now: int | None
@@ -42,7 +42,7 @@ class WayPrice(Part):
 
 
 class Way(Part):
-    """The job with some remedies on or off."""
+    """The job with some remedies turned on or off."""
 
     name: str = at(lambda way: _name(way))
     remedies: list[str]
@@ -64,7 +64,7 @@ def _name(way: outlook.Way) -> Text:
 
 
 class Check(Part):
-    """What `check` adds: the card, every role on it, how far each way of running the job can go."""
+    """The card, how every role fits it, and how far each way of running the job reaches."""
 
     fits: Fits
     card: str | None

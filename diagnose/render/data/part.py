@@ -1,8 +1,8 @@
-"""How a part of the report is declared, how its JSON is made, and what every section is made of: sizes, places, values.
+"""How a section of the report is declared and turned into JSON, with the types that all sections share: sizes, places, values.
 
-A part is a class whose annotated fields are the keys of a JSON object, in order. A field takes its value from the attribute of the same
-name of the value that the part describes, unless `at` says otherwise; a name that Python reserves has an underscore behind it (`from_`).
-Annotations are evaluated here (no `from __future__ import annotations`), so that nothing has to compile them a second time.
+A part is a class whose annotated fields are the keys of a JSON object, in order. A field reads the attribute of the same name from the
+described value, unless `at` names another source. Names that Python reserves end in an underscore (`from_`). Annotations are evaluated here
+(no `from __future__ import annotations`), so that nothing has to compile them a second time.
 """
 
 from collections.abc import Callable
@@ -51,14 +51,14 @@ class At:
 
 
 def at(source: str | Callable[[Any], Any] = "", doc: str | None = None, *, default: Any = REQUIRED, **limits: int) -> Any:
-    """Declares a field: the attribute (dotted for one of an attribute) or function that its value comes from, its description in the
-    schema, a default (then the key is left out where its value is empty), and limits by pydantic's names (`ge`, `max_length`)."""
+    """Declare a field: the attribute (dotted for a nested one) or function that yields its value, its description in the schema, a
+    default (the key is left out while the value is empty), and limits by pydantic's names (`ge`, `max_length`)."""
     return At(source, doc, default, limits)
 
 
 @dataclass(eq=False)
 class Key:
-    """A key of a part. `field` is its name in Python, `part` declares the values that have keys of their own."""
+    """A key of a part. `field` is its name in Python; `part` is the class of its values if they are objects."""
 
     name: str
     field: str
@@ -75,26 +75,27 @@ def keys(part: type[Part]) -> tuple[Key, ...]:
 
 
 def _key(part: type[Part], field: str, hint: Any) -> Key:
+    """The key of one annotated field."""
     declared, name = vars(part).get(field) or at(), field.removesuffix("_")
     reader: Any = attrgetter(declared.source or name) if isinstance(declared.source, str) else declared.source
     return Key(name, field, hint, reader, part if Self in get_args(hint) else _part(hint), declared)
 
 
 def _part(hint: Any) -> type[Part] | None:
-    """The part in a type such as `list[Term]` or `Size | None`."""
+    """The part inside a type such as `list[Term]` or `Size | None`."""
     if isinstance(hint, type) and issubclass(hint, Part):
         return hint
     return next(filter(None, map(_part, get_args(hint))), None)
 
 
 def mapping(value: object, part: type[Part], lang: Lang) -> dict[str, Json]:
-    """The JSON object that a part declares, of a value."""
+    """The JSON object of a value, by its part."""
     values = ((key, key.read(value)) for key in keys(part))
     return {key.name: plain(content, key.part, lang) for key, content in values if content or key.at.default is REQUIRED}
 
 
 def plain(value: Any, part: type[Part] | None, lang: Lang) -> Json:
-    """A value as JSON holds it: a sentence in one language, a release by its text, a model by its id, what is not a number as null."""
+    """A value as JSON: a text in the given language, a release or model by name, NaN and infinity as null."""
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
@@ -117,7 +118,7 @@ def plain(value: Any, part: type[Part] | None, lang: Lang) -> Json:
 
 
 class With:
-    """A value with attributes that only its surroundings know."""
+    """A value together with attributes that depend on its context."""
 
     def __init__(self, value: object, **attributes: object) -> None:
         self._value = value
@@ -128,7 +129,7 @@ class With:
 
 
 def itself(value: Any) -> Any:
-    """For keys that are grouped in the report but not in the value."""
+    """A source for fields that group keys in the report but not in the value."""
     return value
 
 
@@ -143,7 +144,7 @@ def _cut(witness: facts.Witness) -> str:
 
 
 class Size(Part):
-    """A byte count: `bytes` the nearest integer, low..high what rounding and unknowns allow, `text` as printed."""
+    """A byte count: `bytes` the nearest integer, low..high the range from rounding and unknowns, `text` as printed."""
 
     bytes: int
     low: int
@@ -152,7 +153,7 @@ class Size(Part):
 
 
 class LineWitness(Part):
-    """A line of an input, 1-based."""
+    """A line of an input, counted from 1."""
 
     source: str
     line: int = at(ge=1)
@@ -169,7 +170,7 @@ class KeyWitness(Part):
 
 
 class WordWitness(Part):
-    """Neither a line nor a key: catalogue, default, given, derived."""
+    """A source that is neither a line nor a key: catalogue, default, given, derived."""
 
     source: str
     text: str = at(_cut)
@@ -189,7 +190,7 @@ class Frame(Part):
 
 
 class Edit(Part):
-    """One change of one key, as it is written in the file: `from` null where it is absent, `to` null where it is removed."""
+    """A change of one key as written in the file: `from` null if the key is absent, `to` null if it is removed."""
 
     target: str
     key: str

@@ -1,4 +1,4 @@
-"""The answer as SARIF 2.1.0, for code scanning and editors: a result for each cause and each warning, at the line of the user's config."""
+"""The answer as SARIF 2.1.0 for code scanning and editors: causes and warnings as results at lines of the user's configs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ Result = dict[str, Json]
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
+    """The SARIF log as JSON text."""
     return escaped(json.dumps(to_sarif(diagnosis, lang), ensure_ascii=False, indent=2))
 
 
 def to_sarif(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
-    """The log of one run: its rules, its results, its inputs."""
+    """The SARIF log: one run with its rules, results and inputs."""
     diagnosis = map_texts(diagnosis, harmless)
     rules: dict[str, Json] = {}
     results: list[Json] = []
@@ -59,7 +60,7 @@ def to_sarif(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
 
 
 def memory_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
-    """A result for each cause; where nothing is known of causes, one for the verdict."""
+    """A result per cause; without causes, one for the verdict."""
     if diagnosis.asked == "explain" and diagnosis.verdict.status not in ("oom", "suspected"):
         return []
     if diagnosis.asked == "check" and diagnosis.exit_status == 0:
@@ -71,7 +72,7 @@ def memory_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> 
 
 
 def cause_result(cause: Ruling, diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json], *, first: bool) -> Result:
-    """Title, explanation and, of the first, what to do; where it stands in the config, else in the log."""
+    """Title and explanation of a cause, with the plan for the first; located in a config if possible, else in the log."""
     name = failure_text.name_of_cause(cause.cause, lang)
     add_rule(rules, f"oom/{cause.cause}", name, cause.title.to(lang), cause.url, word("sarif_help", lang, rule=cause.rule))
     plan = diagnosis.outcome.plan if first else None
@@ -89,7 +90,7 @@ def cause_result(cause: Ruling, diagnosis: Diagnosis, lang: Lang, rules: dict[st
 
 
 def verdict_result(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> Result:
-    """The headline as a result of its own: before a run, or of a failure without a cause."""
+    """The headline as a result: for a check before a run, or a failure without a known cause."""
     check = diagnosis.asked == "check"
     name = "oom/does-not-fit" if check and diagnosis.fits != "unknown" else "oom/cannot-tell" if check else "oom/failure"
     add_rule(rules, name, failure_text.banner(diagnosis, lang), failure_text.banner(diagnosis, lang))
@@ -103,7 +104,7 @@ def verdict_result(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> 
 
 
 def notice_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> list[Result]:
-    """Keys that do nothing, files that cannot be read: what went wrong in a file of the user's."""
+    """Results for ineffective keys and unreadable files."""
     results: list[Result] = []
     for notice in diagnosis.notices:
         if notice.level == "info" or notice.witness is None or not notice.code.startswith("config."):
@@ -116,11 +117,12 @@ def notice_results(diagnosis: Diagnosis, lang: Lang, rules: dict[str, Json]) -> 
 
 
 def level_of(notice: Notice) -> str:
+    """The SARIF level of a notice."""
     return "error" if notice.level == "error" else "warning"
 
 
 def plan_sentence(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[str]:
-    """The plan in a sentence."""
+    """The plan in one sentence."""
     if plan is None or not plan.steps:
         return []
     titles = {remedy.id: remedy.title.to(lang) for remedy in diagnosis.outcome.remedies}
@@ -133,7 +135,7 @@ def plan_sentence(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[s
 
 
 def add_rule(rules: dict[str, Json], name: str, short: str, full: str, url: str = "", help_text: str = "") -> None:
-    """A rule as results refer to it."""
+    """Register a rule for results to refer to."""
     entry: dict[str, Json] = {
         "id": name,
         "name": name.replace("/", "-"),
@@ -150,7 +152,7 @@ def add_rule(rules: dict[str, Json], name: str, short: str, full: str, url: str 
 def result(
     name: str, level: str, text: str, places: Iterable[Witness], identity: tuple[str, ...], fixed: list[Json] | None = None
 ) -> Result:
-    """One result. Its fingerprint is of what is wrong with which key of which file, not of a line, so that it survives edits above."""
+    """A result. Its fingerprint covers rule, file and key but no line number, so that it survives edits above."""
     distinct = [*{(place.source, place.line, place.key): place for place in reversed([*places])}.values()][::-1][:MAX_PLACES]
     first = distinct[0] if distinct else Witness("")
     fingerprint = "\0".join((*identity, PurePath(first.source).name, first.key))
@@ -169,7 +171,7 @@ def result(
 
 
 def location(place: Witness) -> dict[str, Json]:
-    """A line of a file, with the text that stands there."""
+    """A line of a file with its text."""
     region: dict[str, Json] = {"startLine": max(place.line, 1)}
     if place.column:
         region["startColumn"] = place.column
@@ -179,7 +181,7 @@ def location(place: Witness) -> dict[str, Json]:
 
 
 def artifact(name: str) -> dict[str, Json]:
-    """A file as a URI: relative to the checkout where it was named so."""
+    """The URI of a file, relative to the checkout if it was named that way."""
     path = name.replace("\\", "/")
     if path.startswith("/"):
         return {"uri": "file://" + quote(path)}
@@ -187,7 +189,7 @@ def artifact(name: str) -> dict[str, Json]:
 
 
 def edited_places(plan: Plan | None, diagnosis: Diagnosis) -> list[Witness]:
-    """Where the plan's keys stand in the given files; of a key that is added the first line of the file's settings."""
+    """The places of the plan's keys in the given files; for an added key the first line of the file's settings."""
     witnesses = []
     for edit in plan.edits if plan is not None else ():
         entry = edited_entry(edit, diagnosis) or next(iter(file_entries(edit, diagnosis)), None)
@@ -197,17 +199,18 @@ def edited_places(plan: Plan | None, diagnosis: Diagnosis) -> list[Witness]:
 
 
 def file_entries(edit: Edit, diagnosis: Diagnosis) -> list[Entry]:
-    """What the file of an edit holds."""
+    """The entries of the document that an edit targets."""
     files = [document for document in diagnosis.documents if document.name == edit.target and document.form not in ("command", "dump")]
     return [entry for document in files for entry in document.entries]
 
 
 def edited_entry(edit: Edit, diagnosis: Diagnosis) -> Entry | None:
+    """The entry that an edit changes."""
     return next((entry for entry in file_entries(edit, diagnosis) if entry.key == edit.key), None)
 
 
 def fixes(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[Json]:
-    """The plan's replacements as one fix; only where every edit of the plan replaces a value that stands in a given file."""
+    """The plan as one SARIF fix; only if every edit replaces a value in a given file."""
     if plan is None or not plan.edits or plan.env:
         return []
     changes: dict[str, list[Json]] = {}

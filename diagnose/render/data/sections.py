@@ -1,4 +1,4 @@
-"""The report, section by section: what was read, what was counted, what is advised. Keys are only ever added, behind the others.
+"""The sections of the report: inputs, failure, ledgers, causes, advice. Compatibility: keys are only ever added, at the end.
 
 Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
 """
@@ -27,7 +27,7 @@ class Tool(Part):
 
 
 class Given(Part):
-    """A file or text that was given, and what it turned out to be."""
+    """An input file or text, and its recognised kind."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class Given(Part):
 
 
 class Verdict(Part):
-    """The one-line answer."""
+    """The answer in one line."""
 
     status: Literal["oom", "suspected", "lookalike", "none"]
     family: str | None
@@ -53,7 +53,7 @@ class OtherProcess(Part):
 
 
 class Event(Part):
-    """One failure (or a consequence of one) as printed; sizes are null where the message prints none."""
+    """A failure as printed, or a consequence of one; sizes are null if the message prints none."""
 
     family: str
     exception: str
@@ -91,7 +91,7 @@ class Event(Part):
 
 
 class Fact(Part):
-    """What is known of the run; the value is null where it is known to be unknown."""
+    """A fact about the run; the value is null if it is known to be unknown."""
 
     name: str
     value: Value
@@ -105,7 +105,7 @@ def _unit(name: str) -> str | None:
 
 
 class Notice(Part):
-    """Something to know that is no fact about the run."""
+    """A remark that is no fact about the run."""
 
     level: Literal["info", "warning", "error"]
     code: str
@@ -117,7 +117,7 @@ class Notice(Part):
 
 
 class Attribution(Part):
-    """A tensor of this run whose block would print as the failed request."""
+    """A tensor of this run whose block has the size of the failed request."""
 
     event: int
     tensor: str
@@ -138,7 +138,7 @@ def _attributions(diagnosis: Diagnosis) -> list[With]:
 
 
 class Term(Part):
-    """A named number of bytes with the formula that made it."""
+    """A number of bytes with its name and formula."""
 
     name: str
     size: Size
@@ -156,7 +156,7 @@ def _terms(terms: Sequence[ledger.Term]) -> list[With]:
 
 
 class Moment(Part):
-    """All that is alive at one instant."""
+    """All memory that is allocated at one point of the run."""
 
     name: str
     total: Size
@@ -164,7 +164,7 @@ class Moment(Part):
 
 
 class Host(Part):
-    """Host memory of one node: what stays there, and the moments that take more."""
+    """Host memory of one node: what stays allocated, and the moments that need more."""
 
     total: Size
     terms: list[Term] = at(lambda host: _terms(host.terms))
@@ -238,7 +238,7 @@ class Remedy(Part):
 
 
 class Rejected(Part):
-    """Advice that people give and that does not apply here, or would do harm."""
+    """Common advice that does not apply here or would do harm."""
 
     id: str
     rule: str
@@ -246,7 +246,7 @@ class Rejected(Part):
 
 
 class Rung(Part):
-    """Once the plan runs: how far a knob may be raised."""
+    """How far a knob may be raised once the plan is applied."""
 
     knob: str
     from_: Value = at("frm")
@@ -266,7 +266,7 @@ class Plan(Part):
 
 
 class Question(Part):
-    """What the engine would most like to know."""
+    """The unknown fact whose answer would help most."""
 
     fact: str
     why: str
@@ -275,7 +275,7 @@ class Question(Part):
 
 
 class Report(Part):
-    """One job's report, equal to `Diagnosis.to_dict()`."""
+    """The report on one job, equal to `Diagnosis.to_dict()`."""
 
     schema_: Literal["oomdoctor.report/1"] = at(lambda _: SCHEMA)
     tool: Tool = at(itself)

@@ -1,4 +1,4 @@
-"""The section of a memory snapshot; every size is exact, in bytes.
+"""The section on a memory snapshot; all sizes are exact, in bytes.
 
 Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
 """
@@ -9,7 +9,7 @@ from diagnose.render.data.part import Frame, Part, Size, at
 
 
 class Site(Part):
-    """Memory that one place allocated; `group` is what its frames tell of it."""
+    """Memory allocated at one place of the code; `group`: the kind of memory by its stack frames."""
 
     where: Frame | None
     group: str
@@ -18,7 +18,7 @@ class Site(Part):
 
 
 class Segment(Part):
-    """What torch got from the driver in one piece, where some of it is free."""
+    """A block that torch reserved from the driver and that is partly free."""
 
     total: int
     free: int
@@ -30,7 +30,7 @@ class Segment(Part):
 
 
 class Pool(Part):
-    """What one stream has of one pool."""
+    """The memory of one allocator pool on one stream."""
 
     stream: int
     large: bool
@@ -42,7 +42,7 @@ class Pool(Part):
 
 
 class Failed(Part):
-    """The failed request and what its own pool had free; `elsewhere`: a pool that it could not use and that had enough in one piece."""
+    """The failed request and the free memory of its pool; `elsewhere`: another pool, unusable for it, with a large enough free block."""
 
     requested: Size = at("size")
     device_free: int | None
@@ -55,7 +55,7 @@ class Failed(Part):
 
 
 class History(Part):
-    """How much was allocated over the recorded events."""
+    """Bytes allocated over the recorded events."""
 
     events: int = at("count")
     points: list[int]
@@ -66,21 +66,21 @@ class History(Part):
 
 
 class Judged(Part):
-    """What the exact size says of the tensor that the log alone would name."""
+    """Whether the exact size confirms the tensor that the log suggests."""
 
     verdict: Literal["confirmed", "refuted", "named", "open"]
     tensor: str | None
 
 
 class Group(Part):
-    """Memory in use of one kind."""
+    """Memory in use, by kind."""
 
     group: str
     bytes: int
 
 
 class Snapshot(Part):
-    """One card of a memory snapshot. `fragmentation`: free in pieces smaller than the failed request."""
+    """The memory snapshot of one card. `fragmentation`: free memory in blocks smaller than the failed request."""
 
     name: str
     device: int

@@ -1,4 +1,4 @@
-"""The report as pydantic models, made of its declaration: for schemas, servers and typed users; imported only when asked for."""
+"""The report as pydantic models, generated from its declaration for schemas and servers; imported on demand because of pydantic."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from diagnose.render.data import part, sections
 
 
 class TypedPart(BaseModel):
-    """The base of every model: nothing beside what is declared."""
+    """Base class of the models; adds no fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, alias_generator=lambda name: name.removesuffix("_"))
     declaration: ClassVar[Any]
 
     @classmethod
     def of(cls, value: object, lang: Lang = "en") -> Self:
-        """The typed form of a diagnosis, or of the part of one that this is declared for."""
+        """The model of a diagnosis, or of the value that this part describes."""
         return cls.model_validate(part.mapping(value, cls.declaration, lang))
 
     def to_dict(self) -> dict[str, Json]:
-        """The part of the report as `Diagnosis.to_dict` gives it."""
+        """The same data as in `Diagnosis.to_dict`."""
         report: dict[str, Json] = self.model_dump(by_alias=True, exclude_unset=True)
         return report
 
@@ -36,7 +36,7 @@ P = TypeVar("P", bound=part.Part)
 
 
 def model(declaration: type[P]) -> type[P]:
-    """The pydantic model of a declared part."""
+    """The pydantic model of a part, cached."""
     typed: type[P] = _model(declaration)
     return typed
 
@@ -54,7 +54,7 @@ def _model(declaration: Any) -> Any:
 
 
 def _typed(hint: Any) -> Any:
-    """A type with the model in the place of every part in it."""
+    """A type with every part in it replaced by its model."""
     if isinstance(hint, type) and issubclass(hint, part.Part):
         return _model(hint)
     arguments, origin = get_args(hint), get_origin(hint)

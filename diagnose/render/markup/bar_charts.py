@@ -1,4 +1,4 @@
-"""Bars as values for the templates: the card, and every moment of a ledger against what the card can give."""
+"""Bar charts as values for page templates: the card, and every moment of a ledger against the usable memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOM_FOR_LETTER = 3.0
 
 
 class Part(NamedTuple):
-    """A part of a bar, where it begins and how wide it is in per cent; its letter, its name and its size in words."""
+    """A segment of a bar: start and width in per cent, letter, name, and size as text."""
 
     kind: str
     left: float
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The card: heading, the whole in words, its parts, and the per cent at which it ends (0: behind them)."""
+    """The bar of the card: heading, total as text, segments, and the card's edge in per cent (0: no segment lies beyond it)."""
 
     heading: str
     label: str
@@ -35,7 +35,7 @@ class Bar(NamedTuple):
 
 
 def card_chart(bar: card.Card, lang: Lang) -> Bar:
-    """The bar with its letters; `≈` where the ledger says so and not the log."""
+    """The bar of the card with letters; `≈` marks segments that the ledger estimates and the log does not print."""
     whole = max(bar.total, bar.edge, 1)
     parts = []
     for part, start, width in page_templates.stretches(((part, part.bytes) for part in bar.parts), whole):
@@ -47,7 +47,7 @@ def card_chart(bar: card.Card, lang: Lang) -> Bar:
 
 
 def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
-    """A row for each moment, and the per cent at which the room of torch ends (`edge` 0: not known)."""
+    """A row per moment, and the position of the usable memory in per cent (`edge` 0: unknown)."""
     room = ledger.usable or ledger.capacity
     scale = max([moment.total.bytes for moment in ledger.moments] + ([room.bytes] if room else []) + [1]) * 1.02
     rows = [_row(ledger, moment, scale, room.bytes if room else 0, lang) for moment in ledger.moments]
@@ -57,7 +57,7 @@ def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
 
 
 def _row(ledger: Ledger, moment: Moment, scale: float, room: int, lang: Lang) -> dict[str, object]:
-    """A moment: its parts and its sum; whether the job failed in it, whether it is the largest, whether it does not fit."""
+    """The row of a moment: segments and sum; whether the job failed in it, whether it is the peak, whether it exceeds the usable memory."""
     sums = card.bytes_by_part(moment)
     stretches = page_templates.stretches(((kind, sums[kind]) for kind in card.SIGNS if kind in sums), scale)
     return {

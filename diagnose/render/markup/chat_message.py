@@ -1,4 +1,4 @@
-"""The answer as one message of a chat: rules/chats.yaml says how each platform writes and how much a message holds."""
+"""The answer as one chat message; rules/chats.yaml describes the markup and message limit of each platform."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ EDGE = re.compile(r"(?<!\w)_|_(?!\w)")
 
 @dataclass(slots=True)
 class Message:
-    """What a bot sends: `text` within the platform's limit, already written for it; `patch` the plan as a diff, plain (a bot sends it as a
-    file or a snippet), empty where there is none; `cut` whether something was left out."""
+    """A message for a bot to send: `text` in the platform's markup and within its limit; `patch` the plan as a plain diff (sent as a
+    file or snippet), empty without edits; `cut` whether something was left out."""
 
     text: str
     patch: str = ""
@@ -42,7 +42,7 @@ class Message:
 
 @dataclass(slots=True)
 class Dialect:
-    """A platform, as rules/chats.yaml describes it."""
+    """The markup of a platform, as in rules/chats.yaml."""
 
     limit: int
     unit: str
@@ -54,24 +54,24 @@ class Dialect:
     under: str
 
     def length(self, text: str) -> int:
-        """How much of the limit a text takes."""
+        """The length of a text as the platform counts it."""
         return len(text.encode(errors="replace")) if self.unit == "bytes" else len(text.encode("utf-16-le", "replace")) // 2
 
     def strong(self, text: str) -> str:
         return self.bold.format(self.escape(text))
 
     def code_span(self, text: str) -> str:
-        """A code span that nothing in the text can end."""
+        """A code span that its content cannot terminate."""
         flat = clip(one_line(text).replace("`", "'"), WIDEST)
         return f"`{_inert(_replace(flat, self.code))}`" if flat else ""
 
     def block(self, lines: list[str], fence: str = "```") -> str:
-        """A code block that nothing in it can end."""
+        """A code block that its content cannot terminate."""
         inside = "\n".join(_inert(_replace(block_line(line), self.code)) for line in lines).replace("```", "'''")
         return f"{fence}\n{inside}\n```"
 
     def escape(self, text: str) -> str:
-        """A text that is shown as it is; code spans in it stay code."""
+        """Escape a text, except for its code spans."""
         flat, out, at = one_line(text), "", 0
         for match in CODE.finditer(flat):
             out += self._plain(flat[at : match.start()]) + self.code_span(match[1])
@@ -91,18 +91,18 @@ def _inert(text: str) -> str:
 
 
 def block_line(line: str) -> str:
-    """A line of a block: harmless, its blanks kept, and no longer than a screen is wide."""
+    """A line for a code block: control characters removed, blanks kept, cut to the width of a screen."""
     return clip(harmless(line).replace("\n", " "), WIDEST)
 
 
 @cache
 def dialect(platform: str) -> Dialect:
-    """Raises KeyError for a platform that rules/chats.yaml does not know."""
+    """The markup of a platform. Raises KeyError for a platform that is not in rules/chats.yaml."""
     return Dialect(**rule_files.table("chats")[platform])
 
 
 def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact: bool = True) -> Message:
-    """The answer as a message of a platform; masked unless `redact` is False. Nothing in it calls, links or formats by itself."""
+    """The answer as a message, masked unless `redact` is False. No text of the input can mention users, link or format."""
     if redact:
         diagnosis = redaction.mask_diagnosis(diagnosis)
     patch = advice_text.patch(diagnosis)
@@ -113,7 +113,7 @@ def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact:
 
 
 def assemble(content: _MessageParts, patch: str) -> Message:
-    """Choose parts by importance until the limit is reached; write them in reading order."""
+    """Select parts by importance up to the limit and return them in reading order."""
     platform = content.dialect
     ending = platform.escape(word("chat_cut", content.lang))
     head = content.head()
@@ -139,7 +139,7 @@ def assemble(content: _MessageParts, patch: str) -> Message:
 
 
 class _MessageParts:
-    """The parts of one diagnosis in one dialect."""
+    """Writes the parts of a message about one diagnosis."""
 
     def __init__(self, diagnosis: Diagnosis, platform: Dialect, lang: Lang) -> None:
         self.diagnosis, self.dialect, self.lang = diagnosis, platform, lang
@@ -147,7 +147,7 @@ class _MessageParts:
         self.steps = plan.steps if plan is not None else ()
 
     def head(self) -> str:
-        """Banner and headline; of a very long one its beginning."""
+        """Verdict and headline; a very long headline is cut."""
         headline = self.diagnosis.verdict.headline.to(self.lang)
         limit = int(self.dialect.limit * SHARE)
         while self.dialect.length(self.dialect.escape(headline)) > limit:
@@ -160,7 +160,7 @@ class _MessageParts:
         return "\n".join(lines)
 
     def bar(self) -> str:
-        """The card as a block of signs."""
+        """The bar of the card as a code block."""
         memory = card.build_card(self.diagnosis, self.lang)
         if memory is None:
             return ""
@@ -168,7 +168,7 @@ class _MessageParts:
         return self.dialect.block(lines)
 
     def plan(self) -> str:
-        """The steps with their edits; without a plan the first remedies."""
+        """The plan's steps with their edits; without a plan the first remedies."""
         plan = self.diagnosis.outcome.plan
         by_id = {remedy.id: remedy for remedy in self.diagnosis.outcome.remedies}
         if plan is None or not plan.steps:
@@ -184,7 +184,7 @@ class _MessageParts:
         return "\n".join(lines)
 
     def remedy(self, remedy: Remedy, lead: str, *, alone: bool) -> list[str]:
-        """Title, what it saves and costs; below it the edits as code, or what is to be done by hand."""
+        """A remedy: title, saving and price, then its edits as code or its instruction."""
         worth = self.dialect.escape(advice_text.saving_and_price(remedy, self.lang, alone=alone))
         lines = [f"{lead}{self.dialect.escape(remedy.title.to(self.lang))}{colon(self.lang)}{worth}"]
         lines += [f"    {self.edit(change)}" for change in remedy.edits[:EDITS]]
@@ -220,7 +220,7 @@ class _MessageParts:
         return "\n".join([self.dialect.strong(word("remedies", self.lang)), *lines]) if lines else ""
 
     def refused(self) -> str:
-        """What would not help here, with its reason."""
+        """Advice that would not help here, with the reasons."""
         rejections = advice_text.rejection_lines(advice_text.without_idle(self.diagnosis.outcome.rejected), self.lang)[:OTHERS]
         lines = [f"• {self.dialect.escape(rejection)}" for rejection in rejections]
         return "\n".join([self.dialect.strong(word("not_here", self.lang)), *lines]) if lines else ""

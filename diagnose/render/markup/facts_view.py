@@ -1,4 +1,4 @@
-"""What was read: events, facts and knobs, each with the line or key that it came from."""
+"""Output of `oomdoctor facts`: events, facts and knobs, each with its line or key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ = ("schema", "tool", "inputs", "events", "facts", "notices")
 
 
 def as_json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
-    """The parts of the report that were read, as in the contract."""
+    """The sections of the report about the inputs, as JSON."""
     import json
 
     report = diagnosis.to_dict(lang)
@@ -27,7 +27,7 @@ def as_json(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
 
 
 def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
-    """Inputs, failures, facts and settings. Without `verbose` only the fact that holds of each name."""
+    """Inputs, failures, facts and settings. Without `verbose` only the effective fact of each name."""
     diagnosis = map_texts(diagnosis, harmless)
     page = Page(view.width, view.colour)
     if not diagnosis.facts and not diagnosis.events:
@@ -63,14 +63,14 @@ def as_markdown(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> 
 
 
 def sections(diagnosis: Diagnosis, view: View) -> list[tuple[str, list[Fact]]]:
-    """Facts of the run, then settings. Of several facts of a name the one that holds comes first; the others only with --verbose."""
+    """Facts of the run, then settings. The effective fact of each name comes first; overridden ones only with `verbose`."""
     book = FactBook(diagnosis.facts)
     facts = [fact for fact in diagnosis.facts if view.verbose or book.fact(fact.name) is fact]
     return [("facts", [fact for fact in facts if not _is_setting(fact)]), ("knobs", [fact for fact in facts if _is_setting(fact)])]
 
 
 def _is_setting(fact: Fact) -> bool:
-    """Settings, and quantities that follow from them."""
+    """Whether the fact is a setting, or a quantity computed from settings."""
     entry = declared(fact.name)
     if entry is None:
         return False
@@ -78,7 +78,7 @@ def _is_setting(fact: Fact) -> bool:
 
 
 def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
-    """Name, value and origin in columns; with `verbose` the witness's whole text below."""
+    """Rows of name, value and origin; with `verbose` the full text of the witness below."""
     values = [one_line(words.value_text(fact.value, lang)) for fact in facts]
     names = min(max(cells(fact.name) for fact in facts), page.width * 2 // 5)
     figures = min(max(map(cells, values)), page.width * 3 // 10)
@@ -90,7 +90,7 @@ def table(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
 
 
 def _origin_within(fact: Fact, lang: Lang, room: int) -> str:
-    """Where a fact came from in so much room: of a long place its end, which tells the line."""
+    """A fact's origin in at most this many columns; of a long path the end, which has the line number."""
     text = origin(fact, lang)
     if not words.place(fact.witness) or cells(text) <= room:
         return clip(text, room)
@@ -100,7 +100,7 @@ def _origin_within(fact: Fact, lang: Lang, room: int) -> str:
 
 
 def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
-    """Every setting with its value under the file that sets it, its key first; then what was given, what follows, what nobody set."""
+    """The settings grouped by the file that sets them; then options, derived values and defaults."""
     names = max(cells(fact.name) for fact in facts)
     names_shown: set[str] = set()
     for title, group in _group_by_origin(facts, lang).items():
@@ -120,7 +120,7 @@ def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
 
 
 def _group_by_origin(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
-    """The facts by what says them: options, logs, files, then what nobody set."""
+    """Facts grouped by origin: options, logs, files, then defaults."""
     order = ("given", "log", "config", "catalogue", "derived", "default")
     groups: dict[str, list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (order.index(fact.origin), fact.witness.line)):
@@ -131,7 +131,7 @@ def _group_by_origin(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
 
 
 def origin(fact: Fact, lang: Lang) -> str:
-    """The line or key that a fact came from, or the word for where else."""
+    """The line or key of a fact, or a word for its origin."""
     witness = fact.witness
     if place := words.place(witness):
         return f"{place} {witness.key}".rstrip()

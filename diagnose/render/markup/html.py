@@ -1,4 +1,4 @@
-"""The answer as one HTML file: no scripts, nothing from the network, printable; every place that is named can be followed."""
+"""The answer as one HTML file: no scripts, no network access, printable; cited lines are links to excerpts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ CALLED = page_templates.by_name(
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
-    """The whole answer as a page of its own."""
+    """The answer as a complete page."""
     title = f"{failure_text.banner(diagnosis, lang)} · oomdoctor"
     return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET))
 
 
 def body(diagnosis: Diagnosis, lang: Lang = "en") -> str:
-    """What stands in a page: for pages that bring a head of their own."""
+    """The content of a page, for callers with a page frame of their own."""
     return _render("answer", diagnosis, lang)
 
 
@@ -54,7 +54,7 @@ def _render(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> st
 
 
 class _Page:
-    """What the template shows of one diagnosis in one language and does not find in the diagnosis itself."""
+    """Values that the page template needs beside the diagnosis itself, in one language."""
 
     fitting, schemes = advice_text.FITTING, page_templates.SCHEMES
 
@@ -76,15 +76,15 @@ class _Page:
         self.others = [remedy for remedy in outcome.remedies if remedy.id not in self.planned]
 
     def anchor(self, witness: Witness) -> str:
-        """Where the excerpts show a line; empty where they do not."""
+        """The link target of a line in the excerpts; empty if they do not show it."""
         return self.anchors.get((witness.source, witness.line or 0), "")
 
     def reason(self, remedy: Remedy) -> str:
-        """Why a remedy helps; empty where its worth says the bound."""
+        """Why a remedy helps; empty if the figures beside it already tell the bound."""
         return "" if advice_text.is_unproven(remedy, self.diagnosis) else advice_text.reason(remedy, self.diagnosis, self.lang)
 
     def changes(self, edits: Sequence[object]) -> list[str]:
-        """Edits as lines: where, and what."""
+        """Edits as pairs of place and change."""
         return [
             one_line(f"{advice_text.target(edit, self.diagnosis)}{colon(self.lang)}{advice_text.edit(edit, self.lang)}")
             for edit in edits
@@ -98,7 +98,7 @@ class _Page:
 
     @cached_property
     def figures(self) -> tuple[list[str], list[str]]:
-        """What the card's bar does not show: the figures, then doubts of the ledger and what it does not explain."""
+        """Lines below the bar: printed figures, then caveats of the estimate and what it does not explain."""
         ledger, on_host = memory_rows.main_ledger(self.diagnosis), failure_text.on_host(self.diagnosis)
         moment = memory_rows.main_moment(ledger)
         printed = [] if on_host else memory_rows.printed_lines(self.diagnosis, self.lang, "`")
@@ -113,7 +113,7 @@ class _Page:
 
     @cached_property
     def plan(self) -> dict[str, Any] | None:
-        """The steps of the plan; then the diff, the variables, and how far one may go afterwards."""
+        """The plan: steps, diff, environment variables, and how far settings may be raised afterwards."""
         plan = self.diagnosis.outcome.plan
         if plan is None or not plan.steps:
             return None
@@ -134,18 +134,18 @@ class _Page:
 
     @cached_property
     def no_cause(self) -> str:
-        """That nothing explains a failure."""
+        """The sentence for a failure without a cause."""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
         return failure_text.no_cause(self.diagnosis, self.lang) if failed else ""
 
     def evidence(self, cause: Ruling) -> list[tuple[Witness, str]]:
-        """The lines that a cause rests on."""
+        """The lines that a cause cites."""
         witnesses = [witness for witness in dict.fromkeys(cause.evidence) if words.place(witness)]
         return [(witness, clip(one_line(witness.text or witness.key), 150)) for witness in witnesses]
 
     @cached_property
     def snapshot(self) -> list[tuple[str, list[str]]]:
-        """What a memory snapshot shows."""
+        """The content of the memory snapshot, if there is one."""
         if self.diagnosis.snapshot is None:
             return []
         from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
@@ -154,7 +154,7 @@ class _Page:
 
     @cached_property
     def frontier(self) -> dict[str, Any] | None:
-        """Before a run: how far each way of running it can be taken."""
+        """How far each way of running the job reaches (`check`)."""
         head, *lines = outlook_view.table_cells(self.diagnosis, self.lang) or [[]]
         if not lines:
             return None
@@ -172,30 +172,30 @@ class _Page:
 
     @cached_property
     def unsettled(self) -> list[list[Any]]:
-        """Rules that lack the same fact, fact by fact."""
+        """Undecided causes, grouped by the fact that they lack."""
         rules = self.diagnosis.outcome.unsettled
         return [[rule for rule in rules if rule.fact == fact] for fact in dict.fromkeys(rule.fact for rule in rules)]
 
     def lead(self, notice: Notice) -> bool:
-        """Whether the place of a notice is to be said because its message does not."""
+        """Whether a notice needs its place in front, because its message does not name it."""
         where = words.place(notice.witness) if notice.witness is not None else ""
         return bool(where) and where not in notice.message.to(self.lang)
 
     # -- what one opens to check
 
     def moments(self, ledger: Ledger) -> list[tuple[str, Moment]]:
-        """Moments with their names, on the card and then on the host."""
+        """The moments with their names, on the card and then on the host."""
         on_card = [(words.moment(moment.name, self.lang), moment) for moment in ledger.moments if moment.terms]
         return [*on_card, *details.host_moments(ledger, self.lang)]
 
     def failures(self) -> Iterator[tuple[str, list[str]]]:
-        """Every failure of the log with its innermost frames."""
+        """All failures of the log with their innermost frames."""
         for number, event in enumerate(self.diagnosis.events):
             frames = [one_line(f"{frame.file}:{frame.line} {frame.function}") for frame in event.frames[-8:]]
             yield failure_text.failure_line(self.diagnosis, number, self.lang), frames
 
     def facts(self) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-        """Settings and facts: each with its value, and where it is from."""
+        """Settings and facts with value and origin."""
         sections = dict(facts.sections(self.diagnosis, View()))
         for title in ("knobs", "facts"):
             rows = [(fact.name, words.value_text(fact.value, self.lang), facts.origin(fact, self.lang)) for fact in sections[title]]

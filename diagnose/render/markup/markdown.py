@@ -1,4 +1,4 @@
-"""The answer as one pastes it into a chat or an issue: short, a table, a diff."""
+"""The answer as Markdown for a chat or an issue: short, with a table and a diff."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMENT_LIMIT, BAR_WIDTH = 65_536, 76
 
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
-    """The whole answer as Markdown that holds nothing a stranger's log could make act: what to do in the open, the reasons folded."""
+    """The answer as Markdown: advice visible, reasons folded. No text of the input can link, mention or format."""
     diagnosis = map_texts(diagnosis, harmless)
     failed = words.bracketed(code(where), lang) if (where := failure_text.failure_place(diagnosis)) else ""
     parts = [
@@ -52,7 +52,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def fit_comment(text: str, folds: list[str]) -> str:
-    """What is shown and as many of the folded parts as a comment holds."""
+    """The visible part and as many folded parts as fit into a comment."""
     while folds and len(text) + sum(map(len, folds)) + 2 * len(folds) > COMMENT_LIMIT:
         folds.pop()
     whole = "\n\n".join([text, *folds])
@@ -60,12 +60,12 @@ def fit_comment(text: str, folds: list[str]) -> str:
 
 
 def folded(title: str, text: str) -> str:
-    """A part that opens on a click; GitHub and GitLab want a blank line between the tag and Markdown."""
+    """A collapsible part; GitHub and GitLab need a blank line between the tag and Markdown."""
     return f"<details><summary>{escape(title)}</summary>\n\n{text}\n\n</details>" if text else ""
 
 
 def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The card as a block of signs."""
+    """The bar of the card as a code block."""
     memory = card.build_card(diagnosis, lang)
     if memory is None:
         return ""
@@ -74,7 +74,7 @@ def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def escape(text: str) -> str:
-    """A text that Markdown shows as it is; code spans in it stay code."""
+    """Escape a text for Markdown, except for its code spans."""
     escaped, at = "", 0
     flat = one_line(text)
     for span in CODE.finditer(flat):
@@ -88,14 +88,14 @@ def _inert(text: str) -> str:
 
 
 def code(text: str, cell: bool = False) -> str:
-    """A code span that no backtick in the text can end; in the `cell` of a table no bar either."""
+    """A code span that backticks in the text cannot terminate; in a table `cell`, bars are escaped too."""
     flat = one_line(text).replace("|", "\\|") if cell else one_line(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
     return f"{ticks} {flat} {ticks}" if "`" in flat else f"{ticks}{flat}{ticks}"
 
 
 def fenced(language: str, lines: list[str]) -> str:
-    """A code block that no line in it can end."""
+    """A code block that no line of its content can terminate."""
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(lines)) or ["``"]))
     return "\n".join([fence + language, *(harmless(line).replace("\n", " ").rstrip() for line in lines), fence])
 
@@ -106,7 +106,7 @@ def bullets(title: str, items: list[str]) -> str:
 
 
 def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
-    """The failing moment as a table, and how it compares with what was printed."""
+    """The failing moment as a table, and its comparison with the printed figures."""
     if failure_text.on_host(diagnosis):
         host = memory_rows.host_moment(diagnosis)
         return "\n".join([*_table(word("memory_host", lang), host, lang, TERMS)]) if host.terms else ""
@@ -129,7 +129,7 @@ def memory(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
 
 
 def snapshot(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What a memory snapshot shows, folded."""
+    """The content of a memory snapshot, folded."""
     if diagnosis.snapshot is None:
         return ""
     from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
@@ -147,7 +147,7 @@ def _table(title: str, moment: Moment, lang: Lang, limit: int) -> list[str]:
 
 
 def ledgers_in_full(diagnosis: Diagnosis, lang: Lang) -> str:
-    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    """Every term of every moment of every role, with its formula in symbols and numbers."""
     parts: list[str] = []
     for ledger in diagnosis.ledgers:
         parts.append(f"**{escape(memory_rows.role_title(ledger, lang))}**")
@@ -164,7 +164,7 @@ def ledgers_in_full(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
-    """How far each way of running the job can be taken."""
+    """How far each way of running the job reaches."""
     head, *lines = outlook_view.table_cells(diagnosis, lang) or [[]]
     if not lines:
         return ""
@@ -197,7 +197,7 @@ def causes(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def plan(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The plan with its diff and its variables."""
+    """The plan with its diff and environment variables."""
     chosen = diagnosis.outcome.plan
     if chosen is None or not chosen.steps:
         return ""
@@ -222,7 +222,7 @@ def plan(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def diff(edits: tuple[Edit, ...]) -> list[str]:
-    """The changes as removed and added lines, file by file."""
+    """The edits as removed and added lines, by file."""
     lines = []
     for target, changes in groupby(edits, key=lambda change: change.target):
         lines.append(f"# {words.short_name(target)}")
@@ -254,7 +254,7 @@ def remedy_item(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def command(text: Text, lang: Lang) -> str:
-    """What to run as code; a sentence about what to do as a sentence. A command needs no translation."""
+    """A command as code; an instruction as a sentence."""
     return code(text.en) if text.en == text.zh else escape(text.to(lang))
 
 

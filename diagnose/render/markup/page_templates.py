@@ -1,6 +1,6 @@
-"""The one Jinja environment that makes every page. Templates, style sheets and the script are files in `templates/`.
+"""The Jinja environment for all pages. Templates, style sheets and the script are files in `templates/`.
 
-Every text is escaped unless a template says that it is markup. What a template does not know raises.
+All texts are escaped unless a template marks them as markup; an undefined name raises.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LAYOUT = re.compile(r"(\{[{%#].*?[}%#]\})|\n\s*", re.DOTALL)
 
 
 def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
-    """A page in pieces, so that a large one need not be held twice."""
+    """Render a page in pieces, so that a large one is not held in memory twice."""
     shared = {
         "lang": lang,
         "colon": words.colon(lang),
@@ -42,7 +42,7 @@ def page(name: str, lang: Lang, **values: object) -> Iterator[str]:
 
 
 def by_name(*functions: Callable[..., object]) -> dict[str, object]:
-    """Functions by their names, for a template to call."""
+    """Functions by name, to be called from templates."""
     return {function.__name__: function for function in functions}
 
 
@@ -55,26 +55,26 @@ def environment() -> Environment:
 
 
 def _source(name: str) -> tuple[str, str, None]:
-    """A template without its line breaks and indentation: they are for who reads it, and a page has thousands of rows. They become
-    comments, so that an error still names the right line."""
+    """A template without indentation and line breaks, which would inflate pages of thousands of rows. They become comments, so that
+    errors still name the right line."""
     path = TEMPLATES / name
     return LAYOUT.sub(lambda match: match[1] or "{#" + "\n" * match[0].count("\n") + "#}", path.read_text("utf-8")), str(path), None
 
 
 @cache
 def asset(*names: str) -> str:
-    """Style sheets or scripts, one after another."""
+    """Style sheets or scripts, concatenated."""
     return "".join((TEMPLATES / name).read_text("utf-8") for name in names)
 
 
 @cache
 def csp_digest(content: str) -> str:
-    """The hash source of a style sheet or script in a content security policy."""
+    """The hash source of a style sheet or script for a content security policy."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
 def policy(sheet: str, script: str = "") -> str:
-    """The policy of a page: its own style and its own script, and nothing from anywhere."""
+    """The content security policy of a page: its own style and script, and nothing else."""
     scripts = f" script-src {csp_digest(script)};" if script else ""
     return f"default-src 'none'; style-src {csp_digest(sheet)};{scripts} base-uri 'none'; form-action 'none'"
 
@@ -84,12 +84,12 @@ def policy(sheet: str, script: str = "") -> str:
 
 @pass_context
 def _text(context: Context, text: Text) -> str:
-    """A text in the language of the page."""
+    """A Text in the page's language."""
     return text.to(context["lang"])
 
 
 def prose(text: str) -> Markup:
-    """A sentence whose `code spans` are code."""
+    """A sentence with its `code spans` as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:  # an unpaired backtick is text
         return escape(text)
@@ -97,14 +97,14 @@ def prose(text: str) -> Markup:
 
 
 def link(address: str) -> Markup:
-    """A link to a page elsewhere, or its text where the address is none that a page should follow."""
+    """A link, or only its text if the address is not safe to follow."""
     if not address.startswith(SCHEMES) or any(sign.isspace() for sign in address):
         return escape(address)
     return Markup('<a href="{0}" rel="noopener noreferrer nofollow">{0}</a>').format(address)
 
 
 def percent(share: float) -> str:
-    """A share of a picture's width."""
+    """A share as a CSS width."""
     return f"{share:.3f}%"
 
 
@@ -112,12 +112,12 @@ def percent(share: float) -> str:
 
 
 def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]]:
-    """Lines of a diff with how they are coloured; `other`: lines that are neither added nor removed."""
+    """Lines of a diff with their CSS class; `other`: neither added nor removed."""
     return [({"+": "add", "-": "del"}.get(line[:1], context_kind), line) for line in lines]
 
 
 def stretches(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
-    """Each item with its start and width in a bar of size `whole`, in per cent."""
+    """Each item with start and width in per cent of `whole`."""
     start = 0.0
     for item, size in sizes:
         width = 100 * size / whole

@@ -1,1 +1,1 @@
-"""The terminal: one screen, and everything with --verbose."""
+"""Text for terminals: the answer on one screen, or in full with --verbose."""

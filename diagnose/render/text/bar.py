@@ -1,4 +1,4 @@
-"""The card as one bar of signs, with what each sign means: readable without colour, in a pipe, on light and dark."""
+"""The card as a bar of characters with a legend; readable without colour, on light and dark terminals and in pipes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAINT = {
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Heading, bar and legend; nothing where no card is known."""
+    """Heading, bar and legend; nothing if no card is known."""
     memory = card.build_card(diagnosis, lang)
     if memory is None:
         return
@@ -39,7 +39,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def line(memory: card.Card, width: int, colour: bool = False) -> str:
-    """The bar between brackets, of `width` columns in all; what stands behind the closing one does not fit."""
+    """The bar between brackets, `width` columns in all; segments behind the closing bracket did not fit the card."""
     room = max(width - 2, 8)
     edge, at, out = memory.edge_cell(room), 0, "["
     for part, count in memory.cells(room):
@@ -56,7 +56,7 @@ def paint(text: str, style: str) -> str:
 
 
 def legend(memory: card.Card, width: int, lang: Lang) -> list[str]:
-    """What each sign means and its GiB, as many to a line as there is room for."""
+    """The letters of the bar with name and GiB, filling the lines."""
     lines, used = [""], 0
     for part in memory.parts:
         text = f"{card.SIGNS[part.kind]} {part.name(lang)} {card.figure(part)}"

@@ -1,4 +1,4 @@
-"""What is shown only when asked: evidence, every failure, the ledger in full, every rule."""
+"""Optional parts of the text answer: evidence, all failures, full ledgers, all rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diagnose.render.parts.words import colon, comma, word
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """The parts that the view asks for, after the answer."""
+    """Append the parts that the view asks for."""
     if view.verbose and diagnosis.events:
         page.heading(word("events", lang))
         failures(page, diagnosis, lang)
@@ -27,7 +27,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
 
 
 def evidence(page: Page, cause: Ruling) -> None:
-    """The lines that a cause rests on, and where to read more."""
+    """The lines that a cause cites, and where to read more about it."""
     for witness in cause.evidence:
         if place := words.place(witness):
             page.say(f"{place}  {one_line(witness.text or witness.key)[:200]}", "     ", "       ", "dim")
@@ -35,13 +35,13 @@ def evidence(page: Page, cause: Ruling) -> None:
 
 
 def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Every failure of the log, with what follows from what."""
+    """All failures of the log, with what each is a consequence of."""
     for number in range(len(diagnosis.events)):
         page.say(f"{number + 1}. {failure_text.failure_line(diagnosis, number, lang)}", "  ", "     ")
 
 
 def ledgers_in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Every term of every moment of every role, each with its formula in symbols and in numbers."""
+    """Every term of every moment of every role, with its formula in symbols and numbers."""
     for ledger in diagnosis.ledgers:
         room = word("of_usable", lang, usable=words.amount(ledger.usable, lang)) if ledger.usable else ""
         page.say(memory_rows.role_title(ledger, lang) + room, "  ", style="bold")
@@ -58,7 +58,7 @@ def ledgers_in_full(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def host_moments(ledger: Ledger, lang: Lang) -> list[tuple[str, Moment]]:
-    """Host memory: what stays there, and the moments that take more."""
+    """Host memory: what stays allocated, and the moments that need more."""
     title = word("host_memory", lang)
     stays = [(title, Moment("host", ledger.host.terms))] if ledger.host.terms else []
     return stays + [(f"{title}{comma(lang)}{words.moment(moment.name, lang)}", moment) for moment in ledger.host.moments]
@@ -72,13 +72,13 @@ def terms(page: Page, title: str, moment: Moment, lang: Lang) -> None:
 
 
 def formula(term: Term) -> str:
-    """The formula in symbols and in numbers, and where it is from."""
+    """A term's formula in symbols and numbers, and its source."""
     equal = f"{term.symbols} = {term.numbers}" if term.numbers else term.symbols
     return f"{equal}  [{term.source}]" if term.source else equal
 
 
 def all_rules(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Each rule with the line of it that decided."""
+    """Every rule with the condition that decided it."""
     for ruling in diagnosis.judgement.all:
         missing = words.bracketed(word("rule_needs", lang, fact=ruling.missing), lang) if ruling.missing else ""
         style = "bold" if ruling.outcome in ("fires", "likely") else ""

@@ -1,4 +1,4 @@
-"""Everything that is known, part by part: what the terminal shows with --verbose."""
+"""The full answer for a terminal (--verbose), part by part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diagnose.render.text import bar, details
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Every part of the answer, in the order in which one wants to know."""
+    """Append all parts, most wanted first."""
     plan_steps(page, diagnosis, lang)
     bar.append(page, diagnosis, lang)
     memory(page, diagnosis, lang)
@@ -31,7 +31,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """The plan: its steps, the exact edits, what may be raised once it runs."""
+    """The plan: steps, edits, and what may be raised afterwards."""
     plan = diagnosis.outcome.plan
     if plan is None or not plan.steps:
         return
@@ -56,7 +56,7 @@ def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterable[str], lang: Lang, indent: str) -> None:
-    """The exact changes, in the user's own keys."""
+    """The edits in the keys of the user's files."""
     for change in changes:
         page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
     for line in advice_text.shell_lines([*env], diagnosis):
@@ -64,12 +64,12 @@ def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterab
 
 
 def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
-    """One change with the place where it is made."""
+    """An edit with its place."""
     return f"{advice_text.target(change, diagnosis)}{colon(lang)}{advice_text.edit(change, lang)}"
 
 
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """The failing moment (the peak, where none failed) as a table with bars, and how it compares with what was printed."""
+    """The failing moment (else the peak) as a table with bars, and its comparison with the printed figures."""
     if failure_text.on_host(diagnosis):
         host = memory_rows.host_moment(diagnosis)
         if host.terms:
@@ -100,7 +100,7 @@ def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
-    """What a memory snapshot shows, where one was given."""
+    """The content of a memory snapshot, if there is one."""
     if diagnosis.snapshot is not None:
         from diagnose.render.parts import snapshot_view  # few diagnoses have a snapshot
 
@@ -108,7 +108,7 @@ def snapshot(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short
 
 
 def table(page: Page, rows: list[memory_rows.Row]) -> None:
-    """Name, size, share of the sum and a bar, each row on one line."""
+    """Rows of name, size, share of the sum and bar."""
     if not rows:
         return
     widest = min(max(cells(row.name) for row in rows), max(page.width - 31, 14))
@@ -130,7 +130,7 @@ def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def cause_entry(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
-    """Title, how sure, how much, where it is seen; then the explanation and the lines that it rests on."""
+    """A cause: title, certainty, size and places; then explanation and cited lines."""
     notes = [failure_text.certainty(cause, lang)]
     if accounted := failure_text.accounted_size(cause, lang):
         notes.append(accounted)
@@ -168,7 +168,7 @@ def remedy_entry(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -
 
 
 def rejected(page: Page, rejections: Sequence[str], lang: Lang) -> None:
-    """Advice that people give and that would not help here, each with its reason."""
+    """Common advice that would not help here, with the reasons."""
     if rejections:
         page.heading(word("not_here", lang))
     for rejection in rejections:
@@ -185,7 +185,7 @@ def questions(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
-    """Causes that lack one fact, by the fact, with the way to learn it."""
+    """Undecided causes grouped by the fact that they lack, with the way to learn it."""
     undecided = diagnosis.outcome.unsettled
     if undecided:
         page.heading(word("could_not_tell", lang))
@@ -196,7 +196,7 @@ def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
-    """What the reader should know beside; with `verbose` mere information too."""
+    """Remarks beside the answer; with `verbose` of level info too."""
     visible = diagnosis.notices if verbose else failure_text.important_notices(diagnosis)
     if not visible:
         return
@@ -206,7 +206,7 @@ def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> N
 
 
 def notice(page: Page, note: Notice, diagnosis: Diagnosis, lang: Lang, indent: str = "  ", excerpt: bool = True) -> None:
-    """A notice, with the line that it is about."""
+    """A notice with the line that it refers to."""
     style = {"error": "error", "warning": "note"}.get(note.level, "")
     page.say(words.notice_with_level(note, lang), f"{indent}- " if indent else "", f"{indent}  ", style)
     for line in cited_lines.caret_lines(note, diagnosis, page.width - len(indent)) if excerpt else ():

@@ -1,7 +1,7 @@
-"""One screen of a terminal: why, the card, what to do, what not to do, what else to know.
+"""The answer on one terminal screen: causes, card, what to do, what not to do.
 
-Verdict, bar, plan and what every remedy saves and costs always stand. What explains them is left out piece by piece, the least
-useful first, until the answer fits; --verbose has it all.
+Verdict, bar, plan and the saving and price of every remedy are always shown. Explanations are left out, least useful first, until the
+answer fits; --verbose shows everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OMISSIONS = (
 
 @dataclass(slots=True)
 class Screen:
-    """The page under construction, and the pieces left out of it."""
+    """The page under construction, and the parts left out so far."""
 
     page: Page
     diagnosis: Diagnosis
@@ -67,7 +67,7 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """Write everything if it fits or --top asks for more; else leave pieces out until it fits. The table of `check` is never cut."""
+    """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
     lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
     limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
     for count in range(limit + 1):
@@ -100,7 +100,7 @@ def write(screen: Screen) -> None:
 
 
 def why(screen: Screen) -> None:
-    """The causes that the headline tells of, each by its name: how sure, how much, where it is seen besides the banner's place."""
+    """The causes named in the headline: certainty, size, and places other than that of the banner."""
     diagnosis, lang = screen.diagnosis, screen.lang
     leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
     limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
@@ -115,7 +115,7 @@ def why(screen: Screen) -> None:
 
 
 def caveats(screen: Screen) -> None:
-    """What the bar does not show: a higher peak elsewhere, an estimate that the log contradicts or that lacks something."""
+    """What the bar does not show: a higher peak elsewhere, an estimate that contradicts the log or is incomplete."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     ledger = memory_rows.main_ledger(diagnosis)
     moment = memory_rows.main_moment(ledger)
@@ -129,7 +129,7 @@ def caveats(screen: Screen) -> None:
 
 
 def remedies(screen: Screen) -> None:
-    """The plan's steps with their edits; then others, until so many are shown as were asked for."""
+    """The plan's steps with their edits, then other remedies up to the requested number."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     outcome, plan = diagnosis.outcome, diagnosis.outcome.plan
     by_id = {remedy.id: remedy for remedy in outcome.remedies}
@@ -160,7 +160,7 @@ def remedies(screen: Screen) -> None:
 
 
 def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
-    """The first edits of a remedy, how many more there are, and its command."""
+    """The first edits of a remedy, the number of further ones, and its command."""
     page, lang = screen.page, screen.lang
     visible = remedy.edits[: 1 if "second edits" in screen.omitted else EDITS]
     full_text.edits(page, screen.diagnosis, visible[:-1], (), lang, indent)
@@ -173,14 +173,14 @@ def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
 
 
 def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") -> None:
-    """What is to be done, where there is no edit, no command and no figure to say."""
+    """What to do by hand, for a remedy without edit, command or figure."""
     if name in screen.omitted:
         return
     screen.page.say(advice_text.instruction(remedy, screen.diagnosis, screen.lang), indent)
 
 
 def rejected(screen: Screen) -> None:
-    """What people would advise and what would not help here, each with its reason."""
+    """Common advice that would not help here, with the reasons."""
     limit = REJECTED - sum(name in screen.omitted for name in ("third rejected", "second rejected", "rejected"))
     rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang)
     full_text.rejected(screen.page, rejections[:limit], screen.lang)
@@ -213,7 +213,7 @@ def question(screen: Screen) -> None:
 
 
 def notices(screen: Screen) -> None:
-    """What went wrong with the inputs, and which of several runs this is; not what the headline or the plan has said."""
+    """Errors of inputs and which of several runs is diagnosed; without what headline or plan already say."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     important = notices_to_show(diagnosis, lang)
     limit = 1 if "second note" in screen.omitted else NOTES
@@ -227,7 +227,7 @@ def notices(screen: Screen) -> None:
 
 
 def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
-    """The notices that a screen is to show, the weightiest first."""
+    """The notices for one screen, most important first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
     selected = [
@@ -239,12 +239,12 @@ def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
 
 
 def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
-    """Whether a notice is about one of these keys of a file: where the plan corrects it, the plan has said so."""
+    """Whether a notice is about a key that the plan edits, so that the plan already covers it."""
     return notice.witness is not None and (notice.witness.source, notice.witness.key) in keys
 
 
 def hint(screen: Screen) -> None:
-    """How to see more, and what to do with the plan."""
+    """How to see more, and how to apply the plan."""
     page, diagnosis = screen.page, screen.diagnosis
     if not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
         return
