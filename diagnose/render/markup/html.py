@@ -80,11 +80,11 @@ class _Page:
         return self.anchors.get((witness.source, witness.line or 0), "")
 
     def reason(self, remedy: Remedy) -> str:
-        """Why a remedy helps; empty if the figures beside it already tell the bound."""
+        """Why a remedy helps; empty if its figures rest on an estimate that the log contradicts."""
         return "" if advice_text.is_unproven(remedy, self.diagnosis) else advice_text.reason(remedy, self.diagnosis, self.lang)
 
     def changes(self, edits: Sequence[object]) -> list[str]:
-        """Edits as pairs of place and change."""
+        """Edits as lines: the place and the change."""
         return [
             one_line(f"{advice_text.target(edit, self.diagnosis)}{colon(self.lang)}{advice_text.edit(edit, self.lang)}")
             for edit in edits

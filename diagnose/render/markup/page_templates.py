@@ -97,7 +97,7 @@ def prose(text: str) -> Markup:
 
 
 def link(address: str) -> Markup:
-    """A link, or only its text if the address is not safe to follow."""
+    """A link, or only its text if the address has another scheme than http(s)."""
     if not address.startswith(SCHEMES) or any(sign.isspace() for sign in address):
         return escape(address)
     return Markup('<a href="{0}" rel="noopener noreferrer nofollow">{0}</a>').format(address)

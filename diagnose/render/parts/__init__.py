@@ -1,1 +1,1 @@
-"""What every format shows alike: words, sizes, the bar of the card, advice, cited lines, masking."""
+"""Parts that all formats share: words, sizes, the bar of the card, advice, cited lines, masking."""

@@ -1,4 +1,4 @@
-"""What every format says of what to do: remedies and their prices, edits, the plan."""
+"""Advice as text, for all formats: remedies with their prices, edits, the plan."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def target(change: Edit, diagnosis: Diagnosis) -> str:
 
 
 def effect(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy saves, the peak it leaves and whether that fits; only the upper bound where the fit is unknown."""
+    """What a remedy saves, the peak after it and whether that fits; only the upper bound of the saving if the fit is unknown."""
     if remedy.saves is not None and remedy.saves.high <= 0:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
@@ -86,12 +86,12 @@ def effect(remedy: Remedy, lang: Lang) -> str:
 
 
 def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, whether it suffices (`alone`), and what it costs, in short form."""
+    """In short form: what a remedy saves, whether that suffices (`alone`), and its price."""
     return semicolon(lang).join(filter(None, (saving(remedy, lang, alone), price(remedy, lang))))
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that suffices; no verdict for a saving larger than the card."""
+    """What a remedy saves, and whether that suffices; without a verdict if the saving exceeds the card."""
     enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
     if remedy.saves is None or remedy.saves.high <= 0:
         return "".join(enough)
@@ -110,7 +110,7 @@ def saved_amount(remedy: Remedy, lang: Lang) -> str:
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory; the effort where it is more than a setting."""
+    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting."""
     cost = remedy.price
     if cost.wording is not None:  # nothing is trained
         parts = [cost.wording.to(lang)]
@@ -124,8 +124,8 @@ def price(remedy: Remedy, lang: Lang) -> str:
 
 
 def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """Why a step of the plan helps; empty where it repeats a cause that is listed under Why. Where the estimate is unreliable, only the
-    upper bound of the saving."""
+    """Why a step of the plan helps; empty if it repeats a listed cause. If the estimate is unreliable, only the upper bound of the
+    saving."""
     if is_unproven(remedy, diagnosis):
         return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
@@ -133,18 +133,18 @@ def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def is_unproven(remedy: Remedy, diagnosis: Diagnosis) -> bool:
-    """Whether the figures of a remedy rest on an estimate that is known to be off."""
+    """Whether a remedy's figures rest on an estimate that the log contradicts."""
     return remedy.saves is not None and remedy.fits == "unknown" and memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
 
 
 def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
-    """What to do by hand; empty where edits, a command or a figure say it."""
+    """What to do by hand; empty if edits, a command or a figure already tell it."""
     has_action = remedy.edits or remedy.env or remedy.command is not None or remedy.saves is not None
     return "" if has_action else reason(remedy, diagnosis, lang)
 
 
 def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
-    """A line for each reason of rejection: the names of the remedies, then the reason."""
+    """Rejected remedies grouped by reason: their names, then the reason."""
     named: dict[str, list[str]] = {}
     for rejection in rejected:
         named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
@@ -152,7 +152,7 @@ def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
 
 
 def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
-    """Rejected advice without that whose only reason is that nothing of the kind exists here."""
+    """Rejected remedies, less those rejected only because the job has nothing of the kind they change."""
     return [rejection for rejection in rejected if not rejection.idle]
 
 
@@ -164,7 +164,7 @@ def changes_without_step(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[
 
 
 def edit(change: Edit, lang: Lang) -> str:
-    """One change in the user's own key."""
+    """A change written in the key of the user's file."""
     if change.renamed:
         if change.frm == change.to or change.to is None:
             return word("rename", lang, key=change.key, renamed=change.renamed)
@@ -192,15 +192,15 @@ def ladder_line(plan: Plan, diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
-    """The user's own key for a knob; what the knob means where no given file sets it."""
+    """The key of a knob in the user's files; what the knob means if no file sets it."""
     keys = (entry.key for document in diagnosis.documents for entry in document.entries if knob in entry.knobs)
     edited = (remedy.edits[0].key for remedy in diagnosis.outcome.remedies if remedy.edits and knob in dict(remedy.knobs))
     return next(keys, None) or next(edited, None) or meaning(knob, lang)
 
 
 def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
-    """The heading of a plan, as what to do or as the closest that is known, with the predicted peak. Where host memory ran out, a peak
-    only if a step moves memory back to the card; where the estimate is unreliable, none."""
+    """The heading of a plan with the predicted peak; "closest known" if it does not surely fit. Without a peak if the estimate is
+    unreliable, or if host memory ran out and no step moves memory to the card."""
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
@@ -228,7 +228,7 @@ def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
 
 
 def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
-    """What to type for each NAME=VALUE."""
+    """The commands that set each NAME=VALUE, in the job's shell."""
     if not variables:
         return []
     pairs = [variable.partition("=") for variable in variables]
@@ -237,8 +237,8 @@ def shell_lines(variables: Sequence[str], diagnosis: Diagnosis) -> list[str]:
 
 
 def shell(diagnosis: Diagnosis) -> str:
-    """The shell of the job: bash, cmd, powershell, or windows where it may be either of the last two. Read from the launch script, else
-    from the log."""
+    """The job's shell: bash, cmd, powershell, or windows if it may be either of the last two. Detected from the launch script, else from
+    the log."""
     from diagnose.adapters.shell.shell_text import dialect_of  # only plans with variables need it
 
     script = next((document for document in diagnosis.documents if document.form == "shell" and not document.outer), None)

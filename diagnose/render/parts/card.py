@@ -1,4 +1,4 @@
-"""The memory of the failed card as one bar: parts in order, with the request that did not fit behind the card's edge."""
+"""The memory of the failed card as one bar: segments in order, the refused request beyond the card's edge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
-    """Some bytes of the card; `estimated` where the ledger says so and not the log, `called` a name of its own."""
+    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name."""
 
     kind: str
     bytes: int
@@ -65,8 +65,8 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class Card:
-    """The parts from left to right; `edge` is how much the card (or host) holds: what lies behind it does not fit. `title` names
-    the moment; `edge` 0: not known, and `need` is then what the estimate comes to."""
+    """The bar. `edge`: capacity of the card (or host) in bytes, 0 if unknown; segments beyond it do not fit. `title`: name of the
+    moment; `need`: the estimated need if the capacity is unknown."""
 
     title: str
     parts: tuple[Part, ...]
@@ -78,7 +78,7 @@ class Card:
         return sum(part.bytes for part in self.parts)
 
     def cells(self, width: int) -> list[tuple[Part, int]]:
-        """How many of `width` cells each part gets: every part at least one, the rest by size."""
+        """The number of the bar's `width` cells for each segment: at least one each, the rest by size."""
         whole = max(self.total, 1)
         exact = [part.bytes * width / whole for part in self.parts]
         counts = [max(int(share), 1) for share in exact]
@@ -89,7 +89,7 @@ class Card:
         return list(zip(self.parts, counts, strict=True))
 
     def edge_cell(self, width: int) -> int | None:
-        """The cell after which the card ends; None where the whole bar fits, or the capacity is unknown."""
+        """The cell at which the card ends; None if the whole bar fits or the capacity is unknown."""
         if not self.edge or self.total <= self.edge:
             return None
         cells, bytes_, shared = 0, 0, self.cells(width)
@@ -102,7 +102,7 @@ class Card:
 
 
 def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
-    """The bar of a diagnosis: the figures of the message, divided as the ledger divides them; else the ledger's peak; None without both."""
+    """The bar of a diagnosis: printed figures subdivided by the ledger, else the ledger's peak; None without either."""
     if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
         return None
     if failure_text.on_host(diagnosis):
@@ -121,7 +121,7 @@ def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
 
 
 def card_capacity(diagnosis: Diagnosis) -> Size | None:
-    """The capacity that the message prints, else the known capacity of the card (memory snapshots, old releases)."""
+    """The printed capacity, else the known capacity of the card."""
     event = diagnosis.root
     printed_capacity = next((fact.value for fact in diagnosis.facts if fact.name == "hardware.capacity"), None)
     return (
@@ -134,7 +134,7 @@ def card_capacity(diagnosis: Diagnosis) -> Size | None:
 
 
 def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment | None, lang: Lang) -> Card:
-    """The card as the message prints it. What torch had allocated is divided where the ledger does not contradict it."""
+    """The card by the printed figures. Memory that torch allocated is subdivided by the ledger unless the two contradict."""
     if event.allocated is None:
         raise ValueError("a message that does not say what is allocated")
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
@@ -158,7 +158,7 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
 
 
 def metal_card(event: Event, limit: int, lang: Lang) -> Card:
-    """What Metal may allocate as the message prints it; what torch holds there is pools, used or not, which no ledger divides."""
+    """The memory limit and pools that Metal prints; the ledger cannot subdivide pools, which may be unused."""
     torch, others = (size.bytes if size is not None else 0 for size in (event.mps_allocated, event.other_allocations))
     parts = [Part("allocated", torch), Part("outside", others, called="metal_others"), Part("free", max(limit - torch - others, 0))]
     if event.requested is not None:
@@ -167,8 +167,8 @@ def metal_card(event: Event, limit: int, lang: Lang) -> Card:
 
 
 def split_allocated(moment: Moment, allocated: int) -> list[Part]:
-    """What torch had allocated, by the ledger's parts, with the remainder as unexplained. Empty where weights and optimizer states alone
-    exceed it."""
+    """Memory that torch allocated, by groups of the ledger, with an unexplained rest. Empty if weights and optimizer states alone exceed
+    it."""
     sums = bytes_by_part(moment)
     estimate = sum(sums.values())
     if not estimate:
@@ -183,9 +183,9 @@ def split_allocated(moment: Moment, allocated: int) -> list[Part]:
 
 
 def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
-    """The card as the ledger fills it, where no message prints its state; of an unknown card, what the job needs.
+    """The card by the ledger, if no message prints its state; for an unknown card, the need.
 
-    A card that failed was full: what the ledger leaves of it is missing in the estimate, not free.
+    A card that ran out was full, so the memory that the ledger leaves over counts as unexplained, not as free.
     """
     sums = bytes_by_part(moment)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
@@ -215,7 +215,7 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
 
 
 def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
-    """What the configuration keeps in the host memory of a node, against what the node has."""
+    """The host memory that the configuration needs on a node, against the node's capacity."""
     moment = memory_rows.host_moment(diagnosis)
     if moment.total.bytes <= 0:
         return None
@@ -228,7 +228,7 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
 
 
 def bytes_by_part(moment: Moment) -> dict[str, int]:
-    """The bytes of a moment by part."""
+    """The bytes of a moment by group."""
     sums: dict[str, int] = {}
     for term in moment.terms:
         kind = PART_OF.get(term.group, "other")
@@ -237,13 +237,13 @@ def bytes_by_part(moment: Moment) -> dict[str, int]:
 
 
 def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
-    """The parts large enough for a cell; the request always."""
+    """The segments large enough for a cell, and the request."""
     smallest = max(int(capacity * MIN_SHARE), 1)
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 
 def heading(bar: Card, lang: Lang) -> str:
-    """What the bar is of, and how much that holds."""
+    """The title of the bar, with the capacity."""
     size = words.amount(bar.need, lang) if bar.need is not None else words.gib(bar.edge or bar.total)
     return word("bar_heading", lang, title=bar.title, size=size)
 

@@ -1,4 +1,4 @@
-"""Excerpts of the inputs: the lines that an answer cites, and the line of a notice with a caret below it."""
+"""Excerpts of the inputs: cited lines, and the line of a notice with a caret below."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_WIDTH = 400
 
 
 class Line(NamedTuple):
-    """A line of an input, by its 1-based number; `cited` where the failure or a cause rests on it."""
+    """A line of an input with its 1-based number; `cited` if failure or causes refer to it."""
 
     number: int
     text: str
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
-    """The cited lines of every input, in order; of a config with CONTEXT lines around them."""
+    """The cited lines of every input in order; for configs with CONTEXT lines around them."""
     cited: dict[str, dict[int, str]] = {}
     for witness in witnesses(diagnosis):
         if witness.line:
@@ -44,7 +44,7 @@ def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
 
 
 def excerpt_lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
-    """The cited lines, with their neighbours where the whole text is at hand."""
+    """The cited lines, with neighbours if the whole text is available."""
     if text is None:
         return [Line(number, shorten(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MAX_LINES]
     whole = text.split("\n")
@@ -58,7 +58,7 @@ def shorten(text: str) -> str:
 
 
 def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
-    """What the causes and the root failure rest on."""
+    """The places that the root failure and the causes rest on."""
     for cause in diagnosis.judgement.causes:
         yield from cause.evidence
     if diagnosis.root is not None:
@@ -66,7 +66,7 @@ def evidence(diagnosis: Diagnosis) -> Iterator[Witness]:
 
 
 def witnesses(diagnosis: Diagnosis) -> Iterator[Witness]:
-    """Every place that the answer names."""
+    """Every place that the answer cites."""
     yield from evidence(diagnosis)
     for event in diagnosis.events:
         yield from event_witnesses(event)
@@ -92,7 +92,7 @@ def event_witnesses(event: Event) -> Iterator[Witness]:
 
 
 def caret_lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
-    """The line that a notice is about with its number, and a caret below; nothing where the line is not at hand."""
+    """The numbered line of a notice with a caret below; empty if the line is not available."""
     place = notice.witness
     if place is None or not place.line or not notice.code.startswith("config."):
         return []
@@ -107,12 +107,12 @@ def caret_lines(notice: Notice, diagnosis: Diagnosis, width: int) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """The line as one can print it, character for character, so that columns stay."""
+    """The line with unprintable characters replaced one by one, so that columns stay valid."""
     return "".join(harmless(sign).replace("\n", " ") or " " for sign in text.rstrip("\r\n"))
 
 
 def window(text: str, column: int, room: int) -> tuple[str, int]:
-    """As much of a line as there is room for, its 1-based column in it; and before how many cells of that the column stands."""
+    """The part of a line around a column that fits, its 1-based column, and the caret's position in display cells."""
     if cells(text) <= room or not column:
         return clip(text, room), cells(text[: max(column - 1, 0)])
     start = max(column - 1 - room // 3, 0)
@@ -121,13 +121,13 @@ def window(text: str, column: int, room: int) -> tuple[str, int]:
 
 
 def line_of(diagnosis: Diagnosis, name: str, line: int) -> str:
-    """A line of a given config; empty where it is not held."""
+    """A line of a given config; empty if the text is not available."""
     text = next((document.outer or document.text for document in diagnosis.documents if document.name == name), "")
     parts = text.split("\n", line)
     return parts[line - 1] if len(parts) >= line else ""
 
 
 def column_of(diagnosis: Diagnosis, name: str, line: int, key: str) -> int:
-    """Where a key's last word stands in its line; 0 where it does not."""
+    """The column of a key's last component in its line; 0 if it is not found."""
     text = line_of(diagnosis, name, line)
     return text.find(key.rpartition(".")[2]) + 1 if key else 0

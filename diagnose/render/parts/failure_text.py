@@ -1,4 +1,4 @@
-"""What every format says of what happened: the failure, its card and its request, the causes."""
+"""The failure and its causes as text, for all formats."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NEGLIGIBLE = 2**28
 
 
 def certainty(cause: Ruling, lang: Lang) -> str:
-    """certain, likely; or whether it is only also true."""
+    """The word for a cause's certainty: certain, likely, or also true."""
     if cause.also_true:
         return word("also_true" if cause.outcome == "fires" else "also_likely", lang)
     return word("certain" if cause.outcome == "fires" else "likely", lang)
 
 
 def accounted_size(cause: Ruling, lang: Lang) -> str:
-    """What a cause accounts for, and how much of the card that is; empty where that is not known."""
+    """The bytes that a cause accounts for and their share of the card; empty if unknown."""
     if cause.accounts_for is None:
         return ""
     size = amount(cause.accounts_for, lang)
@@ -41,7 +41,7 @@ def accounted_size(cause: Ruling, lang: Lang) -> str:
 
 
 def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
-    """Causes by name, each with certainty, size, share of the card (where asked for) and the places in `cited`."""
+    """Causes by name with certainty, size, share of the card (on request) and the places in `cited`."""
     texts, card_named = [], False
     for cause, place in zip(causes, cited, strict=True):
         figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
@@ -55,7 +55,7 @@ def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], sha
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:
-    """What people call a cause of the vocabulary; the word itself where a rule pack brings its own."""
+    """The display name of a cause; the word itself for causes of user rules."""
     try:
         return phrase(f"manual.cause_{cause}").to(lang)
     except KeyError:
@@ -63,7 +63,7 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 
 
 def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The sentence where no cause leads: what is also true, whether a configuration is missing, and what the estimate comes to."""
+    """The sentence for a failure without a leading cause: what else is true, whether a config is missing, and the estimate."""
     alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
     estimate = estimate_summary(diagnosis, lang)
     also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
@@ -84,7 +84,7 @@ def estimate_summary(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def repeats_headline(explanation: str, headline: str) -> bool:
-    """Whether the headline says this already."""
+    """Whether the headline already contains this text."""
     return explanation.strip(" .。").casefold() in headline.casefold()
 
 
@@ -94,12 +94,12 @@ def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
 
 
 def on_host(diagnosis: Diagnosis) -> bool:
-    """Whether what failed is about host memory: the card's figures explain nothing then."""
+    """Whether host memory failed; the card's figures then explain nothing."""
     return diagnosis.verdict.status in ("oom", "suspected") and families.of(diagnosis.verdict.family).memory == "host"
 
 
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The verdict in two words."""
+    """The verdict in a few words."""
     if diagnosis.asked == "check":
         return word(f"banner_check_{diagnosis.fits}", lang)
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
@@ -110,17 +110,17 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def is_good_news(diagnosis: Diagnosis) -> bool:
-    """Whether the banner is good news: no failure of memory, or a job that fits."""
+    """Whether the banner reports no memory failure, or a job that fits."""
     return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
 
 
 def failure_place(diagnosis: Diagnosis) -> str:
-    """Where the failure is read: error.log:84; empty before a run."""
+    """The place of the failure, such as error.log:84; empty for a check before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
 
 
 def card_or_rank(event: Event, lang: Lang) -> str:
-    """The card or rank of a failure; empty where the log names neither."""
+    """The card or rank of a failure; empty if the log names neither."""
     if event.gpu is not None and event.rank is not None and event.gpu != event.rank:
         return f"{word('event_of_gpu', lang, gpu=event.gpu)}{comma(lang)}{word('event_of_rank', lang, rank=event.rank)}"
     if event.gpu is not None:
@@ -129,7 +129,7 @@ def card_or_rank(event: Event, lang: Lang) -> str:
 
 
 def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
-    """One of the log's failures in a line: what it is, whose, in which phase, what it follows from, how often, where it is read."""
+    """A failure in one line: kind, process, phase, what it is a consequence of, count and place."""
     event = diagnosis.events[number]
     parts = [
         event.exception or event.family,
@@ -144,13 +144,13 @@ def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
 
 
 def foreign_memory(diagnosis: Diagnosis) -> Size | None:
-    """Memory of the failed card that surely belongs to other processes; None where it may be this process's own context."""
+    """Memory of the card that certainly belongs to other processes; None if it may be this process's own context."""
     value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
     return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
 
 def printed_memory(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
-    """What the message says of the card, part by part; empty where it prints less than two figures."""
+    """The figures that the message prints about the card; empty if there are fewer than two."""
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     parts = [
         ("part_allocated", event.allocated or event.mps_allocated),
@@ -176,7 +176,7 @@ ALLOCATOR_BLOCKS = ("2.00 MiB", "20.00 MiB")
 
 
 def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
-    """The tensor behind the failed request, with its formula between `tick`s; empty where no tensor of this run prints as that size."""
+    """The tensor behind the failed request, its formula between `tick`s; empty if no tensor of this run has that size."""
     attribution = next((candidate for candidate in diagnosis.attributions if candidate.event == diagnosis.verdict.event), None)
     if attribution is None:
         size = diagnosis.root.requested if diagnosis.root else None
@@ -197,6 +197,6 @@ def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
 
 
 def measured_deviation(diagnosis: Diagnosis) -> str:
-    """`below` or `above`: how far the estimate is off what the log measured; empty where they agree or nothing was measured."""
+    """`below` or `above`: how the estimate deviates from the measurement; empty if they agree or nothing was measured."""
     verdict = next((fact.value for fact in diagnosis.facts if fact.name == "ledger.verdict"), None)
     return str(verdict) if verdict in ("below", "above") else ""

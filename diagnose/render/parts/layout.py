@@ -1,4 +1,4 @@
-"""Lines that fit a terminal: display width, wrapping of mixed Chinese and English, colour."""
+"""Layout for terminals: display width, wrapping of Chinese and English text, colour."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def _cell(character: str) -> int:
 
 
 def cells(text: str) -> int:
-    """How many columns a terminal gives to a text."""
+    """The display width of a text in columns."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def pad(text: str, width: int, right: bool = False) -> str:
-    """The text filled with blanks to a width in columns; cut with an ellipsis where it is longer."""
+    """Pad a text to a width in columns; a longer one is cut with an ellipsis."""
     short = clip(text, width)
     blanks = " " * (width - cells(short))
     return blanks + short if right else short + blanks
 
 
 def clip(text: str, width: int) -> str:
-    """The text, or its beginning and an ellipsis in at most `width` columns."""
+    """Cut a text to at most `width` columns, with an ellipsis."""
     if cells(text) <= width:
         return text
     beginning, used = "", 1
@@ -65,10 +65,10 @@ def clip(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, first: str = "", others: str | None = None) -> list[str]:
-    """Lines of at most `width` columns: breaks at blanks and between Chinese characters, never before closing punctuation.
+    """Wrap a text at blanks and between Chinese characters, never before closing punctuation.
 
-    `first` and `rest` begin the first and the other lines (`rest` None: blanks as wide as `first`). Of a Chinese word no last
-    character stands alone on the last line.
+    `first` and `rest` are prefixes of the first and the other lines (`rest` None: blanks as wide as `first`). The last line never consists
+    of a single Chinese character.
     """
     others = " " * cells(first) if others is None else others
     lines: list[str] = []
@@ -92,7 +92,7 @@ def wrap(text: str, width: int, first: str = "", others: str | None = None) -> l
 
 
 def _units(text: str, limit: int) -> Iterator[str]:
-    """What a line may not be broken inside of: words, single wide characters with their punctuation, blanks."""
+    """The parts that must not be broken: words, single wide characters with their punctuation, blanks."""
     word = ""
     for unit in UNIT.findall(text):
         if unit.isspace():
@@ -108,7 +108,7 @@ def _units(text: str, limit: int) -> Iterator[str]:
 
 
 def _cut(word: str, limit: int) -> Iterator[str]:
-    """A word in pieces of at most `limit` columns, cut behind a mark that parts it where there is one."""
+    """Split a word into pieces of at most `limit` columns, after a separator if it has one."""
     while cells(word) > limit:
         fitting, used = 0, 0
         while used + _cell(word[fitting]) <= limit:
@@ -123,7 +123,7 @@ def _cut(word: str, limit: int) -> Iterator[str]:
 
 
 class Page:
-    """Lines being written, at one width, in colour or not. Text is laid out first and painted after."""
+    """Lines of output at one width, with or without colour. Text is wrapped before it is coloured."""
 
     def __init__(self, width: int, colour: bool = False) -> None:
         self.width = max(width, 40)
@@ -134,12 +134,12 @@ class Page:
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and style and text.strip() else text
 
     def say(self, text: str, first: str = "", others: str | None = None, style: str = "") -> None:
-        """A paragraph, wrapped; nothing for an empty text."""
+        """Add a wrapped paragraph; an empty text adds nothing."""
         if text:
             self.lines += [self.paint(style, line) for line in wrap(text, self.width, first, others)]
 
     def heading(self, text: str) -> None:
-        """A title with an empty line above."""
+        """Add a title after an empty line."""
         self.gap()
         self.say(text, style="heading")
 
@@ -148,7 +148,7 @@ class Page:
             self.lines.append("")
 
     def row(self, line: str) -> None:
-        """A line that is laid out already; blanks at its end are dropped."""
+        """Add a line as it is, without trailing blanks."""
         self.lines.append(line.rstrip())
 
     def text(self) -> str:

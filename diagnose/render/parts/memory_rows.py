@@ -1,4 +1,4 @@
-"""Where the memory went: the failing moment as rows, and the sentences that compare it with what was printed."""
+"""The failing moment as table rows, and sentences that compare it with the printed figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT_ROWS = 2
 
 
 class Row(NamedTuple):
-    """A line of the table; `bar` is its length against the longest, `folded` whether it stands for several."""
+    """A row of the table; `bar` its length relative to the longest, `folded` if it sums several terms."""
 
     name: str
     size: Size
@@ -32,23 +32,23 @@ class Row(NamedTuple):
 
 
 def main_ledger(diagnosis: Diagnosis) -> Ledger | None:
-    """The ledger of the role that failed; without a failure that of the role with the worst fit."""
+    """The ledger of the role that failed, else of the role that fits worst."""
     failed = [ledger for ledger in diagnosis.ledgers if ledger.failing is not None]
     return failed[0] if failed else fit.foremost(diagnosis.ledgers)
 
 
 def main_moment(ledger: Ledger | None) -> Moment | None:
-    """The moment of a ledger to show: the failing one, else the peak."""
+    """The moment to show: the failing one, else the peak."""
     return None if ledger is None else ledger.moment(ledger.failing) or ledger.peak
 
 
 def host_moment(diagnosis: Diagnosis) -> Moment:
-    """What the roles of the fullest node keep in its host memory."""
+    """Host memory that the roles on the fullest node keep allocated."""
     return Moment("init", fullest_node(diagnosis.ledgers))
 
 
 def rows(current: Moment, lang: Lang, limit: int) -> list[Row]:
-    """The terms of a moment, largest first; beyond `most`, and where they are small, folded into one."""
+    """The terms of a moment, largest first; small ones beyond `most` are summed in one row."""
     ordered = sorted((term for term in current.terms if term.size.bytes > 0), key=lambda term: -term.size.bytes)
     whole = max(current.total.bytes, 1)
     unlimited = limit >= len(current.terms)
@@ -63,7 +63,7 @@ def rows(current: Moment, lang: Lang, limit: int) -> list[Row]:
 
 
 def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
-    """The sum against what the log measured, and what is left over."""
+    """The sum of the moment compared with the measurement, and the unexplained rest."""
     parts = [f"{word('ledger_sum', lang)} {words.amount(now.total, lang)}"]
     if ledger.observed is not None:
         parts.append(word("observed", lang, size=words.amount(ledger.observed, lang)))
@@ -74,18 +74,18 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 
 def deviation_text(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The caveat of an estimate that deviates from the log; empty where they agree."""
+    """The caveat for an estimate that deviates from the log; empty if they agree."""
     off = estimate_deviation(diagnosis)
     return word(f"ledger_{off}", lang) if off else ""
 
 
 def estimate_deviation(diagnosis: Diagnosis) -> str:
-    """How the estimate differs from what the log says: `below`, `above`, `at_limit`, `lacks`; empty where they agree."""
+    """How the estimate deviates from the log: `below`, `above`, `at_limit`, `lacks`; empty if they agree."""
     return failure_text.measured_deviation(diagnosis) or length_deviation(diagnosis) or ("lacks" if lacks_terms(diagnosis) else "")
 
 
 def lacks_terms(diagnosis: Diagnosis) -> bool:
-    """Whether the estimate surely lacks something: it leaves room on a card that ran out, and no message says what was allocated."""
+    """Whether the estimate is certainly incomplete: it leaves room on a card that ran out, and no message prints what was allocated."""
     ledger, event = main_ledger(diagnosis), diagnosis.root
     now = main_moment(ledger)
     if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or failure_text.on_host(diagnosis):
@@ -97,8 +97,8 @@ def lacks_terms(diagnosis: Diagnosis) -> bool:
 
 
 def length_deviation(diagnosis: Diagnosis) -> str:
-    """Why an estimate far exceeds what was allocated, where no fact decides: `at_limit` if rows may be shorter than the limit, `above` if
-    rows are packed to it; empty otherwise."""
+    """The reason if the estimate far exceeds what was allocated: `at_limit` if rows may be shorter than the limit, `above` if rows are
+    packed to it; empty otherwise."""
     ledger = main_ledger(diagnosis)
     now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
     if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
@@ -108,7 +108,7 @@ def length_deviation(diagnosis: Diagnosis) -> str:
 
 
 def printed_lines(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]:
-    """The card as the message prints it, and what the request was."""
+    """The card and the request as the message prints them."""
     event = diagnosis.root
     if event is None:
         return []
@@ -121,23 +121,23 @@ def printed_lines(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> list[str]
 
 
 def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The sentence that the card was inferred from its capacity; empty where something names it."""
+    """The sentence that the card was inferred from its capacity; empty if something names it."""
     gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
     return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
 
 def peaks_later(ledger: Ledger, now: Moment) -> bool:
-    """Whether another moment needs more than this one."""
+    """Whether the peak exceeds this moment."""
     return ledger.peak is not None and ledger.peak.name != now.name and ledger.peak.total.bytes > now.total.bytes
 
 
 def overflows(ledger: Ledger) -> bool:
-    """Whether the largest moment does not surely fit."""
+    """Whether the peak does not surely fit."""
     return fit.sits(ledger) in ("no", "unlikely")
 
 
 def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
-    """Whether a later moment needs more; empty where the ledger is incomplete."""
+    """Whether a later moment needs more; empty for an incomplete ledger."""
     highest, room = ledger.peak, ledger.usable or ledger.capacity
     if highest is None or not ledger.complete:
         return ""
@@ -149,14 +149,14 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 
 def missing_facts(ledger: Ledger, lang: Lang) -> str:
-    """The facts that are unknown and leave terms out of the ledger."""
+    """The unknown facts that make the ledger incomplete."""
     if ledger.complete or not ledger.unknown:
         return ""
     return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))
 
 
 def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
-    """The other roles, one line each."""
+    """A line for each other role."""
     lines = []
     for ledger in diagnosis.ledgers:
         highest, room = ledger.peak, ledger.usable or ledger.capacity

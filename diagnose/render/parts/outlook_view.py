@@ -1,4 +1,4 @@
-"""Before a run: the card and what stays free on it, every role, and the frontier as a small table."""
+"""The answer of `check`: the card and the memory left on it, every role, and the frontier as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diagnose.units import Size, show
 
 
 def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:
-    """Sentences: which card, what torch can have of it, what is kept free, and what stays or is missing."""
+    """Sentences on the card, the usable memory, the safety margin, and what is left or missing."""
     outlook = diagnosis.outlook
     if outlook is None or not outlook.seats or outlook.capacity is None or outlook.usable is None:
         return []
@@ -31,7 +31,7 @@ def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:
 
 
 def margin_lines(outlook: Outlook, lang: Lang) -> list[str]:
-    """What stays free or is missing: of the only role, or of each."""
+    """The memory left or missing: of the only role, or for each."""
     if len(outlook.seats) == 1:
         only = outlook.seats[0]
         return [words.sentence(word("check_says", lang, margin=margin_text(only, lang)), lang)] if only.margin else []
@@ -44,7 +44,7 @@ def margin_lines(outlook: Outlook, lang: Lang) -> list[str]:
 
 
 def margin_text(seat: Seat, lang: Lang) -> str:
-    """What stays free between the ends of the estimate, where it is known to the last term."""
+    """The range of memory left, if the ledger is complete."""
     free = seat.margin
     if free is None:
         raise ValueError("a seat without a margin")
@@ -62,7 +62,7 @@ def margin_text(seat: Seat, lang: Lang) -> str:
 
 
 def size_range(low: int, high: int, lang: Lang) -> str:
-    """Two ends in GiB; one figure where both print alike."""
+    """A range in GiB; one figure if both ends print alike."""
     first, last = show(low), show(high)
     if first == last:
         return first
@@ -75,7 +75,7 @@ def size_range(low: int, high: int, lang: Lang) -> str:
 
 
 def title(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What the columns count: rows at which length, tokens at how many rows."""
+    """The table's caption: rows at which length, or tokens at which number of rows."""
     outlook = diagnosis.outlook
     if outlook is None:
         raise ValueError("a diagnosis without an outlook")
@@ -98,7 +98,7 @@ def counts_completions(base: Way) -> bool:
 
 
 def table_cells(diagnosis: Diagnosis, lang: Lang) -> list[list[str]]:
-    """The frontier as cells: a line of headings, then a line for each way."""
+    """The frontier as rows of cells: headings, then one row for each way."""
     outlook = diagnosis.outlook
     if outlook is None or not outlook.ways or (len(outlook.ways) == 1 and not is_measured(outlook.ways[0])):
         return []
@@ -124,7 +124,7 @@ def is_measured(way: Way) -> bool:
 
 
 def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
-    """Explanations of the signs that occur in the table."""
+    """Explanations of the signs that the table uses."""
     outlook = diagnosis.outlook
     if outlook is None or not table_cells(diagnosis, lang):
         return []
@@ -140,7 +140,7 @@ def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:
 
 
 def way_name(way: Way, lang: Lang) -> str:
-    """The remedies that are on or off, a dial with its value."""
+    """A way by its remedies (on or off) and the value of its dial."""
     if way.without:
         return word("frontier_without", lang, name=" + ".join(words.name_of("remedy", remedy_id, lang) for remedy_id in way.without))
     to = {remedy: words.bracketed(words.value_text(value, lang), lang) for remedy, value in way.dials}
@@ -150,7 +150,7 @@ def way_name(way: Way, lang: Lang) -> str:
 
 
 def reach_text(limits: Reach | None, lang: Lang) -> str:
-    """The largest value, as a range from what surely fits to what fits if the estimate is right; `+` where memory was not the limit."""
+    """A reach as the range from what surely fits to what likely fits; `+` if the search ended before memory did."""
     if limits is None:
         return word("unknown", lang)
     if not limits.likely:
@@ -160,7 +160,7 @@ def reach_text(limits: Reach | None, lang: Lang) -> str:
 
 
 def cost_text(way: Way, lang: Lang) -> str:
-    """The price, short enough for a column."""
+    """A price in the width of a column."""
     if not way.remedies and not way.without:
         return ""
     parts = [] if way.results == "keep" else [word(f"frontier_{way.results}", lang)]
@@ -171,7 +171,7 @@ def cost_text(way: Way, lang: Lang) -> str:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, edits: bool) -> None:
-    """The table for a terminal: figures to the right, names and costs wrapped; with the edits of each way where asked for."""
+    """Append the table to a terminal page, with the edits of each way on request."""
     lines = table_cells(diagnosis, lang)
     if not lines or diagnosis.outlook is None:
         return

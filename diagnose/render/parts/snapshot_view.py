@@ -1,4 +1,4 @@
-"""What a memory snapshot shows: as titled lists of sentences for text, Markdown and pages."""
+"""A memory snapshot as titled lists of sentences, for text, Markdown and pages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def say(key: str, lang: Lang, /, **values: object) -> str:
 
 
 def titled_lists(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[tuple[str, list[str]]]:
-    """Titles and the sentences under them; the first one tells what matters most, `short` without what headline and bar tell.
-    Nothing where no snapshot was given."""
+    """Titles with their sentences, the most important first; `short` leaves out what headline and bar tell. Empty without a snapshot."""
     taken = diagnosis.snapshot
     if taken is None:
         return []
@@ -44,13 +43,13 @@ def titled_lists(diagnosis: Diagnosis, lang: Lang, short: bool = False) -> list[
 
 
 def count_equal(lines: list[str], lang: Lang) -> list[str]:
-    """Equal lines as one that counts them."""
+    """Equal lines merged into one with their number."""
     counts = Counter(lines)
     return [line if count == 1 else say("times", lang, what=line, count=count) for line, count in counts.items()]
 
 
 def summary_lines(taken: Snapshot, lang: Lang, short: bool = False) -> list[str]:
-    """The card, the request, what stood in its way, what the exact size says, the history; `short` without the card and the history."""
+    """Card, request, what blocked it, what its exact size implies, history; `short` without card and history."""
     sizes = {"reserved": show(taken.reserved), "allocated": show(taken.allocated), "free": show(taken.free), "largest": show(taken.largest)}
     lines = [] if short else [say("device", lang, index=taken.device, **sizes)]
     lines += request(taken.failure, lang, short) if taken.failure is not None else [say("no_request", lang)]
@@ -69,7 +68,7 @@ def summary_lines(taken: Snapshot, lang: Lang, short: bool = False) -> list[str]
 
 
 def request(failed: Failure, lang: Lang, short: bool = False) -> list[str]:
-    """The failed request (`short` only where it was made) and whether a free piece would have held it."""
+    """The failed request (`short`: only its place), and whether any free block was large enough."""
     size = show(failed.size.high)
     head = say("request_only", lang, size=size)
     if failed.device_free is not None:
@@ -101,7 +100,7 @@ def group(name: str, lang: Lang) -> str:
 
 
 def frame_text(place: Frame) -> str:
-    """A frame on one line, by the end of its path."""
+    """A stack frame on one line, with the end of its path."""
     return f"{'/'.join(place.file.split('/')[-3:])}:{place.line} {place.function}"
 
 
@@ -112,7 +111,7 @@ def site_line(place: Site, lang: Lang) -> str:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, brief: bool, short: bool = False) -> None:
-    """What it shows in a terminal: the first list (`short` what a full screen has room for), and with --verbose the others."""
+    """Append to a terminal page: the first list (`short`: cut for one screen), with --verbose all."""
     for title, lines in titled_lists(diagnosis, lang, short)[: 1 if brief else None]:
         page.heading(title)
         for line in lines:

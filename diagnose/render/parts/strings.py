@@ -1,4 +1,4 @@
-"""Every text of a diagnosis through one function: to make it harmless, to mask it."""
+"""Applies a function to every text of a diagnosis, and the functions that make texts safe to print."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HARMFUL = re.compile(
 
 
 def map_texts(value: Item, change: Callable[[str], str]) -> Item:
-    """The same value with every text in it changed; offsets, figures and the shapes of models stay."""
+    """A copy with every text changed; offsets, numbers and model dimensions stay."""
     return cast(Item, _changed(value, change))
 
 
@@ -45,7 +45,7 @@ def _changed(value: object, change: Callable[[str], str]) -> object:
 
 
 def harmless(text: str) -> str:
-    """A text from a stranger as one can print it: no escapes, no control characters, no change of direction."""
+    """A text without escape sequences, control characters and changes of direction, which could manipulate a terminal."""
     if text.isascii() and text.isprintable():
         return text
     plain = ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", " ").replace("\t", " ")
@@ -53,12 +53,12 @@ def harmless(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A patch to look at or to copy: blanks and tabs stay, so that it applies; what hides, turns or steers is shown as a sign."""
+    """A patch safe to display and copy: blanks and tabs stay, control characters are shown as signs."""
     return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def escaped(written: str) -> str:
-    """JSON text with what could steer a terminal written as \\u escapes: the same value, safe to look at."""
+    """JSON text with control characters as \\u escapes: the same value, safe to display."""
     return written if written.isascii() and "\x7f" not in written else HARMFUL.sub(_escape, written)
 
 
@@ -67,5 +67,5 @@ def _escape(sign: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line, blanks folded."""
+    """The harmless text on one line, blanks collapsed."""
     return " ".join(harmless(text).split())

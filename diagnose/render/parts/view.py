@@ -1,4 +1,4 @@
-"""How much of an answer is shown, how wide and in which colours: what every renderer is given, and what a stream allows."""
+"""Amount, width and colour of the output: options of all renderers, and what a stream supports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDEST, NARROWEST = 110, 40
 
 @dataclass(slots=True)
 class View:
-    """How much is shown and how wide. `top`: remedies shown in full; `budget`, `rules`: every term, every rule."""
+    """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule."""
 
     width: int = 80
     colour: bool = False
@@ -33,12 +33,12 @@ PLAIN = View()
 
 
 def stream_view(out: TextIO | None, top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
-    """The view of a stream; 80 columns where it is no terminal and COLUMNS does not say."""
+    """The view for a stream; 80 columns if it is no terminal and COLUMNS is not set."""
     return View(min(max(columns(out), NARROWEST), WIDEST), colourful(out), max(top, 0), verbose, budget, rules)
 
 
 def colourful(out: TextIO | None) -> bool:
-    """Colour only on a terminal that wants it, or where FORCE_COLOR asks for it (a pager, a CI's log); NO_COLOR has the last word."""
+    """Whether to use colour: on terminals that support it or if FORCE_COLOR is set (pagers, CI logs); NO_COLOR overrides both."""
     if os.environ.get("NO_COLOR"):
         return False
     forced = os.environ.get("FORCE_COLOR", "")
@@ -46,7 +46,7 @@ def colourful(out: TextIO | None) -> bool:
 
 
 def terminal(out: TextIO | None) -> bool:
-    """Whether somebody sits there; what stands in for a stream (a notebook's, a test's) need not know the question."""
+    """Whether a stream is a terminal; replacements of streams (notebooks, tests) may lack `isatty`."""
     try:
         return out is not None and out.isatty()
     except (AttributeError, ValueError):
@@ -54,10 +54,7 @@ def terminal(out: TextIO | None) -> bool:
 
 
 def columns(out: TextIO | None) -> int:
-    """What COLUMNS says, else the width of the terminal.
-
-    (The shutil that could tell brings three compressors along.)
-    """
+    """The width by COLUMNS, else of the terminal. (shutil would do, but imports three compressors.)"""
     value = os.environ.get("COLUMNS", "")
     if value.isascii() and value.isdigit() and int(value[:6]) > 0:
         return int(value[:6])

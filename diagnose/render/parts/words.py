@@ -1,4 +1,4 @@
-"""The small phrases that every format shares: sizes, places, prices, edits, names."""
+"""Words and short phrases that all formats share: sizes, places, prices, edits, names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def word(key: str, lang: Lang, /, **values: object) -> str:
 
 @cache
 def _plain(key: str, lang: Lang) -> str:
-    """A phrase without placeholders: a report of thousands of jobs says few of them very often."""
+    """A phrase without placeholders, cached: reports on thousands of jobs repeat few of them."""
     return phrase(f"render.{key}").fill().to(lang)
 
 
 def name_of(kind: str, name: str, lang: Lang) -> str:
-    """The display name of a word of the vocabulary (`remedy`, `role`); the word itself where a rule pack brings its own."""
+    """The display name of a vocabulary word (`remedy`, `role`); the word itself if a user's rule brings it."""
     try:
         return word(f"{kind}_{name}", lang)
     except KeyError:
@@ -53,7 +53,7 @@ def phase(name: str, lang: Lang) -> str:
 
 
 def amount(size: Size, lang: Lang = "en") -> str:
-    """A size as people read it: as printed where it was, as a range where it is not known well."""
+    """A size for people: as printed if it was, as a range if it is uncertain."""
     if size.text and not (size.text.endswith(" bytes") and size.bytes >= 2**20):
         return size_text(size)
     if size.high - size.low <= VAGUE * abs(size.bytes):
@@ -67,24 +67,24 @@ def amount(size: Size, lang: Lang = "en") -> str:
 
 
 def figure(size: Size) -> str:
-    """A size in one figure, for a column: always the same unit."""
+    """A size as one figure for a column, always in the same unit."""
     return gib(size.bytes)
 
 
 def width(size: Size, lang: Lang) -> str:
-    """Both ends of a size that is known only as a range, in brackets; empty where it is known well."""
+    """The range of an uncertain size in brackets; empty for a certain one."""
     if size.high - size.low <= VAGUE * abs(size.bytes):
         return ""
     return bracketed(amount(Size(size.low, size.high, size.bytes), lang), lang)
 
 
 def gib(count: int) -> str:
-    """Bytes in GiB; in a smaller unit where that would print as 0.00."""
+    """Bytes in GiB, or in a smaller unit if that would print as 0.00."""
     return f"{count / 2**30:.2f} GiB" if abs(count) >= 2**30 // 100 or not count else show(count)
 
 
 def place(witness: Witness) -> str:
-    """error.log:84, train.yaml:9, or nothing for what stands in no file."""
+    """A witness as error.log:84 or train.yaml; empty if it is in no file."""
     if not witness.line and not witness.key:
         return ""
     return f"{short_name(witness.source)}:{witness.line}" if witness.line else short_name(witness.source)
@@ -101,13 +101,13 @@ def short_name(name: str) -> str:
 
 
 def places(evidence: tuple[Witness, ...], limit: int = 3) -> str:
-    """Where it is seen, each place once."""
+    """The places of witnesses, without repetition."""
     distinct = list(dict.fromkeys(filter(None, map(place, evidence))))
     return ", ".join(distinct[:limit]) + (", …" if len(distinct) > limit else "")
 
 
 def value_text(value: Value, lang: Lang) -> str:
-    """A fact's value as people read it."""
+    """A fact's value for people."""
     if value is None:
         return word("unknown", lang)
     if isinstance(value, bool):
@@ -140,7 +140,7 @@ def semicolon(lang: Lang) -> str:
 
 
 def sentence_break(lang: Lang) -> str:
-    """The end of a sentence, before another."""
+    """The end of a sentence that another follows."""
     return "。" if lang == "zh" else ". "
 
 
@@ -153,7 +153,7 @@ def bracketed(text: str, lang: Lang) -> str:
 
 
 def sentence(text: str, lang: Lang) -> str:
-    """The text with a capital and a full stop; a key that it begins with stays as it is."""
+    """A sentence with capital and full stop; a leading key stays as it is."""
     text = text.strip()
     first = text.split(" ", 1)[0]
     if lang == "en" and first.isalpha() and first.isascii() and first.islower():
@@ -191,19 +191,19 @@ def _argument(key: str, value: str) -> str:
 
 
 def question(why: str, how: str, lang: Lang) -> str:
-    """What is asked and how it is found out, as one text."""
+    """A question with the way to find the answer."""
     bare = sentence(why, lang).rstrip(".。")
     return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
 
 
 def undecided_causes(rules: Sequence[Unsettled], lang: Lang) -> str:
-    """Causes that could not be judged, by their titles, and the fact that they lack."""
+    """The titles of undecided causes, and the fact that they lack."""
     titles = semicolon(lang).join(rule.title.to(lang) for rule in rules)
     return sentence(word("lacks", lang, titles=titles, fact=meaning(rules[0].fact, lang)), lang)
 
 
 def notice(note: Notice, lang: Lang) -> str:
-    """A notice with its place in front, once."""
+    """A notice preceded by its place, unless its message names it."""
     text = note.message.to(lang)
     if note.witness is None or not (where := place(note.witness)):
         return text
@@ -216,7 +216,7 @@ def notice(note: Notice, lang: Lang) -> str:
 
 
 def notice_with_level(note: Notice, lang: Lang) -> str:
-    """A notice with its level in front."""
+    """A notice preceded by its level."""
     return f"{level(note, lang)}{colon(lang)}{notice(note, lang)}"
 
 
