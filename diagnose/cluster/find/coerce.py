@@ -1,4 +1,4 @@
-"""Numbers, times and sizes as schedulers and people write them. What cannot be read is None: nothing here raises."""
+"""Parses numbers, times and sizes as schedulers and people write them. Unparsable values become None; nothing here raises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def text(value: object, most: int = 1000) -> str:
-    """A word or sentence of at most so many characters that a database accepts; empty for a placeholder such as "N/A"."""
+    """A text of bounded length that a database accepts; empty for placeholders such as "N/A"."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return ""
     cleaned = str(value).replace("\0", "").strip()[:most].encode(errors="replace").decode()
@@ -29,7 +29,7 @@ def text(value: object, most: int = 1000) -> str:
 
 
 def count(value: object) -> int | None:
-    """A number that is not negative."""
+    """A non-negative number."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
@@ -39,7 +39,7 @@ def count(value: object) -> int | None:
 
 
 def integer(value: object) -> int | None:
-    """A number that may be negative: an exit code."""
+    """An integer, possibly negative: an exit code."""
     if isinstance(value, str) and value.strip().startswith("-"):
         magnitude = count(value.strip()[1:])
         return None if magnitude is None else -magnitude
@@ -47,7 +47,7 @@ def integer(value: object) -> int | None:
 
 
 def timestamp(value: object) -> float | None:
-    """Seconds since 1970 in UTC, of a number (milliseconds too) or ISO 8601; without a zone local time is meant, as sacct prints it."""
+    """Seconds since 1970 in UTC, from a number (also milliseconds) or ISO 8601; without a time zone local time, as sacct prints it."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, str):
@@ -65,7 +65,7 @@ def timestamp(value: object) -> float | None:
 
 
 def duration(value: object) -> float | None:
-    """Seconds: a number, 1-02:03:04, 02:03:04, 03:04, or 1d2h3m4s."""
+    """Seconds, from a number or 1-02:03:04, 02:03:04, 03:04, 1d2h3m4s."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value) if 0 <= value < _MAX_SECONDS else None
     cleaned = text(value)
@@ -80,7 +80,8 @@ def duration(value: object) -> float | None:
 
 
 def byte_size(value: object, unit: int = 1) -> int | None:
-    """Bytes, of a number of `unit` bytes each, or of one with K, M, G, T, P in powers of 1024 (as Slurm counts); B or iB may follow."""
+    """Bytes, from a number in units of `unit` bytes or with a suffix K, M, G, T, P in powers of 1024 (as Slurm counts), optionally with
+    B or iB."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value * unit) if 0 <= value * unit < 1 << 60 else None
     match = _SIZE.match(text(value))
@@ -92,7 +93,7 @@ def byte_size(value: object, unit: int = 1) -> int | None:
 
 
 def exit_code(value: object) -> tuple[int | None, int | None]:
-    """The exit code and the signal of `0:9`, 137 or "-9". A code above 128 stays a code: a shell's word for a signal."""
+    """Exit code and signal of `0:9`, 137 or "-9". Codes above 128 are not converted to signals: a shell may have returned them itself."""
     cleaned = text(value) if isinstance(value, str) else value
     if isinstance(cleaned, str) and ":" in cleaned:
         code, _, signal = cleaned.partition(":")
@@ -105,13 +106,13 @@ def exit_code(value: object) -> tuple[int | None, int | None]:
 
 
 def tres(value: object) -> dict[str, str]:
-    """Slurm's trackable resources, cpu=8,mem=64G,node=2,gres/gpu=16,gres/gpu:a100=16, by name."""
+    """Slurm's trackable resources by name: cpu=8,mem=64G,node=2,gres/gpu=16,gres/gpu:a100=16."""
     pairs = (part.partition("=") for part in text(value, 4000).split(","))
     return {name.strip(): amount.strip() for name, sign, amount in pairs if sign}
 
 
 def first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> object:
-    """The first value that is neither None nor empty, of several keys for the same thing; the row's keys are those of `fold_keys`."""
+    """The first value that is neither None nor empty among several keys with one meaning, in a row from `fold_keys`."""
     for name in names:
         value = row.get(name)
         if value is not None and value != "":
@@ -120,15 +121,15 @@ def first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def fold_keys(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row by its keys in small letters, without dashes, underscores and spaces."""
+    """A row with its keys in lower case, without dashes, underscores and spaces."""
     return {str(name).lower().replace("_", "").replace("-", "").replace(" ", ""): value for name, value in row.items()}
 
 
 def largest(values: Iterable[Number | None]) -> Number | None:
-    """The largest of the known values; None for none."""
+    """The largest known value; None if none is known."""
     return max((value for value in values if value is not None), default=None)
 
 
 def smallest(values: Iterable[Number | None]) -> Number | None:
-    """The smallest of the known values; None for none."""
+    """The smallest known value; None if none is known."""
     return min((value for value in values if value is not None), default=None)

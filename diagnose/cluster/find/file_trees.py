@@ -1,4 +1,4 @@
-"""Folders of this machine, of an object store and of an archive behind one interface, each listed in natural order."""
+"""One interface to local folders, object stores and archives, listed in natural order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_PATH = 4096
 
 @dataclass(slots=True)
 class File:
-    """A file of a folder. `path` is how its tree names it; size and time are None where they are not known."""
+    """A file of a folder. `path` as its tree names it; size and time None if unknown."""
 
     name: str
     path: str
@@ -31,7 +31,7 @@ class File:
 
 @dataclass(slots=True)
 class Listing:
-    """What lies directly in a folder, by name. `errors`: files that cannot be looked at, by their path."""
+    """The content of a folder by name. `errors`: files that cannot be accessed, by path."""
 
     folders: tuple[str, ...]
     files: tuple[File, ...]
@@ -39,27 +39,27 @@ class Listing:
 
 
 class Tree(Protocol):
-    """Folders and files below a top. Each kind of tree has paths of its own; `address` is what a Job holds."""
+    """A tree of folders and files. Each kind has paths of its own; `address` converts one to the form that a Job stores."""
 
     def list(self, folder: str) -> Listing:
-        """Raises UserError where the folder cannot be read."""
+        """The content of a folder. Raises UserError if it cannot be read."""
 
     def join(self, folder: str, name: str) -> str:
-        """The path of what lies in a folder."""
+        """The path of an entry of a folder."""
 
     def address(self, path: str) -> str: ...
 
     def display(self, path: str) -> str:
-        """The path for people, which begins as they typed it."""
+        """The path for people, beginning as they typed it."""
 
 
 def natural_order(names: list[str]) -> list[str]:
-    """Names with rank_2 before rank_10."""
+    """Sort key by which rank_2 precedes rank_10."""
     return sorted(names, key=job_folder.natural_key)
 
 
 class LocalTree:
-    """A folder of this machine. `top` is as it was typed; with `measure` files have their sizes and times (a system call for each)."""
+    """A local folder. `top` as typed; with `measure` files have sizes and times, which costs a system call each."""
 
     def __init__(self, top: str, measure: bool = False) -> None:
         self.top, self._measure = top, measure
@@ -84,7 +84,7 @@ class LocalTree:
         return Listing(tuple(natural_order(folders)), tuple(files[name] for name in names), tuple(sorted(errors, key=lambda pair: pair[0])))
 
     def file(self, path: str) -> File:
-        """A file that was named itself, wherever a link leads. Raises UserError where there is none."""
+        """A file named by the user, following links. Raises UserError if it does not exist."""
         try:
             status = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError) as error:
@@ -101,7 +101,7 @@ class LocalTree:
         return File(entry.name, entry.path, status.st_size, status.st_mtime)
 
     def _link_errors(self, entry: os.DirEntry[str]) -> Iterator[tuple[str, UserError]]:
-        """Links are not followed. One to a file of this tree is no error: the file is met itself."""
+        """Errors for links, which are not followed; a link to a file inside the tree is no error, since that file is listed itself."""
         try:
             if entry.is_dir():
                 return
@@ -126,14 +126,14 @@ class LocalTree:
 
 
 def read_error(path: str, error: OSError | ValueError) -> UserError:
-    """An error of the operating system as one for users; `path` for people."""
+    """An operating system's error as a UserError; `path` for people."""
     if isinstance(error, FileNotFoundError):
         return finding_error("vanished", path, "check_path")
     return finding_error("unreadable", path, "check_permissions", why=getattr(error, "strerror", None) or str(error))
 
 
 class StoreTree:
-    """A prefix of an object store. Raises UserError where it cannot be reached."""
+    """A prefix of an object store. Raises UserError if it cannot be reached."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -177,7 +177,7 @@ class _Folder:
 
 
 class ArchiveTree:
-    """The files of an archive, by their paths in it."""
+    """The files of an archive by their paths in it."""
 
     def __init__(self, archive: str, display: str, paths: list[str]) -> None:
         self._archive, self._display = archive, display

@@ -1,4 +1,4 @@
-"""A job as triage knows it before anything is read: its logs, its configs, and what its scheduler says."""
+"""A job before anything of it is read: logs, configs, and what its scheduler recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diagnose.phrases import Text
 
 @dataclass(slots=True)
 class About:
-    """What a scheduler or a manifest says of a job; None and empty where nothing does. Times are seconds since 1970 in UTC."""
+    """What a scheduler or manifest records about a job; None or empty if unknown. Times are seconds since 1970 in UTC."""
 
     scheduler: str = ""  # slurm, kubernetes, manifest: who says so
     id: str = ""  # the scheduler's own number or name
@@ -32,7 +32,7 @@ class About:
 
     @property
     def gpu_seconds(self) -> float | None:
-        """What the job cost; None where its cards or its length are not known."""
+        """GPU time of the job; None if its cards or its duration are unknown."""
         return None if self.gpus is None or self.elapsed is None else self.gpus * self.elapsed
 
 
@@ -40,8 +40,8 @@ class About:
 class Job:
     """Logs that are diagnosed together.
 
-    `id` is the same in every run over the same tree: the address of the folder or log, or the id in a manifest or export. `logs` and
-    `configs` are addresses (diagnose/cluster/find/addresses.py): paths, s3://..., ARCHIVE!/member.
+    `id` is the same in every run over a tree: the address of the folder or log, or the id in a manifest or export. `logs` and `configs` are
+    addresses (diagnose/cluster/find/addresses.py): paths, s3://..., ARCHIVE!/member.
     """
 
     id: str
@@ -53,8 +53,8 @@ class Job:
 
 @dataclass(slots=True)
 class UnreadableJob:
-    """A job that cannot be read, or a place that cannot be searched for jobs. `fault` is the kind of error, in one word: vanished,
-    unreadable, link_outside, log_missing, broken_archive, bad_record, unknown_store, store_extra, store_failed."""
+    """A job that cannot be read, or a place that cannot be searched. `fault` is a word: vanished, unreadable, link_outside, log_missing,
+    broken_archive, bad_record, unknown_store, store_extra, store_failed."""
 
     job: Job
     fault: str
@@ -66,11 +66,11 @@ FAILED_STATES = ("OUT_OF_M", "OOMKILL", "FAIL", "EVICT", "ERROR", "NODE_FAIL", "
 
 
 def state_severity(state: str) -> int:
-    """How much a state says of a failure, 0 for none: of several pieces of a job the most severe counts."""
+    """Sort key: how strongly a scheduler's state indicates a failure, 0 for none. Of several parts of a job the most severe counts."""
     upper = state.upper()
     return next((len(FAILED_STATES) - rank for rank, prefix in enumerate(FAILED_STATES) if upper.startswith(prefix)), 0)
 
 
 def has_failed(about: About) -> bool:
-    """Whether a scheduler calls a job failed. A job that was cancelled or is running has not."""
+    """Whether the scheduler's state means failure; cancelled and running jobs have not failed."""
     return state_severity(about.state) > 0 or (not about.state and bool(about.exit_code or about.signal))

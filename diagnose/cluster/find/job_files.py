@@ -1,4 +1,4 @@
-"""The files of a job: what tells that they have changed, without a byte read; and opened, in the worker that reads them."""
+"""Detects changed inputs of a job without reading them, and opens its inputs in the worker process."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ METADATA = "wandb-metadata.json"
 
 
 def stamp(job: Job) -> str:
-    """What changes when a job's logs or configs do, or what its scheduler says: a hash of sizes and modification times, which are not
-    compared by order. Empty where there is nothing to look at."""
+    """A hash that changes with a job's logs, configs or scheduler record: of file sizes and modification times, compared only for
+    equality. Empty if there is nothing to examine."""
     marks = [file_mark(address) for address in _containers((*job.logs, *job.configs))]
     if not any(marks) and not memory_state(job.about):
         return ""
@@ -35,7 +35,7 @@ def stamp(job: Job) -> str:
 
 
 def file_mark(address: str) -> str:
-    """Size and modification time of a file or object; empty where it cannot be looked at."""
+    """Size and modification time of a file or object; empty if it cannot be accessed."""
     if addresses.is_url(address):
         return object_stores.object_mark(address)
     try:
@@ -46,14 +46,14 @@ def file_mark(address: str) -> str:
 
 
 def last_modified(job: Job) -> float | None:
-    """When the newest of a job's logs was written, in seconds since 1970; None where nothing says."""
+    """Modification time of the newest log, in seconds since 1970; None if unknown."""
     logs = _containers(job.logs)
     times = [object_stores.object_modified(log) if addresses.is_url(log) else _file_modified(log) for log in logs]
     return max((time for time in times if time is not None), default=None)
 
 
 def _containers(files: tuple[str, ...]) -> list[str]:
-    """The files and objects themselves, and the archives of those that are members."""
+    """The files and objects that hold the job's inputs: archives instead of their members."""
     return list(dict.fromkeys(addresses.split_member(file)[0] for file in files))
 
 
@@ -68,10 +68,10 @@ def _file_modified(address: str) -> float | None:
 
 
 def open_inputs(job: Job) -> tuple[list[Source], list[ConfigSource | Source]]:
-    """The logs and configs of a job, as `explain` takes them.
+    """The job's logs and configs as `explain` takes them.
 
-    What its scheduler says is the last of the logs; where the scheduler ended the job, the first: the kills in the logs came after that.
-    An unreadable input raises when it is read; such a config stays a Source.
+    The scheduler's record is the last log; if the scheduler killed the job, the first, since the kills in the other logs followed from
+    that. An unreadable input raises when it is read; an unreadable config stays a Source.
     """
     logs = [open_source(log) for log in job.logs]
     own_log = scheduler_log(job.about)
@@ -81,7 +81,7 @@ def open_inputs(job: Job) -> tuple[list[Source], list[ConfigSource | Source]]:
 
 
 def open_source(address: str) -> Source:
-    """One file, object or member. (Its place makes a file more than a log: wandb's description of the machine.)"""
+    """One file, object or archive member. Its path is kept, because it can identify the file (wandb's metadata)."""
     archive, member = addresses.split_member(address)
     name = address if addresses.is_url(address) else addresses.display_path(str(addresses.to_path(address)))
     place = METADATA if addresses.base_name(address) == METADATA else ""
@@ -93,7 +93,7 @@ def open_source(address: str) -> Source:
 
 
 def _open_config(address: str) -> ConfigSource | Source:
-    """A config as the adapters read it. Only a local file may name others beside it."""
+    """A config as the adapters read it. Only a local file may refer to files beside it."""
     source = open_source(address)
     try:
         if source.path is None:
@@ -114,14 +114,14 @@ def _open_url(url: str) -> BinaryIO:
 
 
 def list_members(archive: str) -> Iterator[str | UserError]:
-    """The files in an archive by their paths in it, in its order, and what is wrong with it. Raises UserError where it is not there."""
+    """The paths of an archive's files in archive order, and errors. Raises UserError if there is no such archive."""
     for piece in unpacking.contents(open_source(archive), unpack_limits.Allowance()):
         yield piece if isinstance(piece, UserError) else piece.place
 
 
 class _ArchiveReader:
-    """An archive that is read from its start to its end. Jobs come in its order, so a worker that opens the members of one after the
-    other reads it once; for a member that lies further back the caller begins again."""
+    """Reads an archive forwards. Workers open members in archive order and so read it only once; a caller that needs an earlier member
+    starts over."""
 
     def __init__(self, archive: str) -> None:
         self.archive, self.mark = archive, file_mark(archive)
@@ -130,7 +130,7 @@ class _ArchiveReader:
         self._passed: set[str] = set()
 
     def member(self, place: str) -> BinaryIO | None:
-        """The member, if it lies ahead."""
+        """The member, unless it lies behind the current position."""
         if place in self._passed:
             return None
         self._allowance.remaining = EXPANDED
@@ -148,7 +148,7 @@ class _ArchiveReader:
 
 
 class _MemberFile(io.RawIOBase):
-    """A member whose reader may close it without closing the archive."""
+    """A member of an archive whose `close` leaves the archive open."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -168,7 +168,7 @@ _last_archive: list[_ArchiveReader] = []  # at most the one that this process re
 
 
 def _open_member(archive: str, place: str) -> BinaryIO:
-    """A file of an archive, at its start. Raises OSError where it is not there (any more)."""
+    """A file of an archive. Raises OSError if it does not exist."""
     try:
         if _last_archive and _last_archive[0].archive == archive and _last_archive[0].mark == file_mark(archive):
             member = _last_archive[0].member(place)

@@ -1,4 +1,4 @@
-"""Finds the jobs below paths and URLs: folders, logs, patterns, lists, exports of schedulers, archives, stores."""
+"""Finds jobs below paths and URLs: in folders, patterns, lists, exports of schedulers, archives and object stores."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def find(
 
 @dataclass(slots=True)
 class _Finder:
-    """How jobs are told apart, and which of them are wanted."""
+    """Finds jobs with the given options for grouping and filtering."""
 
     pattern: re.Pattern[str] | None
     since: float | None
@@ -60,7 +60,7 @@ class _Finder:
     # -- logs
 
     def find_logs(self, paths: Sequence[tuple[PathKind, str]]) -> Iterator[Job | UnreadableJob]:
-        """The jobs of folders and logs, whatever a scheduler says."""
+        """The jobs of folders and logs, without scheduler records."""
         if self.pattern is not None:
             yield from self._jobs_by_pattern(paths, self.pattern)
             return
@@ -89,7 +89,7 @@ class _Finder:
             yield from self._jobs_below(LocalTree(path, measure=self.since is not None), path)
 
     def _jobs_of_list(self, paths: Iterator[str]) -> Iterator[Job | UnreadableJob]:
-        """The jobs of a list of paths, in its order: logs of one folder that follow each other are looked at together."""
+        """The jobs of a list of paths, in its order; consecutive logs of one folder are grouped together."""
         for is_log, members in groupby(paths, key=lambda path: not addresses.is_url(path) and not os.path.isdir(path)):  # noqa: PTH112
             if is_log:
                 yield from self._jobs_of_logs(members)
@@ -101,7 +101,7 @@ class _Finder:
                     yield unreadable_path(path, error)
 
     def _jobs_of_logs(self, paths: Iterator[str]) -> Iterator[Job | UnreadableJob]:
-        """Logs that were named themselves, with the configs beside them: each is a job, but for the ranks and streams of one name."""
+        """Jobs of logs named individually, with the configs beside them: a job per log, but ranks and streams of one name are one job."""
         for home, members in groupby(paths, key=os.path.dirname):
             tree = LocalTree(home or ".", measure=self.since is not None)
             files: list[File] = []
@@ -119,7 +119,7 @@ class _Finder:
                 yield from self._to_jobs(tree, job_folders.group_logs(tree, home, logs, tuple(configs), together=False))
 
     def _configs_of(self, tree: Tree, folder: str) -> tuple[File, ...]:
-        """The configs of a folder; none where it cannot be listed. Lists name the same folders again and again."""
+        """The configs in a folder, cached; empty if it cannot be listed."""
         if folder not in self._configs:
             if len(self._configs) >= MAX_CACHED_FOLDERS:
                 self._configs.clear()
@@ -130,7 +130,7 @@ class _Finder:
         return self._configs[folder]
 
     def _jobs_of_url(self, url: str) -> Iterator[Job | UnreadableJob]:
-        """The jobs of an object, of those that match a pattern, or of all below a prefix."""
+        """The jobs of an object, of a pattern, or of everything below a prefix."""
         tree = StoreTree(url)
         try:
             if any(sign in tree.top for sign in "*?["):
@@ -160,7 +160,7 @@ class _Finder:
         yield from self._to_jobs(tree, job_folders.walk(tree, tree.top if isinstance(tree, StoreTree) else top))
 
     def _to_jobs(self, tree: Tree, items: Iterable[Group | Archive | UnreadableJob]) -> Iterator[Job | UnreadableJob]:
-        """Jobs of what a tree holds; archives are opened to see whether they hold several."""
+        """Convert groups to Jobs; archives are opened, because they may hold several."""
         for item in items:
             if isinstance(item, UnreadableJob):
                 yield item
@@ -176,7 +176,7 @@ class _Finder:
     # -- archives
 
     def _jobs_of_archive(self, tree: Tree, path: str) -> Iterator[Job | UnreadableJob]:
-        """The jobs of an archive: itself, unless its folders are those of many."""
+        """The archive as one job, or the jobs of its folders if it holds many."""
         address = tree.address(path)
         whole = Job(address, (address,), name=name_of(tree.display(path), address))
         try:
@@ -219,7 +219,7 @@ class _Finder:
                 yield Job(record.id, record.logs, configs, name=record.name)
 
     def _match_logs(self, kind: PathKind, path: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, Job] | UnreadableJob]:
-        """Every log as a job of its own, with the id that the pattern gives to its job."""
+        """Every log as a job, with the id that the pattern extracts from its path."""
         if kind in ("folder", "store"):
             tree: Tree = LocalTree(path, measure=self.since is not None) if kind == "folder" else StoreTree(path)
             top = path if kind == "folder" else tree.top  # type: ignore[attr-defined]
@@ -246,7 +246,7 @@ class _Finder:
 
 
 def to_job(tree: Tree, group: Group) -> Job:
-    """The job of a group, with the addresses of its files."""
+    """The Job of a group, with the addresses of its files."""
     address, display = tree.address(group.path), tree.display(group.path)
     return Job(
         address,
@@ -257,8 +257,8 @@ def to_job(tree: Tree, group: Group) -> Job:
 
 
 def has_many_jobs(groups: Sequence[Group]) -> bool:
-    """Whether the logs of an archive are those of many jobs: a log of the same name (but for a job's number) in several of its
-    folders, or several folders with a config of their own, or several numbers of jobs."""
+    """Whether an archive holds the logs of many jobs: logs of one name (apart from a job number) in several folders, several folders
+    with configs, or several job numbers."""
     names: set[str] = set()
     with_configs = 0
     for group in groups:

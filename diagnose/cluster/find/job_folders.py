@@ -1,4 +1,4 @@
-"""Which logs below a folder are one job, and the configs beside them."""
+"""Groups the logs below a folder into jobs, with the configs beside them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ LOG_FOLDER = re.compile(r"logs?|outputs?", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Archive:
-    """An archive below a folder; opening it tells which jobs it holds."""
+    """An archive below a folder, not opened yet."""
 
     path: str
 
 
 @dataclass(slots=True)
 class Group:
-    """The logs and configs of one job. `path`: of the folder or log that the job is called by."""
+    """The logs and configs of one job. `path`: the folder or log that names the job."""
 
     path: str
     logs: tuple[File, ...]
@@ -48,14 +48,14 @@ class Group:
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder to be searched, and the configs of the folder above, which count where it has none."""
+    """A folder to search, with the configs of its parent, which apply if it has none."""
 
     path: str
     inherited: tuple[File, ...] = ()
 
 
 def walk(tree: Tree, top: str) -> Iterator[Group | Archive | UnreadableJob]:
-    """The jobs below a folder, depth first in order of the names; what cannot be looked at comes where it is met."""
+    """The jobs below a folder, depth first by name; unreadable places are yielded where they occur."""
     stack = [_Folder(top)]
     while stack:
         folder = stack.pop()
@@ -91,7 +91,7 @@ def walk(tree: Tree, top: str) -> Iterator[Group | Archive | UnreadableJob]:
 
 
 def unreadable(tree: Tree, path: str, error: UserError) -> UnreadableJob:
-    """A folder or file of a tree that cannot be looked at."""
+    """The error for a file or folder of a tree that cannot be accessed."""
     address = tree.address(path)
     return UnreadableJob(Job(address, (address,), name=tree.display(path)), error.key, error_text(error))
 
@@ -104,7 +104,7 @@ def _count_jobs(tree: Tree, folder: _Folder, files: Sequence[File], configs: tup
 
 
 def _jobs_of_logs(tree: Tree, folder: _Folder, files: Sequence[File], configs: tuple[File, ...]) -> Iterator[Group | Archive]:
-    """The jobs whose logs lie directly in a folder."""
+    """The jobs of the logs directly in a folder."""
     kinds = {file.name: kind_of(file.name) for file in files}
     yield from (Archive(file.path) for file in files if kinds[file.name] == "archive")
     logs = [file for file in files if kinds[file.name] == "log"]
@@ -112,8 +112,8 @@ def _jobs_of_logs(tree: Tree, folder: _Folder, files: Sequence[File], configs: t
 
 
 def group_logs(tree: Tree, folder: str, logs: Sequence[File], configs: tuple[File, ...], together: bool = True) -> Iterator[Group]:
-    """Logs of one folder as jobs: one for each number of a scheduler. Of the others all are one job where a config lies beside them
-    (unless `together` is False), else those whose names differ only by rank, node or stream."""
+    """Group the logs of one folder: those with a scheduler's number by that; the rest as one job if a config lies beside them (unless
+    `together` is False), else by names that differ only in rank, node or stream."""
     numbered = _numbered_names([file.name for file in logs])
     stems = {file.name: log_stem(file.name) for file in logs}
     plain = {stems[name] for name in stems if name not in numbered}
@@ -129,7 +129,7 @@ def group_logs(tree: Tree, folder: str, logs: Sequence[File], configs: tuple[Fil
 
 
 def log_stem(name: str) -> str:
-    """A log's name without suffix, rank, node and stream: equal for the logs of one job."""
+    """A log's name without suffix, rank, node and stream; equal for the logs of one job."""
     name = strip_suffixes(name)
     stream = STREAM.search(name)
     if stream:
@@ -138,9 +138,10 @@ def log_stem(name: str) -> str:
 
 
 def _numbered_names(names: Sequence[str]) -> set[str]:
-    """The names that end in a scheduler's number of their job.
+    """The names that end in a scheduler's job number.
 
-    Some patterns know one by its form (`job`); where it may be any number (`alike`), names must differ in nothing else.
+    Some patterns recognise a job number by its form (`job`); where any number might be meant (`alike`), the names must differ in nothing
+    else.
     """
     numbered: set[str] = set()
     candidates: dict[str, dict[str, list[str]]] = {}
@@ -163,14 +164,14 @@ def _numbered_names(names: Sequence[str]) -> set[str]:
 
 
 def job_number(name: str) -> str:
-    """The scheduler's number of a job in the name of its log; empty for none."""
+    """The scheduler's job number in a log's name; empty if there is none."""
     plain = strip_suffixes(name)
     match = next((match for pattern in _patterns("number") if (match := pattern.search(plain))), None)
     return (match.groupdict().get("job") or match.groupdict().get("alike") or "") if match else ""
 
 
 def config_files(files: Sequence[File]) -> tuple[File, ...]:
-    """The files beside a log that may be its configs; none where there are too many to be one job's."""
+    """The files in a folder that may be configs; none if there are too many for one job."""
     configs = [file for file in files if kind_of(file.name) == "config" and strip_suffixes(file.name) == file.name]
     configs = [file for file in configs if file.size is None or file.size <= job_folder.CONFIG]
     return tuple(configs) if len(configs) <= job_folder.CONFIGS else ()
@@ -182,7 +183,7 @@ def config_files(files: Sequence[File]) -> tuple[File, ...]:
 def _job_of_parts(
     tree: Tree, folder: _Folder, listing: Listing, parts: Sequence[tuple[str, File]], configs: tuple[File, ...]
 ) -> Iterator[Group | Archive]:
-    """A folder whose ranks, nodes or attempts have folders of their own: one job, but for logs with another job's number."""
+    """A folder with subfolders for ranks, nodes or attempts as one job, apart from logs with another job's number."""
     numbered = _numbered_names([file.name for file in listing.files if kind_of(file.name) == "log"])
     separate = [file for file in listing.files if file.name in numbered or kind_of(file.name) == "archive"]
     yield from _jobs_of_logs(tree, folder, separate, configs)
@@ -197,7 +198,7 @@ def _job_of_parts(
 def _single_job(
     tree: Tree, job: _Folder, top: str, names: Sequence[str], own_files: Sequence[File] = ()
 ) -> Iterator[Group | UnreadableJob]:
-    """One job of all that lies in some folders of `top`, and of its own files."""
+    """One job of everything in some folders of `top` and of its own files."""
     deeper, errors = _collect(tree, top, names)
     yield from errors
     files = [*((file.name, file) for file in own_files), *deeper]
@@ -208,7 +209,7 @@ def _single_job(
 
 
 def _pods_by_job(names: Iterable[str]) -> dict[str, list[str]]:
-    """The folders of pods by their job, where an operator numbered the pods."""
+    """Folders of pods grouped by job, if an operator numbered the pods."""
     pods: dict[str, list[str]] = {}
     for name in names:
         match = next((match for pattern in _patterns("pods") if (match := pattern.search(name))), None)
@@ -218,7 +219,7 @@ def _pods_by_job(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _collect(tree: Tree, top: str, names: Sequence[str]) -> tuple[list[tuple[str, File]], list[UnreadableJob]]:
-    """All files below some folders of `top` by their paths in it, at most as many as one job may have, without those of older runs."""
+    """The files below some folders of `top` by path, bounded, without those of earlier runs."""
     files: list[tuple[str, File]] = []
     errors: list[UnreadableJob] = []
     stack = [(name, tree.join(top, name)) for name in reversed(names)]
@@ -254,7 +255,7 @@ def _patterns(kind: str) -> tuple[re.Pattern[str], ...]:
 
 
 def walk_logs(tree: Tree, top: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, File, tuple[File, ...]] | Archive | UnreadableJob]:
-    """Every log below a folder with the key that a pattern finds in its path, and the configs beside it."""
+    """Every log below a folder with the key that the pattern extracts from its path, and the configs beside it."""
     stack = [top]
     while stack:
         folder = stack.pop()
@@ -275,7 +276,7 @@ def walk_logs(tree: Tree, top: str, pattern: re.Pattern[str]) -> Iterator[tuple[
 
 
 def match_key(pattern: re.Pattern[str], path: str) -> str:
-    """What a pattern finds in a path: the group `job`, else the first group, else the whole match; empty for none."""
+    """The key in a path: the pattern's group `job`, else its first group, else the whole match; empty without a match."""
     match = pattern.search(path)
     if match is None:
         return ""
@@ -283,7 +284,7 @@ def match_key(pattern: re.Pattern[str], path: str) -> str:
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Raises UserError for what is no regular expression."""
+    """The compiled pattern. Raises UserError if it is no regular expression."""
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Jobs as manifests and schedulers' exports list them, and an index on disk that joins them with the logs that were found."""
+"""Jobs listed in manifests and scheduler exports, and an index on disk that joins them with logs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from diagnose.cluster.find.job import About, state_severity
 class JobRecord:
     """One record of a list of jobs.
 
-    `aliases` are what names of its logs may contain (a number, a pod). `is_part`: it is one of several equal pieces of the job (a pod, a
-    component of a heterogeneous job), whose cards add up; not a step, whose cards are the job's.
+    `aliases`: texts that names of its logs may contain (a number, a pod). `is_part`: one of several equal parts of a job (a pod, a
+    component of a heterogeneous job), whose cards add up; false for a step, which uses the job's cards.
     """
 
     id: str
@@ -31,7 +31,7 @@ class JobRecord:
 
 
 def merge(first: JobRecord, second: JobRecord) -> JobRecord:
-    """Two records of one job: steps, pods, components, or a record that came twice."""
+    """Merge two records of one job: steps, pods, components, or a repetition."""
     a, b = first.about, second.about
     about = About(
         scheduler=a.scheduler or b.scheduler,
@@ -82,7 +82,7 @@ CREATE TABLE logs (number INTEGER NOT NULL, log TEXT NOT NULL, config INTEGER NO
 
 @dataclass(slots=True, eq=False)
 class JobIndex:
-    """Records of jobs by id and alias, in a temporary file that sqlite removes when it is closed: millions may come in any order."""
+    """Job records by id and alias in a temporary sqlite file, removed on closing; holds millions, added in any order."""
 
     _db: sqlite3.Connection = field(default_factory=lambda: sqlite3.connect(""))
     count: int = 0
@@ -95,7 +95,7 @@ class JobIndex:
         self._db.close()
 
     def add(self, record: JobRecord) -> None:
-        """Add a record; one of a known job is merged with it."""
+        """Add a record, merging it with earlier ones of the job."""
         known = self._db.execute("SELECT number, record FROM jobs WHERE id = ?", (record.id,)).fetchone()
         if known is None:
             number = self._db.execute("INSERT INTO jobs (id, record) VALUES (?, ?)", (record.id, to_json(record))).lastrowid
@@ -110,21 +110,21 @@ class JobIndex:
         )
 
     def number_of(self, aliases: Sequence[str]) -> int | None:
-        """The number of the one job that has some of these aliases; None where none has, or several have."""
+        """The number of the job with these aliases; None if there is none or several."""
         numbers = {row[0] for alias in aliases for row in self._db.execute("SELECT number FROM aliases WHERE alias = ?", (alias,))} - {None}
         return numbers.pop() if len(numbers) == 1 else None
 
     def add_logs(self, number: int, logs: Sequence[str], configs: Sequence[str]) -> None:
-        """Logs and configs that were found for a job."""
+        """Record the logs and configs of a job."""
         rows = [*((number, log, 0) for log in logs), *((number, config, 1) for config in configs)]
         self._db.executemany("INSERT INTO logs VALUES (?, ?, ?)", rows)
 
     def finish(self) -> None:
-        """Index the logs, after the last one was added and before `jobs`."""
+        """Index the logs; call between the last `add_logs` and `jobs`."""
         self._db.execute("CREATE INDEX of ON logs (number)")
 
     def jobs(self) -> Iterator[tuple[JobRecord, list[str], list[str]]]:
-        """Every job in the order in which it was added first, with the logs and configs that were found for it."""
+        """Every job with its logs and configs, in the order of first addition."""
         for number, text in self._db.execute("SELECT number, record FROM jobs ORDER BY number"):
             rows = self._db.execute("SELECT log, config FROM logs WHERE number = ? ORDER BY rowid", (number,)).fetchall()
             logs = [log for log, is_config in rows if not is_config]

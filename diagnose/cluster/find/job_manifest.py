@@ -1,4 +1,4 @@
-"""A manifest of jobs: one JSON object per line, with the fields of docs/triage.md or the names that other systems have for them."""
+"""Manifests of jobs: one JSON object per line, with the fields of docs/triage.md or their names in other systems."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KNOWN_NAMES = frozenset(name for names in FIELD_NAMES.values() for name in names
 
 
 def is_record(value: object) -> bool:
-    """Whether a JSON value describes a job: it names an id or a log, and a second known field where it has several."""
+    """Whether a JSON value describes a job: it has an id or a log, and another known field unless it has only one."""
     if not isinstance(value, dict):
         return False
     row = coerce.fold_keys(value)
@@ -47,7 +47,7 @@ def is_record(value: object) -> bool:
 
 
 def read_record(value: dict[str, Any], home: str) -> JobRecord | None:
-    """One job; None where neither an id nor a log is named. Relative paths begin in the folder `home` of the manifest."""
+    """The job of a record; None without id and log. Relative paths are based on the manifest's folder `home`."""
     row = coerce.fold_keys(value)
 
     def get(key: str) -> object:
@@ -88,7 +88,7 @@ def read_record(value: dict[str, Any], home: str) -> JobRecord | None:
 
 
 def _paths(value: object) -> Iterator[str]:
-    """The paths of a field that holds one or a list of them."""
+    """The paths in a field with one path or a list."""
     for item in value if isinstance(value, list) else [value]:
         path = item.replace("\0", "") if isinstance(item, str) else ""
         if path.strip():
@@ -96,7 +96,7 @@ def _paths(value: object) -> Iterator[str]:
 
 
 def resolve(path: str, home: str) -> str:
-    """The address of a path that begins in a folder, unless it begins at the root or in a store."""
+    """The address of a path relative to a folder; absolute paths and URLs stay."""
     if addresses.is_url(path):
         return path
     if addresses.is_url(home) and not path.startswith("/"):

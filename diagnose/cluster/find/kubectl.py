@@ -39,7 +39,7 @@ def is_pod(value: object) -> bool:
 
 
 def read_record(pod: dict[str, Any]) -> JobRecord | None:
-    """One pod as a part of its job; None for one without a name."""
+    """One pod as a part of its job; None if it has no name."""
     metadata, spec, status = _mapping(pod, "metadata"), _mapping(pod, "spec"), _mapping(pod, "status")
     name = coerce.text(metadata.get("name"))
     if not name:
@@ -83,7 +83,7 @@ def read_record(pod: dict[str, Any]) -> JobRecord | None:
 
 
 def _state(status: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
-    """How the pod ended: the reason of its worst container where that is a failure, unless the pod succeeded after all."""
+    """How the pod ended: the reason of its worst container, unless the pod succeeded."""
     reason, phase = coerce.text(worst.get("reason")), coerce.text(status.get("phase"))
     if phase != "Succeeded" and state_severity(reason):
         return reason
@@ -91,7 +91,7 @@ def _state(status: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
 
 
 def _terminations(status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How the containers ended, now and before a restart, each with the container's name."""
+    """Ends of the containers, now and before a restart, with the container names."""
     terminations: list[dict[str, Any]] = []
     for container in _container_statuses(status):
         for state in ("state", "lastState"):
@@ -113,14 +113,14 @@ def _gpus(container: Mapping[str, Any]) -> int:
 
 
 def _memory_limit(container: Mapping[str, Any]) -> int | None:
-    """The container's limit of host memory, in bytes."""
+    """The container's limit of host memory in bytes."""
     limit = _mapping(_mapping(container, "resources"), "limits").get("memory")
     size = scheduler_oom.parse_quantity(str(limit)) if isinstance(limit, (str, int)) else None
     return size.bytes if size else None
 
 
 def _owner_job(metadata: Mapping[str, Any]) -> str:
-    """The job whose controller started the pod; empty for other owners: the pods of a ReplicaSet are a service."""
+    """The job whose controller started the pod; empty for other owners (pods of a ReplicaSet are a service)."""
     for owner in _list(metadata, "ownerReferences"):
         if isinstance(owner, dict) and coerce.text(owner.get("kind")).endswith("Job"):
             return coerce.text(owner.get("name"))

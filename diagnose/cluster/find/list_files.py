@@ -1,4 +1,4 @@
-"""Tells lists of paths, lists of jobs and logs apart, and reads the lists. A file's name hints what it is, its first bytes decide."""
+"""Distinguishes lists of paths, lists of jobs and logs by their first bytes (the name is only a hint), and reads lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOG = re.compile(r"\.(?:log|out|err|[oe]\d{3,12}|tar|tgz|zip)$", re.IGNORECASE)
 
 
 def list_kind(address: str, home: str) -> ListKind:
-    """What a file is, by its beginning. One that cannot be read counts as a log, whose reader reports the error."""
+    """The kind of a file. An unreadable one counts as a log, whose reader reports the error."""
     if _LOG.search(strip_suffixes(address)):
         return "log"
     try:
@@ -55,7 +55,7 @@ def _read_head(address: str) -> bytes:
 
 @contextmanager
 def _open_expanded(address: str) -> Iterator[BinaryIO]:
-    """A file that may be compressed, open to be read once. Raises UserError or OSError where it cannot be, or is an archive."""
+    """A possibly compressed file, open for reading. Raises UserError or OSError if it is unreadable or an archive."""
     with closing(cast("Generator[Source | UserError]", contents(open_source(address), Allowance()))) as pieces:
         piece = next(pieces, None)
         if isinstance(piece, UserError):
@@ -66,7 +66,7 @@ def _open_expanded(address: str) -> Iterator[BinaryIO]:
 
 
 def _is_manifest(text: str) -> bool:
-    """Whether the first value describes a job, and is no record of a structured log."""
+    """Whether the first value describes a job and is not a record of a structured log."""
     try:
         first = next((value for _, value in read_values(io.BytesIO(text.encode()), "")), None)
     except UserError:
@@ -75,7 +75,7 @@ def _is_manifest(text: str) -> bool:
 
 
 def _is_path_list(text: str, home: str) -> bool:
-    """Whether the first lines name files that exist, or objects of a store."""
+    """Whether the first lines name existing files or objects of a store."""
     lines = [line.strip() for line in re.split(r"[\n\0]", text)[:-1] or [text] if line.strip() and not line.startswith("#")][:5]
     return bool(lines) and all(_is_path(line, home) for line in lines)
 
@@ -89,10 +89,10 @@ def _is_path(line: str, home: str) -> bool:
 
 
 def read_paths(address: str, home: str) -> Iterator[str]:
-    """The paths of a list (`-`: standard input), one per line, or each before a NUL, as `find -print0` writes.
+    """The paths of a list (`-`: standard input), one per line or NUL-terminated as by `find -print0`.
 
-    Paths that do not exist from the working directory begin in the list's folder `home`; lines that begin with # are comments. Raises
-    UserError where the list cannot be read.
+    Relative paths that do not exist from the working directory are based on the list's folder `home`; lines that begin with # are comments.
+    Raises UserError if the list cannot be read.
     """
     with nullcontext(sys.stdin.buffer) if address == "-" else _open_expanded(address) as file:
         for line in _split_entries(file):
@@ -107,7 +107,7 @@ def _resolve(home: str, path: str) -> str:
 
 
 def _split_entries(file: BinaryIO) -> Iterator[bytes]:
-    """The entries of a list, which end in a NUL where its first block has one, else in a line break."""
+    """The entries of a list, terminated by NUL if its first block has one, else by line breaks."""
     buffer, separator = b"", b""
     while block := file.read(1 << 20):
         if not buffer and not separator:
@@ -122,7 +122,7 @@ def _split_entries(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_records(address: str, kind: ListKind, home: str) -> Iterator[JobRecord | int]:
-    """The jobs of an export or a manifest; for a line that is none its number. Raises UserError where the rest cannot be read."""
+    """The jobs of an export or manifest; the number of each invalid line instead. Raises UserError if reading stops early."""
     with _open_expanded(address) as file:
         if kind == "slurm":
             yield from sacct.read_records(read_lines("", codecs.getreader("utf-8-sig")(file, "replace")))

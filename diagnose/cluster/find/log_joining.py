@@ -1,4 +1,4 @@
-"""Joins the jobs of manifests and schedulers' exports with the logs that were found."""
+"""Joins the jobs of manifests and scheduler exports with logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIST_KINDS = ("slurm", "kubernetes", "manifest")
 
 
 def join_logs(paths: Sequence[tuple[PathKind, str]], find_logs: FindLogs, since: float | None, say: Say) -> Iterator[Job | UnreadableJob]:
-    """The listed jobs with their logs, and the logs of no listed job. `find_logs` finds the jobs of folders and logs."""
+    """The listed jobs with their logs, then the jobs of logs that no list names. `find_logs` finds the jobs of folders and logs."""
     with JobIndex() as index:
         for kind, path in paths:
             if kind in LIST_KINDS:
@@ -53,7 +53,7 @@ def join_logs(paths: Sequence[tuple[PathKind, str]], find_logs: FindLogs, since:
 
 
 def _index_list(index: JobIndex, say: Say, kind: ListKind, path: str) -> Iterator[UnreadableJob]:
-    """Add the jobs of one list to the index; lines that are none become one error."""
+    """Add the jobs of a list to the index; its invalid lines become one error."""
     count_before, bad_lines, first_bad = index.count, 0, 0
     for item in read_records(address_of(path), kind, folder_of(path)):
         if isinstance(item, JobRecord):
@@ -67,7 +67,7 @@ def _index_list(index: JobIndex, say: Say, kind: ListKind, path: str) -> Iterato
 
 
 def _listed_job(record: JobRecord, found_logs: list[str], found_configs: list[str], since: float | None) -> Job | UnreadableJob | None:
-    """A listed job with its logs: those that were found and those that it names. One that has none and did not fail is left out."""
+    """A listed job with its joined logs and the logs that it names; None for a job without logs that did not fail."""
     about = record.about
     if since is not None and about.ended is not None and about.ended < since:
         return None
@@ -87,15 +87,14 @@ def _listed_job(record: JobRecord, found_logs: list[str], found_configs: list[st
 
 
 def _exists(address: str) -> bool:
-    """Whether a log is there; objects of a store are not asked for."""
+    """Whether a log exists; assumed for objects of a store."""
     return addresses.is_url(address) or os.path.lexists(addresses.to_path(addresses.split_member(address)[0]))
 
 
 def _find_number(index: JobIndex, job: Job) -> int | None:
-    """The listed job that these logs belong to; None where none or several match.
+    """The listed job of some logs; None if none or several match.
 
-    By their paths; else by the names of files and of the folders that they are in, and a scheduler's number at the end of one; else by any
-    number in the names.
+    Matched by path; else by file and folder names, and a job number at their end; else by any number in the names.
     """
     logs = job.logs[:64]
     names: list[str] = []

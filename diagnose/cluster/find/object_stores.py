@@ -1,4 +1,4 @@
-"""Objects in stores (S3, GCS, Azure), through fsspec."""
+"""Access to object stores (S3, GCS, Azure) through fsspec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STORES = {"s3": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az"}
 
 
 def scheme_of(url: str) -> str:
-    """The scheme of a store's URL. Raises UserError for any other."""
+    """The scheme of a store's URL. Raises UserError for others."""
     scheme = url.partition("://")[0].lower()
     if scheme not in STORES:
         raise finding_error("unknown_store", url, "known_stores", stores=", ".join(f"{store}://" for store in STORES))
@@ -23,7 +23,7 @@ def scheme_of(url: str) -> str:
 
 
 def connect(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path in it. Raises UserError where the extra is missing or the store cannot be reached."""
+    """The fsspec file system of a URL, and the path in it. Raises UserError if the extra is missing or the store cannot be reached."""
     scheme = scheme_of(url)
     try:
         import fsspec
@@ -39,12 +39,12 @@ def connect(url: str) -> tuple[Any, str]:
 
 
 def store_error(url: str, error: Exception) -> UserError:
-    """Any error of a store as one for users."""
+    """An error of a store as a UserError."""
     return finding_error("store_failed", url, "check_url", why=str(error)[:200] or type(error).__name__)
 
 
 def open_object(store: Any, path: str) -> BinaryIO:
-    """An object, to be read from its start. Any error of the store becomes an OSError."""
+    """An object opened for reading; errors of the store become OSError."""
     try:
         return cast("BinaryIO", store.open(path, "rb"))
     except OSError:
@@ -59,7 +59,7 @@ def sibling_url(url: str, path: str) -> str:
 
 
 def _object_info(url: str) -> dict[str, Any]:
-    """The store's metadata of an object; empty where it cannot be asked."""
+    """The metadata of an object; empty if they are unavailable."""
     try:
         store, path = connect(url)
         info: dict[str, Any] = store.info(path)
@@ -69,7 +69,7 @@ def _object_info(url: str) -> dict[str, Any]:
 
 
 def object_mark(url: str) -> str:
-    """What changes in an object's metadata when the object does: its size, and whatever tag or time the store keeps."""
+    """A text that changes with an object: its size, and the tag or time that the store keeps."""
     info = _object_info(url)
     keys = ("size", "ETag", "etag", "LastModified", "updated", "mtime", "created", "generation")
     return " ".join(str(info.get(key, "")) for key in keys) if info else ""
@@ -81,7 +81,7 @@ def object_modified(url: str) -> float | None:
 
 
 def modified_time(info: Mapping[str, Any]) -> float | None:
-    """When an object was written by its metadata, in seconds since 1970."""
+    """The modification time in an object's metadata, in seconds since 1970."""
     for key in ("LastModified", "updated", "last_modified", "mtime", "created"):
         value = info.get(key)
         time = value.timestamp() if isinstance(value, datetime) else coerce.timestamp(value)

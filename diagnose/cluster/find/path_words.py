@@ -1,4 +1,4 @@
-"""What each path or URL of a command line names, before jobs are looked for in it."""
+"""Classifies the paths and URLs of a command line before jobs are searched for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAULTS: Mapping[str, str] = {"no_such_file": "vanished", "cannot_read": "unreada
 
 
 def classify(words: Sequence[str]) -> list[tuple[PathKind, str]]:
-    """Each path with its kind; patterns are expanded, and what lies in a folder that is named too is left to that folder."""
+    """Each path with its kind; patterns expanded, and paths below another named folder left to that folder."""
     matches = ((word, _expand(word)) for word in dict.fromkeys(words))
     pairs = [pair for word, paths in matches for pair in ([(_kind(path), path) for path in paths] or [("nothing", word)])]
     folders = {os.path.realpath(path) for kind, path in pairs if kind == "folder"}
@@ -33,7 +33,7 @@ def classify(words: Sequence[str]) -> list[tuple[PathKind, str]]:
 
 
 def _expand(word: str) -> list[str]:
-    """The paths that a pattern matches, where the shell left it as it is; else the word itself."""
+    """The paths that match a pattern which the shell did not expand; else the word itself."""
     if addresses.is_url(word) or not any(sign in word for sign in "*?[") or os.path.lexists(word):
         return [word]
     return sorted(glob.iglob(os.path.expanduser(word), recursive=True))  # noqa: PTH207
@@ -67,14 +67,14 @@ def address_of(path: str) -> str:
 
 
 def folder_of(path: str) -> str:
-    """The folder of a file, in which the relative paths in it begin."""
+    """The folder of a file, the base of relative paths in it."""
     if addresses.is_url(path):
         return path.rpartition("/")[0]
     return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
 
 
 def unreadable_path(path: str, error: UserError | OSError) -> UnreadableJob:
-    """A path of the command line or of a list that cannot be read."""
+    """The error for an unreadable path of the command line or of a list."""
     user_error = error if isinstance(error, UserError) else read_error(addresses.display_path(path), error)
     address = address_of(path)
     job = Job(address, (address,), name=name_of(addresses.display_path(path), address))
@@ -82,5 +82,5 @@ def unreadable_path(path: str, error: UserError | OSError) -> UnreadableJob:
 
 
 def name_of(display: str, address: str) -> str:
-    """The name of a job: how its path is shown, where that is not its address."""
+    """The display name of a job if it differs from its address."""
     return display if display != address else ""

@@ -27,7 +27,7 @@ def is_header(line: str) -> bool:
 
 
 def read_records(lines: Iterable[str]) -> Iterator[JobRecord | int]:
-    """The jobs and steps of an export; for a line that is neither its number."""
+    """The jobs and steps of an export; the number of each invalid line instead."""
     columns: list[str] = []
     for number, line in enumerate(lines, 1):
         plain = line.rstrip("\r\n")
@@ -48,7 +48,7 @@ def read_records(lines: Iterable[str]) -> Iterator[JobRecord | int]:
 
 
 def read_record(row: dict[str, str]) -> JobRecord | None:
-    """One line, by its columns; None for one that is no job."""
+    """One line by its columns; None if it is no job."""
     match = _ID.match(row.get("jobid") or row.get("jobidraw") or "")
     if match is None:
         return None
@@ -91,7 +91,7 @@ def _job_about(row: dict[str, str], job: str) -> About:
 
 
 def _step_about(row: dict[str, str], step: str) -> About:
-    """What a step adds to its job: that memory ran out in it, and the most memory that one of its tasks used."""
+    """What a step adds to its job: that memory ran out in it, and the largest memory use of a task."""
     if step in _IGNORED_STEPS:
         return About()
     state = parse_state(row.get("state", ""))
@@ -99,13 +99,13 @@ def _step_about(row: dict[str, str], step: str) -> About:
 
 
 def parse_state(text: str) -> str:
-    """CANCELLED of `CANCELLED by 1000`, OUT_OF_MEMORY of `OUT_OF_ME+`, which a narrow column cut off."""
+    """The state without additions: CANCELLED of `CANCELLED by 1000`, OUT_OF_MEMORY of `OUT_OF_ME+` cut off by a narrow column."""
     word = coerce.text(text).split(" ")[0]
     return {"OUT_OF_ME+": "OUT_OF_MEMORY", "CANCELLED+": "CANCELLED"}.get(word, word.rstrip("+"))
 
 
 def gpu_count(row: dict[str, str], nodes: int | None) -> int | None:
-    """Cards over all nodes. 0 where resources are listed without any; None where nothing is listed."""
+    """Cards over all nodes; 0 if resources are listed without any, None if none are listed."""
     for column in ("alloctres", "reqtres"):
         resources = coerce.tres(row.get(column))
         total = coerce.count(resources.get("gres/gpu"))
@@ -129,7 +129,7 @@ def gpu_name(row: dict[str, str]) -> str:
 
 
 def memory_limit(row: dict[str, str], nodes: int | None) -> int | None:
-    """Bytes of one node. ReqMem is of a node (4Gn), of a core (4Gc), or since 21.08 of the whole job (4G)."""
+    """The memory limit of a node in bytes. ReqMem is per node (4Gn), per core (4Gc) or, since 21.08, for the whole job (4G)."""
     reqmem = coerce.text(row.get("reqmem"))
     total = coerce.byte_size(reqmem, unit=1 << 20)
     if total and reqmem[-1:] == "n":
@@ -149,7 +149,7 @@ def memory_limit(row: dict[str, str], nodes: int | None) -> int | None:
 
 
 def _logs(row: dict[str, str], number: str, task: str | None, raw: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The logs that the record names, and those that it is likely to have: of its command line, or by Slurm's own default."""
+    """The logs that the record names, and likely ones by its command line or Slurm's default."""
     task_number, name, user = task or "4294967294", coerce.text(row.get("jobname")), coerce.text(row.get("user"))
     values = {"%": "%", "j": raw, "J": raw, "A": number, "a": task_number, "b": task_number[-1], "x": name, "u": user}
     values |= {"n": "0", "t": "0", "S": "0", "s": "batch", "N": coerce.text(row.get("nodelist")).split(",")[0]}
@@ -162,12 +162,12 @@ def _logs(row: dict[str, str], number: str, task: str | None, raw: str) -> tuple
 
 
 def _expand(path: str, values: dict[str, str]) -> str:
-    """The path of a filename pattern of sbatch: %j, %4a, %x."""
+    """Expand a filename pattern of sbatch: %j, %4a, %x."""
     return _PATTERN.sub(lambda match: values[match[2]].zfill(int(match[1] or 0)) if values[match[2]].isdigit() else values[match[2]], path)
 
 
 def _resolve(path: str, home: str) -> str:
-    """The address of a path that is absolute or begins in the job's folder; empty where that is not known."""
+    """The address of a path, absolute or relative to the job's folder; empty if that is unknown."""
     if not path.startswith("/"):
         if not home:
             return ""
@@ -176,7 +176,7 @@ def _resolve(path: str, home: str) -> str:
 
 
 def _output_options(line: str) -> list[str]:
-    """The files that a command line of sbatch names as output; options behind the script are the script's."""
+    """The output files that options of an sbatch command name; options after the script belong to the script."""
     try:
         words = shlex.split(line)[1:]
     except ValueError:

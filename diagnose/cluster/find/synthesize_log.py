@@ -1,6 +1,6 @@
-"""Writes what a scheduler says of a job's end as log lines that the parser knows: of `seff`, slurmstepd and `kubectl describe`.
+"""Renders a scheduler's record of a job's end as log lines that the parser knows: of `seff`, slurmstepd and `kubectl describe`.
 
-A log may end without a word, or with a process killed by nobody knows whom; the state of its job tells. grammars/scheduler_oom.lark and
+A log may end without a message, or with a kill by an unknown sender, which the scheduler's state explains. grammars/scheduler_oom.lark and
 grammars/launcher_oom.lark read these lines in any log.
 """
 
@@ -27,7 +27,7 @@ _SIGKILL_CODES = (128 + 9, -9)
 
 
 def memory_state(about: About) -> Literal["slurm", "kubernetes", "evicted", ""]:
-    """Which form of state or reason says that memory ran out; empty for any other."""
+    """Which form of state or reason means out of memory; empty for others."""
     if _SLURM_OOM.match(about.state):
         return "slurm"
     if _KUBERNETES_OOM.match(about.state):
@@ -36,7 +36,7 @@ def memory_state(about: About) -> Literal["slurm", "kubernetes", "evicted", ""]:
 
 
 def scheduler_log(about: About) -> Source | None:
-    """The scheduler's words as a log of their own; None where they tell neither of memory nor who killed the job."""
+    """The scheduler's record as a log; None if it is neither about memory nor explains a kill."""
     kind = memory_state(about)
     if kind:
         lines = {"slurm": _slurm_lines, "kubernetes": _kubernetes_lines, "evicted": _eviction_lines}[kind](about)
@@ -50,12 +50,12 @@ def scheduler_log(about: About) -> Source | None:
 
 
 def is_scheduler_kill(about: About) -> bool:
-    """Whether the scheduler ended the job for reasons of its own: then the kills in its log are the scheduler's."""
+    """Whether the scheduler killed the job for reasons of its own, which explains the kills in its log."""
     return about.state.upper() in _CANCEL_REASONS
 
 
 def _is_unexplained_kill(about: About) -> bool:
-    """Whether a job failed by SIGKILL and nobody says who sent it. (A pod's message does: of a deadline, of a node that is shut down.)"""
+    """Whether a job was ended by SIGKILL from an unknown sender. (A pod's message may name one: a deadline, a node shutdown.)"""
     is_sigkill = about.signal == 9 or about.exit_code in _SIGKILL_CODES
     return is_sigkill and has_failed(about) and (not about.reason or about.scheduler == "slurm")
 
@@ -66,7 +66,7 @@ def _cancel_line(about: About) -> str:
 
 
 def _slurm_lines(about: About) -> list[str]:
-    """As `seff` prints them."""
+    """Lines as `seff` prints them."""
     is_oom = _SLURM_OOM.match(about.state)
     state = f"OUT_OF_MEMORY (exit code {about.exit_code or 0})" if is_oom else f"FAILED (exit code {_SIGKILL_CODES[0]})"
     lines = [f"Job ID: {about.id}", f"State: {state}"]
@@ -79,7 +79,7 @@ def _slurm_lines(about: About) -> list[str]:
 
 
 def _kubernetes_lines(about: About) -> list[str]:
-    """As `kubectl describe` prints them."""
+    """Lines as `kubectl describe` prints them."""
     lines = [f"Name: {about.id}", "    Last State: Terminated", f"      Reason: {about.state}"]
     if about.exit_code is not None:
         lines.append(f"      Exit Code:    {about.exit_code}")

@@ -1,4 +1,4 @@
-"""What `triage --fail-on` and `--since` understand: conditions on a run's figures, and points in time."""
+"""Parses the values of `triage --fail-on` (conditions on a run's figures) and `--since` (times)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 @dataclass(slots=True)
 class Condition:
-    """FIGURE SIGN NUMBER, as written; `of_all`: the number is a percentage of all jobs."""
+    """A condition FIGURE SIGN NUMBER as written; `of_all`: the number is a percentage of all jobs."""
 
     text: str
     figure: str
@@ -56,7 +56,7 @@ class Condition:
     of_all: bool = False
 
     def holds(self, figures: Mapping[str, float]) -> bool:
-        """Whether it is true of a run's figures."""
+        """Whether a run's figures meet it."""
         value = figures[self.figure]
         if self.of_all and self.figure != "share":
             value = 100 * value / figures["jobs"] if figures["jobs"] else 0.0
@@ -64,7 +64,7 @@ class Condition:
 
 
 def parse_condition(text: str) -> Condition:
-    """The condition that a text means, such as `oom>10`, `share>=5%`, `new-groups>0`. Raises UserError for what is none."""
+    """Parse a condition such as `oom>10`, `share>=5%`, `new-groups>0`. Raises UserError."""
     names = (*FIGURES, *OTHERS)
     match = CONDITION.fullmatch(text)
     if match is None:
@@ -81,7 +81,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def run_figures(store: Store, run: int) -> dict[str, float]:
-    """The figures of a run: of the jobs that it found, those that were as before included."""
+    """The figures of a run over all jobs that it found, unchanged ones included."""
     [row] = store.query(f"select {', '.join(FIGURES.values())} from jobs where last_run = ?", [run])
     values = dict(zip(FIGURES, map(float, row), strict=True))
     [(new,)] = store.query("select count(*) from groups where first_run = ?", [run])
@@ -89,8 +89,8 @@ def run_figures(store: Store, run: int) -> dict[str, float]:
 
 
 def parse_since(text: str, now: float) -> float:
-    """The time that a text means, in seconds since 1970: a duration before now (90m, 12h, 7d, 2w) or a date (2026-11-20,
-    2026-11-20T08:00, with or without a zone; without one it is local time). Raises UserError for what is none."""
+    """Parse a time to seconds since 1970: a duration before now (90m, 12h, 7d, 2w) or a date (2026-11-20, 2026-11-20T08:00, local time
+    without a zone). Raises UserError."""
     match = DURATION.fullmatch(text.strip().lower())
     if match:
         return now - float(match[1]) * SECONDS[match[2]]

@@ -1,4 +1,4 @@
-"""The summary of a database of jobs, with the queries for its groups: title, users, cost, and one plan for each."""
+"""Queries for the summary of a database of jobs, and for each group: title, users, cost, and a common plan."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ order by key, jobs desc, framework, olds, keys, env"""
 
 
 def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
-    """The largest groups (of `only` these keys), and how many there are."""
+    """The largest groups (restricted to the keys `only`), and the number of all groups."""
     rows = list(store.query(EACH_GROUP, [limit, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
     runs, latest = fetch_row(store, "select count(*), max(run) from runs")
@@ -149,7 +149,7 @@ def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
 
 
 def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
-    """The plan of each group: the steps that most of its jobs need, and the variants, most frequent first."""
+    """The common plan of each group: the steps that most of its jobs need, and the config variants, most frequent first."""
     fits: dict[str, tuple[Named, ...]] = {}
     sql = """select key, coalesce(t.fits, 'none'), count(*) from triage_failed f left join triage_digests t using (diagnosis)
         where key in (select unnest($1)) group by 1, 2 order by 1, 3 desc, 2"""
@@ -184,7 +184,7 @@ def _plan(store: Store, rows: list[tuple[Any, ...]], fits: tuple[Named, ...]) ->
 
 
 def _steps(steps: tuple[str, ...], digest: str) -> tuple[Step, ...]:
-    """The steps of a plan, as a diagnosis that has them calls them."""
+    """The steps of a plan, with titles from a diagnosis that contains them."""
     remedies = {remedy["remedy"]: remedy for remedy in json.loads(digest)["remedies"]}
     return tuple(
         Step(step, Text(**remedies[step]["title"]), remedies[step]["price"]["results"], remedies[step]["price"]["speed"])
@@ -199,7 +199,7 @@ def _parse_list(text: str | None) -> list[Any]:
 
 
 def _usual_steps(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], str]:
-    """The steps that most jobs need, and a diagnosis that has them."""
+    """The steps that most jobs need, and a diagnosis that contains them."""
     jobs: dict[tuple[str, ...], int] = {}
     for variant, _ in variants:
         jobs[variant.steps] = jobs.get(variant.steps, 0) + variant.jobs
@@ -240,7 +240,7 @@ def summarize(
 
 
 def neighbours(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    """The groups, each with those that may be the same mistake, the most similar first."""
+    """The groups, each with similar groups that may be the same mistake, most similar first."""
     compared = groups[:COMPARED]
     return tuple(replace(group, near=_near(group, compared)) if group.number <= COMPARED else group for group in groups)
 

@@ -1,4 +1,4 @@
-"""The report as files: the page, and in a folder beside it the pages with the jobs' diagnoses."""
+"""Writes the report as files: the page, and a folder of pages with the jobs' diagnoses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OURS = re.compile(r"group-\d+-\d+\.html")
 
 
 class Sheet(NamedTuple):
-    """A page beside the report while it is laid out: its group, its place among the group's pages, its jobs."""
+    """A page of job diagnoses during layout: its group, its number within the group, its jobs."""
 
     number: int
     at: int
@@ -38,7 +38,7 @@ class Sheet(NamedTuple):
 
 
 def single_page(store: Store, summary: Summary, lang: Lang, redact: bool) -> str:
-    """The page by itself, whose jobs have no pages."""
+    """The report page alone, whose jobs have no pages of their own."""
     mask = report_masks.masks(store, summary.root) if redact else None
     clean = _text_filter(mask)
     jobs = [_listed(job, "", summary.root, clean) for job in report_queries.jobs(store, summary, DETAILED)]
@@ -92,7 +92,7 @@ def _clean_summary(summary: Summary, mask: report_masks.Masks | None) -> Summary
 
 
 def _latest_first(entry: Listed) -> tuple[float, str]:
-    """The latest first; those without a date last."""
+    """Sort jobs by date, latest first; undated ones last."""
     return -(entry.job.moment or 0.0), entry.name
 
 
@@ -101,7 +101,7 @@ def _text_filter(mask: report_masks.Masks | None) -> TextFilter:
 
 
 def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
-    """The jobs in pages: so many jobs, and so many diagnoses, of one group."""
+    """Split the jobs of a group into pages, by number of jobs and of distinct diagnoses."""
     for number, group in groupby(jobs, key=lambda job: job.number):
         sheet, diagnoses = Sheet(number, 1, []), set[str]()
         for job in group:
@@ -114,14 +114,14 @@ def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
 
 
 def _listed(job: Failed, address: str, root: str, clean: TextFilter) -> Listed:
-    """A job by its name, or by its path below the folder that all jobs share; and where its diagnosis stands."""
+    """A job by its name or its path below the common folder, with the address of its diagnosis."""
     name = job.name if job.name and job.name != job.job else job.job
     below = root and name.startswith(root) and len(name) > len(root)
     return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address)
 
 
 def _write_whole(target: Path, pieces: Iterable[str]) -> Path:
-    """Write a file so that it is there whole or as it was."""
+    """Write a file atomically."""
     part = target.with_name(f".{target.name}.part")
     try:
         with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:

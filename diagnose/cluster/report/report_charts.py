@@ -1,4 +1,4 @@
-"""The charts of the report as values for its template: each with its figures as text beside it, so that nobody needs the colours."""
+"""The charts of the report as template values; all figures are also present as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDEST = 8.0
 
 
 class Row(NamedTuple):
-    """A bar with its label: `width` in per cent, `number` that of a group (0: of none)."""
+    """A bar with label: `width` in per cent, `number` of its group (0: none)."""
 
     label: str
     value: float
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """A chart of bars, and what is said below it."""
+    """A bar chart and the note below it."""
 
     title: str
     rows: list[Row]
@@ -39,7 +39,7 @@ class Bars(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A group's part of all failures."""
+    """A group's share of all failures."""
 
     number: int
     jobs: int
@@ -47,12 +47,12 @@ class Share(NamedTuple):
 
 
 def colour(number: int) -> int:
-    """The colour of a group: the first five have their own, all others share one."""
+    """The colour of a group: five colours for the first groups, one for all others."""
     return number if 1 <= number <= 5 else 0
 
 
 def split(summary: Summary, lang: Lang) -> tuple[str, list[tuple[Share, float, float]]]:
-    """All failures as one bar, a part for each of the first groups: the bar in words, its parts with left and width in per cent."""
+    """All failures as one bar with a segment for each of the first groups; also as text. Positions in per cent."""
     failed = max(summary.counts.failed, 1)
     parts = [Share(group.number, group.jobs, wording.title(group, summary.by, lang)) for group in summary.groups if colour(group.number)]
     others = failed - sum(part.jobs for part in parts)
@@ -66,7 +66,7 @@ def split(summary: Summary, lang: Lang) -> tuple[str, list[tuple[Share, float, f
 
 
 def times(summary: Summary, lang: Lang) -> dict[str, object]:
-    """Columns of failures, a colour for each of the first groups, dates below them, and the same as a table; empty without dates."""
+    """Failures over time as stacked columns of the first groups, with dates below and as a table; empty without dates."""
     chart = summary.times
     if not chart.slots:
         return {}
@@ -92,7 +92,7 @@ def times(summary: Summary, lang: Lang) -> dict[str, object]:
 
 
 def ceiling(value: int) -> int:
-    """The smallest of 1, 2, 5 times a power of ten that is at least that (and even, so that its half is a number)."""
+    """The next larger of 1, 2, 5 times a power of ten, even so that its half is an integer."""
     power = 1
     while True:
         for step in (2, 4, 10):
@@ -102,7 +102,7 @@ def ceiling(value: int) -> int:
 
 
 def column(chart: Times, at: int, wide: float, top: int, lang: Lang) -> tuple[str, float, list[tuple[float, float, int]]]:
-    """One slot: its title, where it begins, and its parts with top, height and colour, the first group at the bottom."""
+    """One time slot: title, position, and segments with top, height and colour, first group at the bottom."""
     y, parts = float(HEIGHT), []
     for index, jobs in enumerate(chart.slots[at]):
         if jobs:
@@ -113,7 +113,7 @@ def column(chart: Times, at: int, wide: float, top: int, lang: Lang) -> tuple[st
 
 
 def marks(chart: Times, wide: float) -> list[tuple[float, str]]:
-    """Dates below the axis, as many as have room; every other one is left out where the page is narrow."""
+    """Dates below the axis, as many as fit; every second one is hidden on narrow pages."""
     days = [at for at in range(len(chart.slots)) if at == 0 or moment(chart, at)[:10] != moment(chart, at - 1)[:10]]
     hourly = chart.width < 86400 and len(days) < 3
     places = list(range(len(chart.slots))) if hourly else days
@@ -124,13 +124,13 @@ def marks(chart: Times, wide: float) -> list[tuple[float, str]]:
 
 
 def moment(chart: Times, at: int) -> str:
-    """When a slot begins: with the hour where slots are shorter than a day."""
+    """The begin of a slot, with the hour if slots are shorter than a day."""
     begin = chart.start + at * chart.width
     return wording.minute(begin) if chart.width < 86400 else wording.date(begin)
 
 
 def per(width: int, lang: Lang) -> str:
-    """How wide a slot is."""
+    """The width of a slot in words."""
     if width < 86400:
         return say("chart_times_hour", lang, count=width // 3600)
     return say("chart_times_day", lang) if width == 86400 else say("chart_times_days", lang, count=width // 86400)
@@ -140,7 +140,7 @@ def per(width: int, lang: Lang) -> str:
 
 
 def cost(summary: Summary, lang: Lang) -> Bars:
-    """GPU-hours of the groups that cost most."""
+    """GPU-hours of the most expensive groups."""
     costed = sorted((group for group in summary.groups if group.cost.known), key=lambda group: -group.cost.seconds)[:ROWS]
     if not costed:
         return Bars(say("chart_cost", lang), [], say("chart_cost_none", lang))
@@ -156,7 +156,7 @@ def causes(summary: Summary, lang: Lang) -> Bars:
 
 
 def lack(summary: Summary, lang: Lang) -> Bars:
-    """How much memory was missing, from little to much."""
+    """A histogram of how much memory was missing."""
     shortage = summary.lack
     if not shortage.known:
         return Bars(say("chart_lack", lang), [], say("chart_lack_none", lang))
@@ -178,12 +178,12 @@ def bin_name(at: int, bins: int, lang: Lang) -> str:
 
 
 def size(power: int) -> str:
-    """256 MiB and its doubles, without a fraction."""
+    """A power of two from 256 MiB up, without fraction."""
     count = FIRST_BIN << power
     return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB"
 
 
 def scaled(rows: Sequence[tuple[str, float, int]]) -> list[Row]:
-    """Labels, values and groups as bars, the longest over the whole width; what is little is still seen."""
+    """Rows with widths relative to the longest bar; small values stay visible."""
     largest = max((value for _, value, _ in rows), default=0.0) or 1.0
     return [Row(label, value, max(100 * value / largest, 0.5 if value else 0), number) for label, value, number in rows]

@@ -1,4 +1,4 @@
-"""The report as data, for scripts: every figure of it, with what is unknown as null. The jobs themselves are what `--export` writes."""
+"""The report as JSON for scripts; unknown figures are null. `--export` writes the jobs themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "oomdoctor.triage/1"
 
 
 def data(summary: Summary, lang: Lang = "en", _: View = PLAIN) -> str:
-    """The summary as JSON. Times are seconds since 1970 in UTC, costs GPU-seconds with the number of jobs that they are known of."""
+    """The summary as JSON. Times are seconds since 1970 in UTC, costs GPU-seconds with the number of jobs for which they are known."""
     counts = summary.counts
     report: dict[str, Json] = {
         "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""The report of many jobs, in every form: text, Markdown and JSON of a summary; and the page with the pages beside it."""
+"""The report on many jobs in every format: text, Markdown, JSON, and HTML with further pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def markdown(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
-    """The report as one pastes it into a chat or an issue."""
+    """The report as Markdown for a chat or an issue."""
     from diagnose.cluster.report.report_text import markdown as written
 
     return written(summary, lang, view)
@@ -33,19 +33,19 @@ def json(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def html(store: Store, summary: Summary, lang: Lang = "en", *, redact: bool = True) -> str:
-    """The page by itself, without the pages of the jobs' diagnoses: for standard output."""
+    """The report page alone, for standard output."""
     from diagnose.cluster.report.page_files import single_page
 
     return single_page(store, summary, lang, redact)
 
 
 def write_html(store: Store, summary: Summary, target: Path, lang: Lang = "en", redact: bool = True) -> list[Path]:
-    """Write the page and the pages beside it; what was written, the report first. Raises OSError where that cannot be done."""
+    """Write the report page and the pages of diagnoses; returns the paths, the report first. Raises OSError."""
     from diagnose.cluster.report.page_files import write_pages
 
     return write_pages(store, summary, target, lang, redact)
 
 
 def masked(store: Store, summary: Summary) -> Summary:
-    """The summary without secrets, users, hosts and the folders of the jobs."""
+    """The summary without secrets, users, hosts and the jobs' folders."""
     return report_masks.summary(summary, report_masks.masks(store, summary.root))

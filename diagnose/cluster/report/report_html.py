@@ -1,4 +1,4 @@
-"""What the page of the report shows: the answer first, then figures, charts, the groups with their plans, and every failed job."""
+"""Values for the report's page template: headline, figures, charts, groups with their plans, all failed jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TextFilter: TypeAlias = Callable[[str], str]
 
 @dataclass(slots=True)
 class Listed:
-    """A failed job and where its diagnosis stands: an address relative to the page, empty where there is none."""
+    """A failed job and the relative address of its diagnosis, empty if there is none."""
 
     job: Failed
     name: str
@@ -38,12 +38,12 @@ class Listed:
 
 
 def left_out(group: Group, visible: int) -> int:
-    """Jobs of variants beyond the first ones."""
+    """The number of jobs in variants that are not shown."""
     return 0 if group.plan is None else group.plan.more + sum(variant.jobs for variant in group.plan.variants[visible:])
 
 
 def changes(variant: Variant) -> list[tuple[str, str]]:
-    """Removed and added lines by sign and colour; none where the plan edits no file."""
+    """Removed and added lines with their CSS class; empty if the plan edits no file."""
     lines = [*diff(variant.edits), *(f"+ {one_line(variable)}" for variable in variant.env)]
     return page_templates.diff(visible(line).replace("\n", " ") for line in lines)
 
@@ -56,7 +56,7 @@ CALLED = page_templates.by_name(
 
 
 def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], lang: Lang, *, masked: bool) -> Iterator[str]:
-    """The page. `addresses` are those of the groups' own pages, by number; `listed` the jobs, the latest first."""
+    """The report page. `addresses`: of the groups' pages, by group number; `listed`: the jobs, latest first."""
     lead, when = wording.lead(summary, lang), wording.period_text(summary.period, lang)
     since = [say("since", lang, date=wording.date(summary.since))] if summary.since is not None else []
     return document(
@@ -89,7 +89,7 @@ def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], 
 
 
 def document(name: str, title: str, lang: Lang, **values: object) -> Iterator[str]:
-    """A whole page that may load nothing and run nothing but its own script."""
+    """A complete page that loads nothing and runs only its own script."""
     return page_templates.page(
         name,
         lang,
@@ -104,14 +104,14 @@ def document(name: str, title: str, lang: Lang, **values: object) -> Iterator[st
 
 
 def price(step: Step, lang: Lang) -> str:
-    """What a step costs."""
+    """The price of a step."""
     parts = [word(f"results_{step.results}", lang)] if step.results else []
     parts += [word(f"speed_{step.speed}", lang)] if step.speed and step.speed != "same" else []
     return comma(lang).join(parts)
 
 
 def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
-    """Four figures with their labels and notes: what was read, what failed, what it cost, how many mistakes."""
+    """Four figures with label and note: jobs read, failures, cost, distinct mistakes."""
     counts = summary.counts
     unread = max(counts.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
@@ -136,7 +136,7 @@ def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
 
 
 def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
-    """The figures of a group in words, by the phrase that names them."""
+    """The figures of a group as sentences, by phrase key."""
     return [
         ("cost", wording.hours(group.cost, lang)),
         ("when", wording.period_text(group.period, lang)),
@@ -146,13 +146,13 @@ def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
 
 
 def near(similar: Near, lang: Lang) -> tuple[str, str]:
-    """Why another group may be the same mistake: what is said before its number, and after."""
+    """Why another group may be the same mistake: the text before and after its number."""
     lead, _, ending = wording.near_text(similar, lang, "\0").partition("\0")
     return lead[:1].upper() + lead[1:], ending
 
 
 def rows_that_fit(row: Callable[[Listed, str], str], listed: Sequence[Listed], titles: dict[int, str], lang: Lang) -> list[str]:
-    """As many rows as the page has room for; a job is called by the title of its group."""
+    """As many rows as the page can hold; a job is titled like its group."""
     rows, room, others = [], ROOM, say("others", lang)
     for job in listed:
         rows.append(row(job, titles.get(job.job.number, others)))

@@ -1,5 +1,5 @@
-"""Masks what a report of many jobs says of people and machines: the secrets of rules/redactions.yaml, users and hosts by name, and the
-folders that all jobs share."""
+"""Masks people and machines in the report on many jobs: secrets by rules/redactions.yaml, users and hosts by name, and the common
+folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHE_SIZE = 50_000
 
 
 class Masks(Masker):
-    """A masker that knows the users and hosts of a cluster. Finding one takes as long with a hundred thousand as with one."""
+    """A masker that knows a cluster's users and hosts. Look-up time does not depend on their number."""
 
     def __init__(self, users: list[str], hosts: list[str], root: str = "") -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Masks(Masker):
         return super()._without_secrets(text)
 
     def _named(self, match: re.Match[str]) -> str:
-        """A name that is known, whole or by its first part: gpu17 of gpu17.cluster."""
+        """The name in a text that is known, whole or by its first part: gpu17 in gpu17.cluster."""
         word = match[0]
         if word in self._kinds:
             return self._placeholder(self._kinds[word], word)
@@ -57,13 +57,13 @@ def _is_distinctive(name: str) -> bool:
 
 
 def masks(store: Store, root: str) -> Masks:
-    """The masks of a database."""
+    """The masker for a database."""
     users = store.query("""select distinct "user" from jobs where coalesce("user", '') <> '' order by 1 limit $1""", [MAX_NAMES])
     hosts = store.query("select distinct host from events where coalesce(host, '') <> '' order by 1 limit $1", [MAX_NAMES])
     return Masks([name for (name,) in users], [name for (name,) in hosts], root)
 
 
 def summary(original: Summary, mask: Masks) -> Summary:
-    """The same summary with every text of a stranger masked. What rules and tables say, and the keys of fingerprints, stay."""
+    """The summary with all input texts masked; texts of rules and fingerprint keys stay."""
     masked: Summary = map_texts(replace(original, by="", tool=""), mask)
     return replace(masked, by=original.by, tool=original.tool)

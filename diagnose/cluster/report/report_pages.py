@@ -1,4 +1,4 @@
-"""What the pages beside the report show: the jobs of a group with the diagnosis of each, some to a page."""
+"""Values for the pages beside the report: the jobs of a group, each with its diagnosis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from diagnose.units import show
 
 @dataclass(slots=True)
 class JobsPage:
-    """One page of a group: which of how many, its jobs, and the addresses of its neighbours (empty: there is none)."""
+    """One page of a group: its number, number of pages, jobs, and addresses of its neighbours (empty: none)."""
 
     title: str
     number: int  # of the group; 0: of groups that the report does not list
@@ -36,7 +36,7 @@ class JobsPage:
 
 
 def render_page(page: JobsPage, store: Store, order: Sequence[str], lang: Lang, clean: TextFilter) -> Iterator[str]:
-    """A page; `order`: the keys of its diagnoses as they are numbered on it."""
+    """Render a page; `order`: the keys of its diagnoses in page order."""
     stored = report_queries.digests(store, order)
     jobs_by_key: dict[str, list[Listed]] = {}
     for listed in page.jobs:
@@ -60,19 +60,19 @@ def _read_diagnosis(digest: str, lang: Lang, clean: TextFilter) -> _Diagnosis:
 
 
 class _Diagnosis:
-    """One digest in one language, as far as it is kept."""
+    """A stored digest in one language."""
 
     def __init__(self, digest: dict[str, Any], lang: Lang, clean: TextFilter) -> None:
         self.digest, self.lang, self.clean = digest, lang, clean
         self.headline = self.text(digest["headline"])
 
     def text(self, pair: dict[str, str] | None) -> str:
-        """A sentence in the language of the page."""
+        """A sentence in the page's language."""
         return "" if pair is None else self.clean(Text(pair["en"], pair["zh"]).to(self.lang))
 
     @cached_property
     def card(self) -> bar_charts.Bar | None:
-        """The card as a bar."""
+        """The bar of the card."""
         stored = self.digest["card"]
         if not stored:
             return None
@@ -81,7 +81,7 @@ class _Diagnosis:
 
     @cached_property
     def facts(self) -> list[tuple[str, str, str]]:
-        """The line that proves it, the place in the code, what the request was: a name, a text, and code."""
+        """Evidence line, place in the code and request, each as name, text and code."""
         event, rows = self.digest["event"], []
         if event is None:
             return []
@@ -100,7 +100,7 @@ class _Diagnosis:
 
     @cached_property
     def plan(self) -> dict[str, Any] | None:
-        """What to do and whether it fits; steps with their prices, the edits, a remark."""
+        """The plan and whether it fits; steps with prices, edits, a note."""
         plan = self.digest["plan"]
         if not plan:
             return None
@@ -124,7 +124,7 @@ class _Diagnosis:
         return tuple(Edit(edit["target"], edit["key"], edit["from"], edit["to"], edit["renamed"]) for edit in edits)
 
     def price(self, remedy: dict[str, Any]) -> str:
-        """What it saves and costs."""
+        """Saving and price."""
         price, saves = remedy["price"], remedy["saves"] and remedy["saves"] > 0 and remedy["fits"] != "unknown"
         parts = [word("saves", self.lang, size=show(remedy["saves"]))] if saves else []
         parts.append(word(f"results_{price['results']}", self.lang))
@@ -136,7 +136,7 @@ class _Diagnosis:
         return [self.cause(cause) for cause in self.digest["causes"]]
 
     def cause(self, cause: dict[str, Any]) -> dict[str, Any]:
-        """Title, how sure and how much; the explanation, and where it is seen."""
+        """Title, certainty and size; explanation and places."""
         sure = ("also_true" if cause["certainty"] == "certain" else "also_likely") if cause["also_true"] else cause["certainty"]
         chips, share = [word(sure, self.lang)], cause["share"]
         if cause["accounts_for"] is not None:
@@ -155,7 +155,7 @@ class _Diagnosis:
         return [self.remedy(remedy) for remedy in self.digest["remedies"] if not remedy["planned"]]
 
     def remedy(self, remedy: dict[str, Any]) -> dict[str, Any]:
-        """Another remedy: whether it fits, what it costs, its edits; a command among them, a sentence above them."""
+        """A remedy outside the plan: whether it fits, price, edits with its command, instruction."""
         edits = self.edits(remedy["edits"])
         lines = [f"{self.clean(edit.target)}{colon(self.lang)}{self.clean(advice_text.edit(edit, self.lang))}" for edit in edits]
         lines += map(self.clean, remedy["env"])

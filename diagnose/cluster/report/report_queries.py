@@ -1,4 +1,4 @@
-"""The queries of a summary over all jobs. Digests are parsed once, into narrow temporary tables."""
+"""SQL queries over all jobs for the summary. Digests are parsed once into narrow temporary tables."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ ENDED = "coalesce(j.ended, j.started, j.submitted, j.modified)"
 
 
 def prepare(store: Store, by: str, since: float | None) -> None:
-    """The temporary tables that all other questions are asked of."""
+    """Create the temporary tables that the other queries use."""
     limits = {"oldest": OLDEST, "newest": time() + AHEAD, "since": "null" if since is None else float(since)}
     execute(store, DIGESTS_TABLE)
     execute(store, FAILED_TABLE.format(key=KEYS[by], at=ENDED, **limits))
@@ -102,7 +102,7 @@ def fetch_row(store: Store, sql: str, params: Sequence[object] = ()) -> tuple[An
 
 
 def counts(store: Store, since: float | None) -> Counts:
-    """Jobs by status. A job that could not be read has no time of its own, so it counts whatever `since` says."""
+    """Jobs by status. Unreadable jobs have no time of their own and count regardless of `since`."""
     sql = f"""select coalesce(j.status, 'unread'), count(*) from jobs j
         where $1::double is null or j.status = 'unread' or {ENDED} >= $1 group by 1"""
     by_status = dict(store.query(sql, [since]))
@@ -110,7 +110,7 @@ def counts(store: Store, since: float | None) -> Counts:
 
 
 def states(store: Store, since: float | None) -> tuple[Named, ...]:
-    """How the jobs ended that did not fail of memory, the most frequent first. (CANCELLED by 1000 is CANCELLED.)"""
+    """Scheduler states of jobs without a memory failure, most frequent first. (CANCELLED by 1000 is CANCELLED.)"""
     sql = f"""select regexp_replace(j.state, ' .*', '') as how, count(*) as jobs from jobs j
         where j.status in ('none', 'lookalike') and j.state <> '' and ($1::double is null or {ENDED} >= $1)
         group by 1 order by jobs desc, how limit {STATES}"""
@@ -118,7 +118,7 @@ def states(store: Store, since: float | None) -> tuple[Named, ...]:
 
 
 def cost(store: Store) -> Cost:
-    """What all failures cost."""
+    """The cost of all failures."""
     return Cost(*fetch_row(store, "select coalesce(sum(gpu_seconds), 0), count(gpu_seconds), count(*) from triage_failed"))
 
 
@@ -127,7 +127,7 @@ def period(store: Store) -> Period:
 
 
 def root(store: Store) -> str:
-    """The common folder of all jobs (the common prefix of the first and the last in order); of a single job its own folder."""
+    """The common folder of all jobs; of a single job its own."""
     first, last = fetch_row(store, "select min(job), max(job) from jobs")
     pairs = zip(first or "", last or "", strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -135,12 +135,12 @@ def root(store: Store) -> str:
 
 
 def tool(store: Store) -> str:
-    """The release that diagnosed last."""
+    """The version of the latest diagnosis."""
     return next((str(value) for (value,) in store.query("select value from meta where key = 'tool'")), __version__)
 
 
 def unread(store: Store) -> tuple[Unread, ...]:
-    """Jobs that could not be read, with the last of their faults."""
+    """Unreadable jobs, with the last of their faults."""
     rows = store.query(
         """select job, fault, message_en, message_zh from errors
         where job not in (select job from jobs where status <> 'unread')
@@ -164,7 +164,7 @@ def causes(store: Store) -> tuple[Cause, ...]:
 
 
 def times(store: Store, keys: Sequence[str]) -> Times:
-    """Failures by slot: of the first groups each, and of all others."""
+    """Failures by time slot, for each of the first groups and for all others."""
     first, last = fetch_row(store, "select min(moment), max(moment) from triage_failed")
     if first is None:
         return Times()
@@ -182,7 +182,7 @@ def times(store: Store, keys: Sequence[str]) -> Times:
 
 
 def lack(store: Store) -> Lack:
-    """How much was missing, by powers of two."""
+    """A histogram of missing memory by powers of two."""
     bins = dict(
         store.query(
             """select case when shortage <= 0 then 0
@@ -201,7 +201,7 @@ def lack(store: Store) -> Lack:
 
 
 class Failed(NamedTuple):
-    """A failed job as the report lists it; `number` of its group, 0 where that is not listed."""
+    """A failed job as listed in the report; `number` of its group, 0 if that is not listed."""
 
     number: int
     job: str
@@ -217,7 +217,7 @@ class Failed(NamedTuple):
 
 
 def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
-    """The latest failures that a summary counts, group by group, each group's latest first."""
+    """The latest failures in a summary, by group, latest first within each."""
     prepare(store, summary.by, summary.since)  # another summary may have been made in between
     keys = [group.key for group in summary.groups]
     execute(store, "create or replace temp table triage_listed(key varchar, number integer)")
@@ -238,5 +238,5 @@ def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
 
 
 def digests(store: Store, diagnoses: Sequence[str]) -> dict[str, str]:
-    """Some diagnoses as they are kept."""
+    """Stored digests by key."""
     return dict(store.query("select diagnosis, digest from diagnoses where diagnosis in (select unnest($1::varchar[]))", [list(diagnoses)]))

@@ -17,7 +17,7 @@ VARIANTS, UNREAD, ROWS = 3, 20, 20
 
 
 def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
-    """The answer, the groups with their plans, what could not be read."""
+    """The lead, the groups with their plans, unreadable jobs."""
     summary = map_texts(summary, harmless)
     page = Page(view.width, view.colour)
     page.say(wording.jobs_read(summary, lang), style="dim")
@@ -43,7 +43,7 @@ def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
-    """One group: what it is, what it cost, what to change, an example."""
+    """One group: title, cost, plan, example."""
     share = say("share", lang, share=wording.percent(group.jobs, summary.counts.failed))
     note = comma(lang).join(filter(None, (share, say("new", lang) if group.new else "")))
     page.heading(say("item", lang, count=wording.number(group.jobs), title=wording.title(group, summary.by, lang)) + bracketed(note, lang))
@@ -78,7 +78,7 @@ def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
 
 
 def markdown(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
-    """What one pastes into a chat or an issue: the answer with its edits, a table of groups, what could not be read."""
+    """Markdown for a chat or an issue: the lead with its edits, a table of groups, unreadable jobs."""
     summary = map_texts(summary, harmless)
     lines = [
         f"**{escape(wording.lead(summary, lang))}** {escape(wording.costs(summary, lang))}".rstrip(),
@@ -96,7 +96,7 @@ def markdown(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 
 
 def _fit_comment(lines: list[str]) -> str:
-    """As many lines as a comment holds."""
+    """As many lines as fit into a comment."""
     fitting, budget = [], COMMENT_LIMIT - 2
     for line in lines:
         budget -= len(line) + 1
@@ -108,7 +108,7 @@ def _fit_comment(lines: list[str]) -> str:
 
 
 def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
-    """The first group with the diff for each variant of its configs."""
+    """The first group, with the diff of each config variant."""
     where = wording.where(group, lang)
     lines = [f"**{escape(wording.title(group, summary.by, lang))}**" + (bracketed(escape(where), lang) if where else "")]
     if group.plan is None:

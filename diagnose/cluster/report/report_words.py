@@ -1,4 +1,4 @@
-"""The sentences of the triage report that text, Markdown, pages and chats share: the lead, a group, its cost, its plan."""
+"""Sentences of the triage report for text, Markdown, pages and chats: lead, groups, costs, plans."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def say(key: str, lang: Lang, /, **values: object) -> str:
 
 
 def number(count: float) -> str:
-    """1,203; of what is small and no whole number one decimal."""
+    """A number with thousands separators (1,203); small fractions with one decimal."""
     return f"{count:,.1f}" if count < 100 and count != int(count) else f"{count:,.0f}"
 
 
 def percent(part: float, whole: float) -> str:
-    """A share without a fraction; what is little but not nothing is below one per cent."""
+    """A share without decimals; small non-zero shares as below 1 %."""
     share = 100 * part / whole if whole else 0.0
     return "< 1%" if 0 < share < 1 else f"{share:.0f}%"
 
 
 def date(moment: float) -> str:
-    """2026-11-16, in UTC."""
+    """A UTC date such as 2026-11-16."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
 
 
 def minute(moment: float | None) -> str:
-    """2026-11-16 06:00, in UTC; empty for what is not known."""
+    """A UTC time such as 2026-11-16 06:00; empty if unknown."""
     return "" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")
 
 
@@ -49,7 +49,7 @@ def minute(moment: float | None) -> str:
 
 
 def lead(summary: Summary, lang: Lang) -> str:
-    """The answer in one sentence: what the failures are for the most part."""
+    """The main finding in one sentence: what most failures have in common."""
     failed = summary.counts.failed
     if not summary.counts.jobs:
         return say("lead_empty", lang)
@@ -69,7 +69,7 @@ def lead(summary: Summary, lang: Lang) -> str:
 
 
 def costs(summary: Summary, lang: Lang) -> str:
-    """What the first group cost, and which one cost more; empty where nothing is known."""
+    """The cost of the first group, and of a more expensive one; empty if unknown."""
     first = summary.groups[0] if summary.groups else None
     if first is None:
         return ""
@@ -82,7 +82,7 @@ def costs(summary: Summary, lang: Lang) -> str:
 
 
 def jobs_read(summary: Summary, lang: Lang) -> str:
-    """How many jobs were read, and what became of them: of those that did not fail of memory what their scheduler says."""
+    """The number of jobs and their results; for jobs without memory failure their scheduler states."""
     counts = summary.counts
     unread = max(counts.unread, len(summary.unread))
     figures = {
@@ -98,7 +98,7 @@ def jobs_read(summary: Summary, lang: Lang) -> str:
 
 
 def states(summary: Summary, lang: Lang) -> str:
-    """How the jobs ended that did not fail of memory, as their scheduler says."""
+    """Scheduler states of jobs without memory failure."""
     others = summary.counts.lookalike + summary.counts.none
     if others > 1 and [state.jobs for state in summary.states] == [others]:
         return say("state_all", lang, state=one_line(summary.states[0].name))
@@ -109,14 +109,14 @@ def states(summary: Summary, lang: Lang) -> str:
 
 
 def title(group: Group, by: str, lang: Lang) -> str:
-    """What a group is called: by its leading cause, or by what it is grouped by."""
+    """The title of a group: its leading cause, or the value that it is grouped by."""
     if by == "fingerprint":
         return one_line(group.title.to(lang)).rstrip(".。") or say("no_cause", lang)
     return value(by, group.key, lang)
 
 
 def value(by: str, key: str, lang: Lang) -> str:
-    """A word that jobs are grouped by, as people call it."""
+    """The display name of a grouping value."""
     if not key:
         return say("no_cause" if by == "cause" else "not_said", lang)
     if by == "cause":
@@ -136,7 +136,7 @@ def framework(name: str, lang: Lang) -> str:
 
 
 def tensor(key: str, lang: Lang) -> str:
-    """What people call a tensor, without its numbers."""
+    """The display name of a tensor, without its figures."""
     try:
         return phrase(key).to(lang)
     except KeyError:
@@ -144,7 +144,7 @@ def tensor(key: str, lang: Lang) -> str:
 
 
 def where(group: Group, lang: Lang) -> str:
-    """Phase, place and tensor of a mistake, and the settings that it is made with; empty where nothing of it is known."""
+    """Phase, place, tensor and settings of a mistake; empty if unknown."""
     parts = group.parts
     if parts is None:
         return ""
@@ -158,7 +158,7 @@ def where(group: Group, lang: Lang) -> str:
 
 
 def setting(knob: str, lang: Lang) -> str:
-    """A knob with its value, as people call it."""
+    """A knob with its value, in words."""
     name, _, assigned = knob.partition("=")
     try:
         label = say(f"fact_{name}", lang)
@@ -169,12 +169,12 @@ def setting(knob: str, lang: Lang) -> str:
 
 
 def hours_alone(cost: Cost, lang: Lang) -> str:
-    """GPU-hours, or that they are not known."""
+    """GPU-hours in words, or that they are unknown."""
     return say("hours_unknown", lang) if cost.hours is None else say("hours", lang, count=number(cost.hours))
 
 
 def hours(cost: Cost, lang: Lang) -> str:
-    """The same, with of how many jobs it is known where that is not all."""
+    """GPU-hours, with the number of jobs for which they are known if not for all."""
     text = hours_alone(cost, lang)
     if not cost.known or cost.known == cost.jobs:
         return text
@@ -182,7 +182,7 @@ def hours(cost: Cost, lang: Lang) -> str:
 
 
 def period_text(period: Period, lang: Lang) -> str:
-    """From when to when, and whether the dates are those of logs; empty where no job has a date."""
+    """The period covered, and whether dates come from log files; empty if no job is dated."""
     if period.first is None or period.last is None:
         return ""
     first, last = date(period.first), date(period.last)
@@ -191,7 +191,7 @@ def period_text(period: Period, lang: Lang) -> str:
 
 
 def names(entries: Iterable[Named], count: int, lang: Lang, limit: int = NAMED) -> str:
-    """The most frequent names with their jobs, and how many more there are."""
+    """The most frequent names with their numbers of jobs, and the number of further ones."""
     texts = [
         f"{one_line(entry.name)} ({number(entry.jobs)})" if lang == "en" else f"{one_line(entry.name)}（{number(entry.jobs)}）"
         for entry in entries
@@ -203,7 +203,7 @@ def names(entries: Iterable[Named], count: int, lang: Lang, limit: int = NAMED) 
 
 
 def people(group: Group, lang: Lang) -> str:
-    """Users and projects of a group, as far as they are known."""
+    """Known users and projects of a group."""
     parts = []
     for kind, count, entries in (("users", group.user_count, group.users), ("projects", group.project_count, group.projects)):
         if count:
@@ -216,7 +216,7 @@ def count(jobs: int, lang: Lang) -> str:
 
 
 def certainty_text(group: Group, lang: Lang) -> str:
-    """How many causes are certain, and in how many jobs the plan fits."""
+    """The number of certain causes, and of jobs in which the plan fits."""
     key = "certain_all" if group.certain == group.jobs else "certain"
     certainty = say(key, lang, certain=number(group.certain), jobs=number(group.jobs))
     sentences = [certainty if group.jobs > 1 else say("certain_one" if group.certain else "likely_one", lang)]
@@ -226,24 +226,24 @@ def certainty_text(group: Group, lang: Lang) -> str:
 
 
 def fitting(group: Group) -> int:
-    """In how many jobs the plan fits."""
+    """The number of jobs in which the plan fits."""
     return sum(entry.jobs for entry in group.plan.fits if entry.name in advice_text.FITTING) if group.plan is not None else 0
 
 
 def estimated(group: Group) -> bool:
-    """Whether there is a plan of which it is known, in any job, whether it fits."""
+    """Whether it is known for any job if its plan fits."""
     return group.plan is not None and not {entry.name for entry in group.plan.fits} <= {"unknown", "none"}
 
 
 def fits_short(group: Group, lang: Lang) -> str:
-    """In how many jobs the plan fits, as two figures for a column."""
+    """The number of jobs in which the plan fits, as two figures for a column."""
     if group.plan is None:
         return ""
     return f"{number(fitting(group))} / {number(group.jobs)}" if estimated(group) else say("unknown", lang)
 
 
 def fits(group: Group, lang: Lang) -> str:
-    """In how many jobs the plan fits, as a sentence."""
+    """The number of jobs in which the plan fits, as a sentence."""
     jobs = fitting(group)
     if not estimated(group):
         return say("fits_unknown", lang)
@@ -262,17 +262,17 @@ def near_text(similar: Near, lang: Lang, group: str) -> str:
 
 
 def steps(group: Group, lang: Lang) -> str:
-    """The plan's steps by their titles."""
+    """The titles of a plan's steps."""
     return semicolon(lang).join(one_line(step.title.to(lang)).rstrip(".。") for step in group.plan.steps) if group.plan is not None else ""
 
 
 def variant_title(variant: Variant, lang: Lang) -> str:
-    """LLaMA-Factory, 72 jobs."""
+    """The title of a config variant: LLaMA-Factory, 72 jobs."""
     return f"{framework(variant.framework, lang)}{comma(lang)}{count(variant.jobs, lang)}"
 
 
 def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
-    """What is to be said of a variant: how its steps differ from the group's, and jobs that need other values; empty where nothing is."""
+    """Differences of a variant: other steps than the group's, jobs that need other values; empty if none."""
     planned = {step.remedy for step in group.plan.steps} if group.plan is not None else set()
     extra = [step for step in variant.steps if step not in planned]
     lacking = not planned <= set(variant.steps)
@@ -285,13 +285,13 @@ def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
 
 
 def edits(variant: Variant, lang: Lang) -> list[str]:
-    """The edits of a variant as lines: the file, and what changes in it."""
+    """A variant's edits as lines: the file, then its changes."""
     lines = [f"{one_line(change.target)}{colon(lang)}{one_line(advice_text.edit(change, lang))}" for change in variant.edits]
     return [*lines, *map(one_line, variant.env)]
 
 
 def unread_job(job: Unread, lang: Lang) -> str:
-    """A job that could not be read, and why; its name once."""
+    """An unreadable job and the reason."""
     message = one_line(job.message.to(lang))
     name = one_line(job.job)
     return message if name in message else f"{name}{colon(lang)}{message}"

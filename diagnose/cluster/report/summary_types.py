@@ -1,5 +1,5 @@
-"""The values of a triage summary: failures in groups, their costs, and one plan per group. Their number is bounded whatever the
-number of jobs."""
+"""The values of a triage summary: failures in groups, with costs and one plan per group. Its size is bounded, whatever the number of
+jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY = ("fingerprint", "cause", "phase", "family", "tensor", "frame", "framework",
 
 
 class Store(Protocol):
-    """What is asked here of the database: SQL, on one connection; and where errors go."""
+    """The part of the database interface that the report uses: SQL on one connection, and where errors go."""
 
     def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]: ...
 
@@ -38,7 +38,7 @@ def build_or_report(store: Store, job: str, build: Callable[[], T]) -> T | None:
 
 @dataclass(slots=True)
 class Cost:
-    """GPU time of some jobs in seconds, as far as it is `known` of how many of them."""
+    """GPU-seconds of jobs; `known`: the number of jobs for which they are known."""
 
     seconds: float = 0.0
     known: int = 0
@@ -46,13 +46,14 @@ class Cost:
 
     @property
     def hours(self) -> float | None:
-        """None where nothing says what any of the jobs cost."""
+        """GPU-hours; None if unknown for all jobs."""
         return self.seconds / 3600 if self.known else None
 
 
 @dataclass(slots=True)
 class Period:
-    """From the first to the last failure, in seconds since 1970; known of `dated` jobs, `by_log` of them by the dates of their logs."""
+    """From the first to the last failure, in seconds since 1970; `dated`: the number of jobs with a date, `by_log`: those dated by their
+    log files."""
 
     first: float | None = None
     last: float | None = None
@@ -62,7 +63,7 @@ class Period:
 
 @dataclass(slots=True)
 class Named:
-    """A user, a project, a framework or a state, and in how many jobs."""
+    """A user, project, framework or state with its number of jobs."""
 
     name: str
     jobs: int
@@ -80,8 +81,8 @@ class Step:
 
 @dataclass(slots=True)
 class Variant:
-    """Jobs of a group whose configs say the same in the keys that the plan edits. `edits` are those that most of them need: `alike` of
-    `jobs` get the same new values; in `fitting` the plan fits."""
+    """Jobs of a group whose configs agree in the keys that the plan edits. `edits`: those that most of them need; `alike` of `jobs` get
+    the same new values; in `fitting` the plan fits."""
 
     framework: str
     jobs: int
@@ -114,7 +115,7 @@ class Example:
 
 @dataclass(slots=True)
 class Near:
-    """Another group that may be the same mistake: the parts in common, and those that differ."""
+    """Another group that may be the same mistake: common and differing parts of the fingerprint."""
 
     key: str
     number: int
@@ -125,7 +126,7 @@ class Near:
 
 @dataclass(slots=True)
 class Group:
-    """Failures with one key. `key` is the fingerprint or the value that is grouped by; `number` counts from the largest group."""
+    """Failures with the same key: a fingerprint or grouping value. `number` counts from the largest group."""
 
     key: str
     number: int
@@ -150,7 +151,7 @@ class Group:
 
 @dataclass(slots=True)
 class Counts:
-    """Jobs by what became of them."""
+    """Jobs by result."""
 
     jobs: int = 0
     oom: int = 0
@@ -161,13 +162,13 @@ class Counts:
 
     @property
     def failed(self) -> int:
-        """Jobs that failed of memory, or probably did."""
+        """Jobs with a certain or probable memory failure."""
         return self.oom + self.suspected
 
 
 @dataclass(slots=True)
 class Cause:
-    """A leading cause over all failures; empty: none was found."""
+    """A leading cause over all failures; empty if unknown."""
 
     cause: str
     title: Text
@@ -177,7 +178,7 @@ class Cause:
 
 @dataclass(slots=True)
 class Times:
-    """Failures over time: `width` seconds per slot from `start`, for each slot the jobs of the first groups and of all others."""
+    """Failures over time, in slots of `width` seconds from `start`; for each slot the jobs of the first groups and of all others."""
 
     start: float = 0.0
     width: int = 86400
@@ -187,7 +188,7 @@ class Times:
 
 @dataclass(slots=True)
 class Lack:
-    """How much memory was missing: jobs by powers of two (bin n: up to 256 MiB << n; 0 or less first); known of `known` jobs."""
+    """A histogram of missing memory: bin n counts jobs missing up to 256 MiB << n (the first: 0 or less); known for `known` jobs."""
 
     bins: tuple[int, ...] = ()
     known: int = 0
@@ -196,7 +197,7 @@ class Lack:
 
 @dataclass(slots=True)
 class Unread:
-    """A job of which nothing could be learned."""
+    """A job that could not be read."""
 
     job: str
     fault: str
@@ -205,8 +206,8 @@ class Unread:
 
 @dataclass(slots=True)
 class Summary:
-    """All of it. `total` counts the groups, of which `groups` holds the largest; `states` are those in which the jobs ended that did
-    not fail of memory, as their scheduler spells them."""
+    """The whole summary. `total`: number of all groups, of which `groups` has the largest; `states`: scheduler states of jobs without
+    memory failure."""
 
     by: str
     since: float | None
@@ -225,10 +226,10 @@ class Summary:
 
     @property
     def left(self) -> int:
-        """Failures of groups that are not listed."""
+        """Failures in groups that are not listed."""
         return self.counts.failed - sum(group.jobs for group in self.groups)
 
     @property
     def costliest(self) -> Group | None:
-        """The group that cost most, where costs are known."""
+        """The group with the highest cost, if costs are known."""
         return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)

@@ -85,7 +85,7 @@ def webhook_error(key: str, where: str, hint: str, **values: object) -> UserErro
 
 
 def group_message(group: Group, platform: chat_message.Platform, lang: Lang = "en") -> Message:
-    """What it is, what it cost, what to change, an example."""
+    """The message about a group: what it is, its cost, its plan, an example."""
     group = map_texts(group, harmless)
     rules = dialect(platform)
     cost = wording.hours(group.cost, lang) if group.cost.known else ""
@@ -98,7 +98,7 @@ def group_message(group: Group, platform: chat_message.Platform, lang: Lang = "e
 
 
 def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
-    """The plan with the edits of the first variants, a part each."""
+    """The plan, and the edits of the first variants in parts of their own."""
     if group.plan is None:
         return []
     summary = semicolon(lang).join((wording.steps(group, lang), wording.certainty_text(group, lang)))
@@ -111,7 +111,7 @@ def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
 
 
 def _fit_message(platform: Dialect, parts: list[str], lang: Lang) -> Message:
-    """As many parts from the first on as the limit has room for; the last of them may be left out, never cut."""
+    """As many leading parts as the limit allows; parts are never cut."""
     ending = platform.escape(word("chat_cut", lang))
     budget, fitting = platform.limit - platform.length(ending) - 2, list[str]()
     for part in parts:
@@ -133,8 +133,8 @@ def announce(
     lang: Lang = "en",
     wait: Callable[[float], object] = sleep,
 ) -> int:
-    """Post each group to a webhook; returns how many arrived. `delivered` is called with each of them, `failed` with the first that did
-    not: the others wait for the next run, since they would fail likewise. Groups beyond MAX_MESSAGES share one message."""
+    """Post each group to a webhook; returns the number delivered. `delivered` is called for each, `failed` for the first failure, after
+    which the others wait for the next run. Groups beyond MAX_MESSAGES share one message."""
     platform = platform_of(url)
     items = list(news)
     count = 0
@@ -160,7 +160,7 @@ def announce(
 
 
 def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
-    """What a platform's webhook takes."""
+    """The request body for a platform's webhook."""
     if platform == "slack":
         return {"text": text, "unfurl_links": False, "unfurl_media": False}
     if platform == "discord":
@@ -172,15 +172,15 @@ def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuse redirects: the message was meant for this host only."""
+    """Refuses redirects: the message is for this host only."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sleep, clock: Callable[[], float] = monotonic) -> None:
-    """Send a message. Where there is no answer, or one that says later (429, 5xx), it is sent again after a while, longer each time or as
-    long as the answer says, for at most WITHIN seconds. Raises UserError where it did not arrive."""
+    """Send a message. On connection errors and temporary errors (429, 5xx) it is retried with growing delays, or as the response asks,
+    for at most WITHIN seconds. Raises UserError."""
     platform_of(url)
     data = json.dumps(message, ensure_ascii=False).encode(errors="replace")
     deadline, pause = clock() + WITHIN, FIRST
@@ -196,7 +196,7 @@ def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sl
 
 
 def _post_once(url: str, data: bytes) -> tuple[str, float | None]:
-    """Why a message did not arrive, empty where it did; and the seconds to wait before it is sent again, None where that is of no use."""
+    """The error (empty: delivered), and the seconds to wait before a retry (None: a retry is pointless)."""
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": f"oomdoctor/{__version__}"}
     request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 - http and https only: platform_of
     try:
@@ -211,7 +211,7 @@ def _post_once(url: str, data: bytes) -> tuple[str, float | None]:
 
 
 def _feishu_error(answer: HTTPResponse) -> tuple[str, float | None]:
-    """The error in an answer with status 200, which is how Feishu refuses a message; and the seconds to wait, as `_post_once`."""
+    """The error in a response with status 200, which Feishu uses for refusals; and the seconds to wait, as `_post_once`."""
     try:
         content = json.loads(answer.read(LARGEST))
     except ValueError:
@@ -223,7 +223,7 @@ def _feishu_error(answer: HTTPResponse) -> tuple[str, float | None]:
 
 
 def _retry_after(header: str | None) -> float:
-    """The seconds of a Retry-After; a date is not looked at: clocks differ, and jump."""
+    """The seconds of a Retry-After header; dates are ignored, because clocks differ."""
     try:
         return min(max(float(header or 0), 0.0), 1e6)
     except ValueError:
