@@ -1,1 +1,1 @@
-"""Where people meet the program: read input, call `explain` or `check`, print."""
+"""User interfaces: read input, call `explain` or `check`, print."""

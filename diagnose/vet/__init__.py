@@ -1,1 +1,1 @@
-"""Faults in rule files, one small function per check."""
+"""Checks rule files for faults: one small function per check."""

@@ -1,4 +1,4 @@
-"""A rule against its own examples: verdicts as promised, and no line that no example misses."""
+"""Checks a rule against its own examples: verdicts as expected, and every condition needed by some example."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Case = tuple[Mapping[str, str], str]
 
 
 def check(paper: Paper) -> Iterator[Fault]:
-    """Runs the examples of one cause."""
+    """Run the examples of one cause."""
     if paper.room == "remedies":
         return
     try:
@@ -42,13 +42,13 @@ def written(paper: Paper) -> Mapping[str, object]:
 
 
 def cases(paper: Paper) -> list[Case]:
-    """The facts and the promised verdict of each example."""
+    """The facts and the expected verdict of each example."""
     presumed = paper.data.get("given", {})
     return [({**presumed, **example.get("with", {})}, example.get("expect", "")) for example in paper.data["examples"]]
 
 
 def promised(paper: Paper, rule: Rule, examples: Sequence[Case]) -> Iterator[Fault]:
-    """Each example has the verdict that it promises, and what speaks has no figure missing."""
+    """Every example has its expected verdict, and no explanation lacks a figure."""
     blank = phrase("judge.unknown").en
     for index, (facts, expect) in enumerate(examples):
         if expect not in VERDICTS:
@@ -68,7 +68,7 @@ def kinds(paper: Paper, examples: Sequence[Case]) -> Iterator[Fault]:
 
 
 def earning(paper: Paper, rule: Rule, examples: Sequence[Case]) -> Iterator[Fault]:
-    """Without any one of its lines, some example would come out otherwise; else the line is untested or superfluous."""
+    """Without any one of the conditions some example would have another verdict; otherwise the condition is untested or superfluous."""
     for part in ("all", "any", "none"):
         for index, line in enumerate(getattr(rule, part)):
             for left, shorter in shortened(line):
@@ -78,7 +78,7 @@ def earning(paper: Paper, rule: Rule, examples: Sequence[Case]) -> Iterator[Faul
 
 
 def shortened(line: Comparison) -> Iterator[tuple[str, tuple[Comparison, ...]]]:
-    """What may be left out of a line, and what is left of it then: nothing, or one value fewer."""
+    """Ways to weaken a condition: what is left out, and what remains (nothing, or one value fewer)."""
     yield str(line), ()
     if isinstance(line.right, Choices):
         for part in line.right.parts:
@@ -87,7 +87,7 @@ def shortened(line: Comparison) -> Iterator[tuple[str, tuple[Comparison, ...]]]:
 
 
 def instead(rule: Rule, part: str, index: int, lines: tuple[Comparison, ...]) -> Rule:
-    """The rule with other lines, or none, in place of one."""
+    """The rule with one condition replaced by others, or removed."""
     conditions: tuple[Comparison, ...] = getattr(rule, part)
     changed = conditions[:index] + lines + conditions[index + 1 :]
     if part == "any":
@@ -102,13 +102,13 @@ def place(paper: Paper, part: str, index: int) -> tuple[str | int, ...]:
 
 
 def book(facts: Mapping[str, str]) -> FactBook:
-    """A book in which the log says these things."""
+    """A FactBook with these values, as if a log had printed them."""
     witness = Witness("given", text="example")
     return FactBook(Fact(name, typed(name, text), "log", witness) for name, text in facts.items())
 
 
 def neighbours(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """Two rules for different causes that fire on each other's examples: one must yield, or they are one."""
+    """No two rules for different causes fire on each other's examples: one must yield, or they are the same rule."""
     speaking = [_Speaking.of(paper) for paper in papers if paper.room != "remedies" and runs(paper)]
     for at, first in enumerate(speaking):
         for second in speaking[at + 1 :]:
@@ -122,7 +122,7 @@ def neighbours(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 
 def runs(paper: Paper) -> bool:
-    """Whether its lines and examples can be read; if not, that is reported by its own checks."""
+    """Whether conditions and examples can be parsed; otherwise other checks report it."""
     try:
         rule_of(written(paper))
         return all(book(facts) is not None for facts, _ in cases(paper))
@@ -137,7 +137,7 @@ def related(rule: Rule, second: Rule) -> bool:
 
 @dataclass(slots=True)
 class _Speaking:
-    """A rule, what it must know to fire, and the examples on which it does."""
+    """A rule, the facts that it needs to fire, and the examples on which it fires."""
 
     paper: Paper
     rule: Rule

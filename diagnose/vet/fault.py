@@ -1,4 +1,4 @@
-"""A fault of a rule file: where, what, and what to try."""
+"""A fault in a rule file: place, description, advice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diagnose.phrases import Lang, Text
 
 @dataclass(slots=True)
 class Fault:
-    """`line` is 1-based; 0 where the fault belongs to no line."""
+    """A fault. `line` is 1-based; 0 if it belongs to no line."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""The traits of frameworks: each is one that there is, and of its kind."""
+"""Checks the traits of frameworks: each exists and has a value of its type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(folder: Path) -> Iterator[Fault]:
 
 
 def _line(file: Path, path: tuple[str, ...]) -> int:
-    """The line of a key, or of the nearest one around it."""
+    """The line of a key, or of the nearest enclosing one."""
     import yaml
 
     node, line = yaml.compose(file.read_bytes(), yaml.SafeLoader), 0

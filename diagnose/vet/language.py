@@ -1,4 +1,4 @@
-"""What a rule says to people: both languages, the same figures in both, no filler."""
+"""Checks the texts of a rule: both languages, the same placeholders in both, no filler words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def said(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], Any]]:
 
 
 def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
-    """Both languages fill in the same figures; neither is a stand-in."""
+    """Both languages have the same placeholders, and neither is empty or a copy."""
     if set(PLACEHOLDER.findall(data["en"])) != set(PLACEHOLDER.findall(data["zh"])):
         yield paper.fault(at, "placeholders_differ", field=str(at[0]))
     if at[0] != "command" and (not CHINESE.search(data["zh"]) or CHINESE.search(data["en"])):
@@ -52,7 +52,7 @@ def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> It
 
 
 def placeholders(paper: Paper) -> Iterator[Fault]:
-    """Only a fact that the rule reads may stand in braces: any other may be unknown when it speaks."""
+    """Placeholders are facts that the rule requires; others might be unknown when it fires."""
     if paper.room == "remedies":
         return
     try:
@@ -66,7 +66,7 @@ def placeholders(paper: Paper) -> Iterator[Fault]:
 
 
 def names(paper: Paper) -> set[str]:
-    """Every fact that a cause reads. Raises UserError for a line that cannot be read."""
+    """Every fact that a cause reads. Raises UserError for a condition that cannot be parsed."""
     fact_names = {name for _, line in lines(paper) for name in expression.names(expression.parse(line))} | set(
         paper.data.get("presume", {})
     )

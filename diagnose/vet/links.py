@@ -1,4 +1,4 @@
-"""What a rule points at: remedies, other rules, pages, cases."""
+"""Checks the references of a rule: remedies, other rules, pages, cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = re.compile(r"https://[^\s/]+/[^\s]*[^\s/]+/?$")
 
 
 def check(paper: Paper) -> Iterator[Fault]:
-    """The links of one rule that need no other rule."""
+    """The references of one rule that can be checked without the other rules."""
     if paper.room != "remedies":
         for index, word in enumerate(paper.data.get("remedies", ())):
             if word not in remedy_words():
@@ -27,7 +27,7 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 
 def references(paper: Paper) -> Iterator[Fault]:
-    """Each is an https page, or a case that lies in corpus/."""
+    """Each is an https page, or a case in corpus/."""
     field = "source" if paper.room == "versions" else "references"
     written = paper.data.get(field, ())
     for index, page in enumerate([written] if isinstance(written, str) else written):
@@ -36,7 +36,7 @@ def references(paper: Paper) -> Iterator[Fault]:
 
 
 def cases(paper: Paper) -> Iterator[Fault]:
-    """A case named by an example exists, where there is a corpus at all (a wheel has none)."""
+    """Cases named by examples exist, if there is a corpus (a wheel has none)."""
     corpus: Path = rule_files.HERE.parent / "corpus"
     for index, example in enumerate(paper.data.get("examples", ())):
         case = example.get("case") if isinstance(example, dict) else None
@@ -45,14 +45,14 @@ def cases(paper: Paper) -> Iterator[Fault]:
 
 
 def together(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """Ids are used once, `yields_to` names what exists, and nobody yields in a circle."""
+    """Ids are unique, `yields_to` names existing rules, and no rules yield to each other in a circle."""
     yield from unique(papers)
     yield from yields(papers)
     yield from circle(papers)
 
 
 def unique(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """No id is given twice in one folder, nor again after it was retired."""
+    """No id is used twice in a folder, nor reused after its rule was retired."""
     first_paper: dict[tuple[str, str, str], Paper] = {}
     for paper in papers:
         room = "remedies" if paper.room == "remedies" else "causes"
@@ -78,7 +78,7 @@ def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 
 def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """Two rules that set each other aside would leave nobody to speak."""
+    """No rules yield to each other in a circle, since none of them would ever be shown."""
     causes = {str(paper.data["id"]): paper for paper in papers if paper.room != "remedies"}
     graph = {name: {to for to in targets(paper, causes) if to != name} for name, paper in causes.items()}
     done: set[str] = set()
@@ -90,7 +90,7 @@ def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 
 def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
-    """The rules that set this one aside: those named, and all that speak for a cause named."""
+    """The rules that this one yields to: those named, and all rules of causes named."""
     bad_release = vocabulary.bad_release()
     for name in paper.data.get("yields_to", ()):
         if name in causes:

@@ -1,4 +1,4 @@
-"""What a rule's lines say: facts that exist, kinds that agree, words that can be."""
+"""Checks the conditions of a rule: facts exist, kinds agree, words are possible values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[str | int, ...]
 
 
 def lines(paper: Paper) -> Iterator[tuple[Place, str]]:
-    """Every comparison of a rule and where it stands."""
+    """Every condition of a rule with its place."""
     if paper.room == "causes":
         for part, entries in paper.data["when"].items():
             yield from ((("when", part, index), line) for index, line in enumerate(entries))
@@ -37,7 +37,7 @@ def lines(paper: Paper) -> Iterator[tuple[Place, str]]:
 
 
 def check(paper: Paper) -> Iterator[Fault]:
-    """Every line reads, compares what can be compared, and names words that the fact can be."""
+    """Every condition parses, compares comparable kinds, and names possible values."""
     for place, line in lines(paper):
         try:
             comparison = expression.parse(line)
@@ -50,7 +50,7 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 
 def values(paper: Paper) -> Iterator[Fault]:
-    """What is presumed, given or varied is a value that the fact can have."""
+    """Values under `presume`, `given` and `with` are possible values of their facts."""
     places: list[tuple[Place, Mapping[str, str]]] = [((field,), paper.data.get(field, {})) for field in ("presume", "given")]
     examples = paper.data.get("examples", ()) if paper.room != "remedies" else ()
     places += [(("examples", index, "with"), example.get("with", {})) for index, example in enumerate(examples)]
@@ -63,7 +63,7 @@ def values(paper: Paper) -> Iterator[Fault]:
 
 
 def bytes_named(paper: Paper) -> Iterator[Fault]:
-    """`accounts_for` is bytes."""
+    """`accounts_for` is an amount of bytes."""
     if "accounts_for" not in paper.data or paper.room == "remedies":
         return
     try:
@@ -75,7 +75,7 @@ def bytes_named(paper: Paper) -> Iterator[Fault]:
 
 
 def producible(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """Every fact in a condition can be produced: by the room that declares it, or by an option."""
+    """Every fact in a condition can be produced, by the package that declares it or by an option."""
     for paper in papers:
         for place, line in lines(paper):
             try:
@@ -89,7 +89,7 @@ def producible(papers: Sequence[Paper]) -> Iterator[Fault]:
 
 @cache
 def produced(name: str) -> bool:
-    """Whether something in the house writes this fact: a framework table, the room that it names, or the user."""
+    """Whether anything produces this fact: a framework table, the package named in its declaration, or the user."""
     entry = facts.declared(name)
     if entry is None:
         return False
@@ -103,7 +103,7 @@ def produced(name: str) -> bool:
 
 @cache
 def _sources(room: str) -> str:
-    """All that a room is made of: its modules, and the tables and grammars that they read."""
+    """The text of a package with all tables and grammars, in which a produced fact must occur by name."""
     package, home = Path(rule_files.HERE), rule_files.home()
     tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
     files = [package / f"{room}.py", *(package / room).rglob("*.py"), *(home / "grammars").glob("*.lark"), *tables]

@@ -1,4 +1,4 @@
-"""Rule files as written: their documents, every scalar as text, and the line of each part."""
+"""Rule files as written: documents with every scalar as text, and the line of each part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOMS = {"causes": "cause", "remedies": "remedy", "versions": "library"}
 
 @dataclass(slots=True)
 class Paper:
-    """One rule as written. `lines` gives the line of each part by its path; `name` is the file's stem."""
+    """A rule as written. `lines`: the line of each part by path; `name`: the file's stem."""
 
     file: str
     name: str
@@ -28,7 +28,7 @@ class Paper:
     lines: Mapping[tuple[str | int, ...], int]
 
     def fault(self, at: tuple[str | int, ...], key: str, **values: object) -> Fault:
-        """The fault `vet.KEY` at this part, or at the nearest part around it that has a line."""
+        """The fault `vet.KEY` at a part, or at the nearest enclosing part with a line."""
         return self.says(at, phrase(f"vet.{key}", **values))
 
     def says(self, at: tuple[str | int, ...], message: Text) -> Fault:
@@ -38,7 +38,7 @@ class Paper:
 
 
 def papers(folder: Path) -> Iterator[Paper | Fault]:
-    """Every rule of a folder (its rooms, or rules lying in it), and a fault for each file that cannot be read."""
+    """Every rule of a folder, and a fault for each unreadable file."""
     for room, field in ROOMS.items():
         for file in sorted((folder / room).glob("*.yaml")):
             yield from _read(file, room)
@@ -67,7 +67,7 @@ def _read(file: Path, room: str) -> Iterator[Paper | Fault]:
 
 
 def _papers(file: Path, room: str, node: Node | None) -> Iterator[Paper | Fault]:
-    """The rules of one document: the document itself, or every entry where it is a list (rules/versions)."""
+    """The rules of one document: the document itself, or each entry of a list (rules/versions)."""
     import yaml
 
     if isinstance(node, yaml.SequenceNode):
@@ -82,7 +82,7 @@ def _papers(file: Path, room: str, node: Node | None) -> Iterator[Paper | Fault]
 
 
 def _plain(node: Node, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> Any:
-    """The node as dicts, lists and texts; notes the line of every part."""
+    """A YAML node as dicts, lists and texts; records the line of every part."""
     import yaml
 
     lines[at] = node.start_mark.line + 1

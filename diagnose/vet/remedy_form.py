@@ -1,4 +1,4 @@
-"""The form of a remedy rule: the knob it turns, its price, its exceptions, its edits."""
+"""Checks the form of a remedy: knob, price, exceptions, edits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diagnose.vet.paper import Paper
 
 
 def check(paper: Paper) -> Iterator[Fault]:
-    """Every fault that only a remedy can have."""
+    """The faults that only a remedy can have."""
     if paper.room != "remedies":
         return
     yield from knob(paper)
@@ -23,7 +23,7 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 
 def knob(paper: Paper) -> Iterator[Fault]:
-    """It turns a knob (or a fact of a script) that exists, or says what to do instead."""
+    """It changes an existing knob (or fact of a script), or tells what to do instead."""
     turns = paper.data["turns"]
     if turns == "none":
         if "do" not in paper.data:
@@ -47,7 +47,7 @@ def targets(paper: Paper) -> Iterator[Fault]:
 
 
 def price(paper: Paper) -> Iterator[Fault]:
-    """Results, speed and effort in the words of the vocabulary."""
+    """Results, speed and effort are words of the vocabulary."""
     words: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["price"]
     for field, allowed in words.items():
         word = paper.data["price"].get(field) if isinstance(paper.data["price"], Mapping) else None
@@ -56,7 +56,7 @@ def price(paper: Paper) -> Iterator[Fault]:
 
 
 def saving(paper: Paper) -> Iterator[Fault]:
-    """What it saves is a difference of ledgers, a named fact, or unknown: nobody types numbers."""
+    """The saving is a difference of ledgers, a named fact, or unknown; numbers are not allowed."""
     saves = paper.data.get("saves", "unknown")
     name = saves.get("at_most") if isinstance(saves, Mapping) else saves
     if name not in ("ledger", "unknown") and (facts.declared(str(name)) is None):
@@ -71,7 +71,7 @@ def host(paper: Paper) -> Iterator[Fault]:
 
 
 def edits(paper: Paper) -> Iterator[Fault]:
-    """A framework named by an example exists and has the knob."""
+    """Frameworks named by examples exist and have the knob."""
     turns, tables = paper.data["turns"], rule_files.table("frameworks")
     for index, example in enumerate(paper.data.get("examples", ())):
         framework = example.get("framework", "")
@@ -84,7 +84,7 @@ def edits(paper: Paper) -> Iterator[Fault]:
 
 
 def mentions(table: object, knob: str) -> bool:
-    """Whether a framework's table names this knob, however deep."""
+    """Whether a table mentions this knob at any depth."""
     if isinstance(table, Mapping):
         return knob in table or any(mentions(part, knob) for part in table.values())
     if isinstance(table, list):
@@ -93,7 +93,7 @@ def mentions(table: object, knob: str) -> bool:
 
 
 def used(papers: Sequence[Paper]) -> Iterator[Fault]:
-    """Every remedy is named by a cause, unless conditions of its own bring it up, or people advise it anyway."""
+    """Every remedy is listed by a cause, has conditions of its own, or is popular advice."""
     if not any(paper.room == "causes" for paper in papers):
         return
     named = {word for paper in papers if paper.room != "remedies" for word in paper.data.get("remedies", ())}

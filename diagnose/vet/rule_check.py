@@ -1,4 +1,4 @@
-"""Faults in rule files, one small function per check."""
+"""Runs all checks on rule files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOGETHER: tuple[Callable[[Sequence[Paper]], Iterator[Fault]], ...] = (
 
 
 def check(folders: Iterable[Path] = ()) -> list[Fault]:
-    """Every fault of our own rules and of those in the user's folders, in the order of the files."""
+    """All faults of the shipped rules and of those in the user's folders, in the order of the files."""
     folders = list(folders)
     misread = [*_traits(), *(fault for folder in folders for fault in frameworks.check(folder))]
     if misread:  # without traits no ledger can be made, which examples are tried on
@@ -38,7 +38,7 @@ def check(folders: Iterable[Path] = ()) -> list[Fault]:
 
 
 class _Part(NamedTuple):
-    """One folder: the faults of each rule taken by itself, the rules that can be read, and how many cannot."""
+    """The result for one folder: faults of individual rules, the readable rules, and the number of unreadable ones."""
 
     faults: tuple[Fault, ...]
     readable: tuple[Paper, ...]

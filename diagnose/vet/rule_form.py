@@ -1,4 +1,4 @@
-"""The form of a rule: its fields, their order, its id."""
+"""Checks the form of a rule: fields, their order, id."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUS = ("trial", "stable", "retired")
 
 @cache
 def schema(room: str) -> TypeAdapter[Any]:
-    """What a rule of the room may hold."""
+    """The schema of a folder's rules."""
     from pydantic import TypeAdapter
 
     from diagnose.vet.schemas import RULES
@@ -36,14 +36,14 @@ def schema(room: str) -> TypeAdapter[Any]:
 
 @cache
 def fields_of(room: str) -> Mapping[str, bool]:
-    """The fields of a rule in their order, and whether each must be there."""
+    """The fields of a rule in order, and whether each is required."""
     from diagnose.vet.schemas import RULES
 
     return {field.alias or name: field.is_required() for name, field in RULES[room].model_fields.items()}
 
 
 def check(paper: Paper) -> Iterator[Fault]:
-    """Every fault of form of one rule."""
+    """All faults of form of one rule."""
     yield from fields(paper)
     yield from tables.faults(paper.file, schema(paper.room), paper.data, paper.lines, deeper_than=1)
     yield from order(paper)
@@ -53,12 +53,12 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 
 def usable(paper: Paper) -> bool:
-    """Whether the other checks can read it at all."""
+    """Whether the rule is well-formed enough for the other checks."""
     return all(field in paper.data for field, needed in fields_of(paper.room).items() if needed) and not [*forms(paper), *conditions(paper)]
 
 
 def fields(paper: Paper) -> Iterator[Fault]:
-    """Every field is one that we know, and none that must be there is missing."""
+    """Every field is known, and no required one is missing."""
     allowed = list(fields_of(paper.room))
     for field in paper.data:
         if field not in allowed:
@@ -70,7 +70,7 @@ def fields(paper: Paper) -> Iterator[Fault]:
 
 
 def order(paper: Paper) -> Iterator[Fault]:
-    """Fields stand in the order of the handbook: who reads fifty rules reads by place."""
+    """Fields are in the standard order, which readers of many rules rely on."""
     allowed = list(fields_of(paper.room))
     places = [(allowed.index(field), field) for field in paper.data if field in allowed]
     for (earlier, line_before), (later, field) in pairwise(places):
@@ -79,7 +79,7 @@ def order(paper: Paper) -> Iterator[Fault]:
 
 
 def words(paper: Paper) -> Iterator[Fault]:
-    """The id is the file's name, and the words are words of the vocabulary."""
+    """The id is the file's name, and cause, remedies and the like are words of the vocabulary."""
     if paper.room != "versions" and paper.data.get("id") != paper.name:
         yield paper.fault(("id",), "id_is_not_file", id=str(paper.data.get("id")), file=paper.name)
     if paper.data.get("status", "stable") not in STATUS:
@@ -95,7 +95,7 @@ def words(paper: Paper) -> Iterator[Fault]:
 
 
 def forms(paper: Paper) -> Iterator[Fault]:
-    """Lists are lists, and what has names has names."""
+    """Lists are lists, and mappings are mappings."""
     for field, value in paper.data.items():
         if field in LISTS and not (isinstance(value, list) and all(isinstance(entry, str) for entry in value)):
             yield paper.fault((field,), "not_a_list", field=field)
@@ -109,7 +109,7 @@ def forms(paper: Paper) -> Iterator[Fault]:
 
 
 def conditions(paper: Paper) -> Iterator[Fault]:
-    """`when` is three flat lists of lines; nesting would be two causes, or a fact without a name."""
+    """`when` consists of three flat lists of conditions. Nested ones would be two causes, or a missing fact."""
     if paper.room != "causes":
         return
     when = paper.data.get("when")
@@ -129,10 +129,10 @@ def remedy_words() -> set[str]:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """The words that it may have meant, or where all of them stand."""
+    """Similar words to suggest, or the file that lists all."""
     return ", ".join(difflib.get_close_matches(word, list(words), 3)) or "rules/vocabulary.yaml"
 
 
 def texts(data: Any) -> bool:
-    """Whether this is a text in both languages."""
+    """Whether a value is a text in both languages."""
     return isinstance(data, Mapping) and all(isinstance(data.get(lang), str) and data[lang].strip() for lang in ("en", "zh"))

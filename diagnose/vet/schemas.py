@@ -1,6 +1,6 @@
-"""What every kind of file in rules/ may hold: one declaration each, by which a wrong key is refused with its line.
+"""Schemas of every kind of file in rules/; unknown keys are refused with their line.
 
-The values are checked as far as their readers rely on them. Imports pydantic, so only the vetting of rules and the tests load it.
+Values are checked as far as their readers rely on them. Imports pydantic, so only the checks of rules and the tests load it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Words = dict[str, Scalar | list[Scalar]]
 
 
 class Row(BaseModel):
-    """An entry of a table; other keys than its own are refused."""
+    """An entry of a table; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -165,7 +165,7 @@ class Need(Row):
 
 
 class KeyLine(Row):
-    """A way to spell a knob: diagnose/adapters/schema/table_types.py."""
+    """A key of a framework that sets a knob: diagnose/adapters/schema/table_types.py."""
 
     key: str = ""
     version: str = ""
@@ -241,7 +241,7 @@ class Dated(Row):
 
 
 class Dimension(Row):
-    """Where a field of a config.json comes from: diagnose/adapters/translate/model_dimensions.py."""
+    """The source of a config.json field: diagnose/adapters/translate/model_dimensions.py."""
 
     key: str = ""
     values: dict[Scalar, Scalar] = {}
@@ -255,7 +255,7 @@ class Dimension(Row):
 
 
 class Framework(Row):
-    """All of a framework but its knobs, whose names have a dot."""
+    """A framework table without its knobs, whose names contain a dot."""
 
     rank: int
     version: str = ""
@@ -346,7 +346,7 @@ class Tower(Row):
 
 
 class Arch(Row):
-    """What a family's layers are made of: diagnose/catalogue/shape.py."""
+    """Architecture traits of a model family: diagnose/catalogue/shape.py."""
 
     norm: str = ""
     mlp: str = ""

@@ -1,4 +1,4 @@
-"""Wrong keys and values in the tables of rules/, with their lines."""
+"""Checks the tables of rules/ against their schemas; faults have lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = tuple[str | int, ...]
 
 
 def check(folder: Path) -> Iterator[Fault]:
-    """Every fault of form in the tables of a rules folder; a file of no known kind is one."""
+    """All faults in the tables of a rules folder, unknown kinds of file included."""
     from diagnose.vet import schemas
 
     for file in sorted(folder.glob("**/*.yaml")):
@@ -33,7 +33,7 @@ def check(folder: Path) -> Iterator[Fault]:
 
 
 def of_file(file: Path, kind: str) -> Iterator[Fault]:
-    """Every fault of form in a file of this kind."""
+    """All faults in a file of this kind."""
     import yaml
 
     from diagnose.vet import schemas
@@ -63,7 +63,7 @@ def of_file(file: Path, kind: str) -> Iterator[Fault]:
 
 
 def faults(file: str, schema: TypeAdapter[Any], data: object, lines: Mapping[Place, int], deeper_than: int = -1) -> list[Fault]:
-    """What in data does not have the form of a schema, each place once; `deeper_than`: only what lies below so many keys."""
+    """The deviations of data from a schema, one per place; `deeper_than`: only below this many keys."""
     from pydantic import ValidationError
 
     wrong: dict[Place, Fault] = {}
@@ -83,7 +83,7 @@ def faults(file: str, schema: TypeAdapter[Any], data: object, lines: Mapping[Pla
 
 
 def unknown(field: str, schema: TypeAdapter[Any]) -> Text:
-    """That no field is called so, with the nearest that the schema has anywhere."""
+    """The fault for an unknown field, with the most similar one of the schema."""
     form = schema.json_schema()
     field_names = {name for part in (form, *form.get("$defs", {}).values()) for name in part.get("properties", ())}
     near = difflib.get_close_matches(field, sorted(field_names), 1)
@@ -91,7 +91,7 @@ def unknown(field: str, schema: TypeAdapter[Any]) -> Text:
 
 
 def note_lines(node: Node, at: Place, lines: dict[Place, int]) -> None:
-    """The line of every key and item of a document, by its path; keys are texts, items numbers."""
+    """The line of every key and item of a document by its path (keys as text, items as numbers)."""
     import yaml
 
     lines.setdefault(at, node.start_mark.line + 1)
@@ -105,7 +105,7 @@ def note_lines(node: Node, at: Place, lines: dict[Place, int]) -> None:
 
 
 def written(at: Place, lines: Mapping[Place, int]) -> Place:
-    """A path as the document has it: keys are texts, and what pydantic adds (which type of several it tried) is left out."""
+    """A path as in the document: keys as text, without the union members that pydantic adds."""
     path: Place = ()
     for part in at:
         path = next((longer for longer in ((*path, part), (*path, str(part))) if longer in lines), path)

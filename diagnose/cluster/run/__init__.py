@@ -1,1 +1,1 @@
-"""Runs jobs on worker processes: supervision, deduplication, Ray, rounds over a growing folder."""
+"""Runs jobs on worker processes: supervision, deduplication, Ray, repeated runs over a growing folder."""

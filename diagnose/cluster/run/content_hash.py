@@ -1,4 +1,4 @@
-"""Hashes the bytes of a job's inputs while they are read."""
+"""Hashes the bytes of a job's inputs as they are read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class ContentHash:
-    """The number and a hash of the bytes that were read of a job: tells a changed job from one that was only touched.
+    """Number and hash of the bytes read of a job, which distinguish a changed job from one whose files were only touched.
 
-    Of logs the length and two checksums are hashed (a cryptographic hash takes as long as the whole search for failures), of configs and
-    names every byte.
+    Of logs the length and two checksums are hashed (a cryptographic hash of every byte takes as long as the whole search for failures); of
+    configs and names every byte.
     """
 
     def __init__(self, job: Job) -> None:
@@ -35,7 +35,7 @@ class ContentHash:
         self.truncated: list[str] = []  # inputs that ended before the size that they had when they were opened
 
     def track(self, source: Source) -> Source:
-        """The same input; what is read of it is hashed."""
+        """The same input, hashed as it is read."""
         if source.data is not None:
             self.update(source.data)
             return source
@@ -48,7 +48,7 @@ class ContentHash:
         self.bytes += len(data)
 
     def hexdigest(self, configs: Iterable[ConfigSource]) -> str:
-        """The hash of all that was read, and of configs."""
+        """The hash of everything read, including configs."""
         digest = hashlib.sha256(self._identity + repr((self._checksums, self.bytes)).encode())
         for config in configs:
             digest.update(config.name.encode(errors="surrogatepass"))
@@ -87,7 +87,7 @@ class _TrackedFile(io.FileIO):
 
 
 class _TrackedStream(io.RawIOBase):
-    """Any other input that hashes its bytes as they are read."""
+    """Any other input, hashed as it is read."""
 
     def __init__(self, file: BinaryIO, content: ContentHash) -> None:
         self._file, self._content = file, content

@@ -1,8 +1,8 @@
-"""The key under which jobs share one diagnosis: a hash of everything that the diagnosis depends on, and of nothing else.
+"""The key under which jobs share one diagnosis: a hash of everything that the diagnosis depends on.
 
-Left out are where and when a line was printed, by which process and host, how often other processes complained after a failure, and what
-a run is called; of a date only the answers to what rules ask of it count. All else is hashed as it was read: sizes, ranks, steps, frames
-with their lines, configs byte for byte.
+It leaves out the place, time, process and host of lines, the number of processes that report a failure later, and names of runs; of the
+date only the results of rules that compare it count. Everything else is hashed as read: sizes, ranks, steps, frames with line numbers,
+configs byte for byte.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _PROCESS_ID = lazy_compile(r"\b(pid|PID|[Pp]rocess)([ =:]{1,2})\d+")
 
 
 def diagnosis_key(reading: Reading, configs: Iterable[ConfigSource], basis: str = "", *, own_rules: bool = False) -> str:
-    """Equal for jobs that one diagnosis answers. `basis` is a hash of what every job is diagnosed with: options, rules, the tool;
-    `own_rules`: some rules are the user's, which may ask for any day."""
+    """The key, equal for jobs with the same diagnosis. `basis`: hash of what all jobs share (options, rules, version); `own_rules`: user
+    rules are in use, which may compare any date."""
     names = tuple(source.name for source in reading.inputs)
     values = (
         basis,
@@ -73,7 +73,7 @@ def _fact_key(fact: Fact, own_rules: bool) -> tuple[object, ...]:
 
 @cache
 def _day_comparisons() -> tuple[Comparison, ...]:
-    """What rules ask of the day of a failure."""
+    """The comparisons with the date of a failure in the rules."""
     lines = [line for rule in rule_loader.rules(trial=True)[0] for line in rule.lines]
     for remedy in remedy_rules.rules(trial=True):
         lines += [*remedy.where, *(line for unless in (*remedy.not_when, *remedy.caveats) for line in unless.all)]
@@ -82,7 +82,7 @@ def _day_comparisons() -> tuple[Comparison, ...]:
 
 @lru_cache(maxsize=256)
 def _model_key(model: Model) -> str:
-    """Cached: a model has many dimensions, and many jobs train the same one."""
+    """Cached, because a model has many dimensions and many jobs train the same one."""
     return repr(model)
 
 
@@ -101,14 +101,14 @@ def _frames_key(frames: tuple[Frame, ...]) -> tuple[Hashable, ...]:
 
 
 def _stable_path(file: str) -> str:
-    """A path without the owner of its home, and without the numbers of a run or a session in the names of its folders."""
+    """A path without the home directory's owner, and without run and session numbers in folder names."""
     folders, slash, name = file.replace("\\", "/").rpartition("/")
     stable = _RUN_NUMBER.sub("#", _HOME_OWNER.sub(r"\1/~", folders))
     return f"{stable}{slash}{name}" if slash else file
 
 
 def _mask_run_names(text: str) -> str:
-    """Settings without the values that name the run; unchanged where one value may refer to another ($)."""
+    """Settings without the values that name the run; unchanged if a value may refer to another ($)."""
     return text if "$" in text else _RUN_NAME.sub(r"\1\2#", text)
 
 
@@ -124,7 +124,7 @@ def _input_key(source: Input) -> tuple[object, ...]:
 
 
 def _config_key(config: ConfigSource) -> tuple[object, ...]:
-    """A config by its base name; the values of a text that name the run are left out."""
+    """A config by base name and text, without the values that name the run."""
     try:
         data: str | bytes = _mask_run_names(config.data.decode())
     except UnicodeDecodeError:

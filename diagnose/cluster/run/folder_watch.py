@@ -1,4 +1,5 @@
-"""Watches a folder that grows: in each round, logs are read once they have settled. Only elapsed time counts, never the time of day."""
+"""Repeats triage over a growing folder: logs are read once they have stopped changing. Uses elapsed time only, so that clock changes do
+not matter."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ RUNNING_STATES = (
 
 
 class Watch:
-    """Repeats rounds, and remembers which jobs have not settled yet; on disk, as there may be millions."""
+    """Repeats rounds and remembers on disk (there may be millions) which jobs are still changing."""
 
     def __init__(self, every: float = ROUND_SECONDS, settle: float = SETTLE_SECONDS, clock: Callable[[], float] = monotonic) -> None:
         self.every, self.settle, self._clock = every, settle, clock
@@ -49,8 +50,8 @@ class Watch:
         self._db.execute("CREATE TABLE waiting (job TEXT PRIMARY KEY, stamp TEXT, since REAL) WITHOUT ROWID")
 
     def is_ready(self, job: Job, last_stamp: str = "") -> bool:
-        """Whether a job is to be looked at in this round: its scheduler says that it ended, or its files have not changed for a while.
-        `last_stamp`: of when it was read last; a job that has not changed since need not settle."""
+        """Whether to read a job in this round: its scheduler reports an end, or its files have not changed for a while. `last_stamp`:
+        that of the last read; an unchanged job is ready at once."""
         current = stamp(job)
         if not current or current == last_stamp or is_over(job.about):
             self._db.execute("DELETE FROM waiting WHERE job = ?", (job.id,))
@@ -62,7 +63,7 @@ class Watch:
         return bool(self._clock() - row[1] >= self.settle)
 
     def run(self, round: Callable[[], object], say: Callable[[Text], None] = lambda _: None) -> None:
-        """Do rounds until Ctrl-C, SIGTERM or `stop`. A round that fails is reported, and the next one goes on where it ended."""
+        """Repeat rounds until Ctrl-C, SIGTERM or `stop`. A failed round is reported, and the next one continues where it ended."""
         say(phrase("notify.watching", settle=f"{self.settle:g}"))
         with sigterm_as_interrupt(self), suppress(KeyboardInterrupt):
             while not self._stop.is_set():
@@ -82,7 +83,7 @@ class Watch:
 
 
 def is_over(about: About) -> bool:
-    """Whether the scheduler says that a job has ended."""
+    """Whether the scheduler reports that a job has ended."""
     if about.state and about.state.upper().startswith(RUNNING_STATES):
         return False
     return about.ended is not None
@@ -90,7 +91,7 @@ def is_over(about: About) -> bool:
 
 @contextmanager
 def sigterm_as_interrupt(watch: Watch) -> Iterator[None]:
-    """While a watch runs, SIGTERM interrupts the round as Ctrl-C does. Outside the main thread signals cannot be handled."""
+    """Within the block SIGTERM interrupts a round like Ctrl-C. No effect outside the main thread, which cannot handle signals."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         watch.stop()

@@ -1,4 +1,4 @@
-"""One job read and diagnosed: what a worker process does, on this machine or on a cluster."""
+"""Reads and diagnoses one job: the work of a worker process, local or on a cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FAULTS: Mapping[str, str] = {"no_such_file": "vanished", "no_log": "no_log", "t
 
 
 def work(task: Task, options: JobOptions, claim: Claim = lambda _: True) -> Result:
-    """The job's result; never raises for what a job holds. It is `reused` where the job's content has not changed."""
+    """The job's result; errors of a job become part of it. `reused`: the job's content has not changed."""
     start = process_time()
     try:
         result = _read_and_diagnose(task, options, claim)
@@ -84,8 +84,7 @@ def _read_and_diagnose(task: Task, options: JobOptions, claim: Claim) -> Result:
 
 
 def with_named_configs(materials: Sequence[Material | ConfigSource]) -> tuple[list[ConfigSource], list[UserError]]:
-    """The configs and the files beside them that they name, so that all that a diagnosis depends on is at hand; and what could not be
-    read."""
+    """The configs and the files beside them that they name, on which a diagnosis depends; and errors of unreadable ones."""
     sources, unusable = convert_each(as_config, list(materials))
     if any(source.folder is not None for source in sources):
         sources += [config.source for config in find_named_files([open_document(source) for source in sources])]
@@ -93,7 +92,7 @@ def with_named_configs(materials: Sequence[Material | ConfigSource]) -> tuple[li
 
 
 def with_diagnosis(result: Result, diagnosis: Diagnosis, options: JobOptions) -> Result:
-    """The result with what the diagnosis says."""
+    """The result completed by a diagnosis."""
     report = ""
     if options.reports is not None:
         visible = redaction.mask_diagnosis(diagnosis) if options.redact else diagnosis
@@ -105,8 +104,7 @@ def with_diagnosis(result: Result, diagnosis: Diagnosis, options: JobOptions) ->
 
 
 def input_faults(refused: Sequence[UserError], damaged: Sequence[Text], truncated: Sequence[str]) -> tuple[InputFault, ...]:
-    """The inputs that could not be used: refused files, archives that are cut off or expand too far, and files that shrank while they
-    were read."""
+    """Unusable inputs: refused files, archives that are cut off or expand too far, files that shrank while being read."""
     return (
         *(InputFault(fault_of(error), error_text(error)) for error in refused),
         *(InputFault("broken_archive", message) for message in damaged),
@@ -115,7 +113,7 @@ def input_faults(refused: Sequence[UserError], damaged: Sequence[Text], truncate
 
 
 def fault_of(error: UserError) -> str:
-    """The kind of an error, in one word."""
+    """The kind of an error, as a word."""
     package, _, name = error.key.rpartition(".")
     return _FAULTS.get(name) or ("broken_archive" if package == "packed" else "unreadable")
 

@@ -1,4 +1,4 @@
-"""Runs jobs on worker processes of this machine: bounded queues, one diagnosis for equal jobs, no job lost when a process dies."""
+"""Runs jobs on local worker processes: bounded queues, one diagnosis for equal jobs, no job lost if a process dies."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Lookup: TypeAlias = Callable[[str], DiagnosisSummary | None]
 
 
 class Deduplicator:
-    """Which diagnoses are being made and which are made. A result is released after the diagnosis that answers it, never before.
+    """Tracks pending and finished diagnoses. A result is released only after the diagnosis that it shares.
 
-    With `claims_elsewhere` others decide who makes a diagnosis, so every missing one may still come; `unanswered` returns at the end what
-    did not.
+    With `claims_elsewhere` another process decides who diagnoses, so that any missing diagnosis may still arrive; `unanswered` returns the
+    jobs for which none did.
     """
 
     def __init__(self, lookup: Lookup = lambda _: None, claims_elsewhere: bool = False) -> None:
@@ -46,7 +46,7 @@ class Deduplicator:
         self._waiting: dict[str, list[Result]] = {}
 
     def claim(self, key: str, job: str) -> bool:
-        """Whether this job is to make the diagnosis: there is none, and no other job makes it."""
+        """Whether this job has to be diagnosed: no diagnosis with its key exists or is pending."""
         with self._lock:
             maker = self._makers.get(key)
             if maker is None and self._summary(key) is None:
@@ -54,8 +54,7 @@ class Deduplicator:
             return maker == job
 
     def add(self, result: Result) -> tuple[list[Result], list[Task]]:
-        """The results that are complete with this one, in order; and the tasks to repeat, because the job that was to make their
-        diagnosis has failed."""
+        """The results that this one completes, in order; and the tasks to repeat because the job that claimed their diagnosis failed."""
         with self._lock:
             complete, repeat = self._release(result)
             for key in [key for key, maker in self._makers.items() if maker == result.job.id]:
@@ -64,7 +63,7 @@ class Deduplicator:
             return complete, repeat
 
     def unanswered(self) -> list[Task]:
-        """Jobs whose diagnosis did not come."""
+        """Jobs whose diagnosis did not arrive."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         return [Task(result.job) for results in waiting.values() for result in results]
@@ -111,7 +110,7 @@ def run_local(
     limits: Limits = LIMITS,
     lookup: Lookup = lambda _: None,
 ) -> Generator[Result]:
-    """The results of tasks as they come, from `count` worker processes (None: one per core), which end with the generator."""
+    """Yield results as they complete, from `count` worker processes (None: one per core), which end with the generator."""
     pool = _Pool(tasks, options, count or os.cpu_count() or 1, limits, Deduplicator(lookup))
     try:
         yield from pool.results()
@@ -120,7 +119,7 @@ def run_local(
 
 
 class _Pool:
-    """A thread for each worker process, between a queue of tasks and a queue of results."""
+    """One thread per worker process, between a queue of tasks and a queue of results."""
 
     def __init__(self, tasks: Iterable[Task | Result], options: JobOptions, count: int, limits: Limits, deduplicator: Deduplicator) -> None:
         self._deduplicator = deduplicator
@@ -151,7 +150,7 @@ class _Pool:
             yield from complete
 
     def close(self) -> None:
-        """End threads and processes, whatever they are doing."""
+        """Stop threads and processes immediately."""
         self._stop.set()
         for supervisor in self._supervisors:
             supervisor.stop()
@@ -162,7 +161,7 @@ class _Pool:
     # -- in the threads
 
     def _guard(self, target: Callable[[Item], None], argument: Item) -> None:
-        """Run a thread's function; the caller of `results` receives its exception."""
+        """Run a thread's function; its exceptions reach the caller of `results`."""
         try:
             target(argument)
         except Exception as error:
@@ -186,7 +185,7 @@ class _Pool:
             supervisor.close()
 
     def _next_chunk(self) -> list[Task]:
-        """The tasks for a worker: fewer where few remain, so that all workers end together."""
+        """The next tasks for a worker; smaller chunks near the end, so that all workers finish together."""
         chunk: list[Task] = []
         size = min(CHUNK, max(1, self._tasks.qsize() // (2 * len(self._supervisors))))
         while len(chunk) < size:
@@ -197,7 +196,7 @@ class _Pool:
         return chunk
 
     def _put(self, target: queue.Queue[Item], item: Item) -> bool:
-        """Wait for room in a queue; False where all was stopped before."""
+        """Put with waiting; False if the pool was stopped meanwhile."""
         while not self._stop.is_set():
             try:
                 target.put(item, timeout=TICK)
@@ -208,6 +207,6 @@ class _Pool:
 
 
 class _AllQueued(NamedTuple):
-    """All tasks are in the queue; their number."""
+    """Marks the end of the task queue, with the number of tasks."""
 
     tasks: int

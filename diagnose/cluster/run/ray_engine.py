@@ -33,10 +33,10 @@ def run_ray(
     lookup: Lookup = lambda _: None,
     partitions: str = "",
 ) -> Generator[Result]:
-    """The results of tasks as they come, from the Ray cluster at an address (None: RAY_ADDRESS, else one on this machine).
+    """Yield results as they complete, from the Ray cluster at an address (None: RAY_ADDRESS, else a local one).
 
-    `workers` None: as many as the cluster has cores. `partitions`: a folder or URL that every node can write, for the results as Parquet.
-    What the jobs name must be readable from every node under the same name: objects in a store, or files of a shared file system.
+    `workers` None: as many as the cluster has cores. `partitions`: a folder or URL writable from every node for the results as Parquet. The
+    jobs' inputs must be readable from every node under the same names: objects in a store, or files on a shared file system.
     """
     ray = connect(address)
     count = max(1, workers or int(ray.cluster_resources().get("CPU", 1)))
@@ -55,7 +55,7 @@ def run_ray(
 
 
 def connect(address: str | None) -> Any:
-    """The module ray, connected. Raises UserError where it is not installed or the cluster cannot be reached."""
+    """The ray module after connecting. Raises UserError if it is not installed or the cluster cannot be reached."""
     try:
         import ray
         import ray.data
@@ -91,18 +91,18 @@ def _run_dataset(ray: Any, tasks: list[Task], options: JobOptions, workers: int,
 
 
 class Claims:
-    """An actor that decides which job makes which diagnosis."""
+    """An actor that assigns each diagnosis to one job."""
 
     def __init__(self) -> None:
         self._makers: dict[str, str] = {}
 
     def claim(self, key: str, job: str) -> bool:
-        """Whether this job is to make it: no other does."""
+        """Whether this job has to make the diagnosis."""
         return self._makers.setdefault(key, job) == job
 
 
 class Reader:
-    """An actor that reads jobs in a worker process of its own, with the limits and faults of the local engine."""
+    """An actor that reads jobs in a worker process of its own, with the limits and error handling of the local engine."""
 
     def __init__(self, options: JobOptions, limits: Limits, claims: Any) -> None:
         import ray
@@ -134,7 +134,7 @@ _PLAIN_COLUMNS = tuple(field.name for field in fields(Result) if field.name in C
 
 
 def arrow_schema() -> pa.Schema:
-    """The columns' types, the same for every partition, even where a column is empty."""
+    """The column types, identical for all partitions even if a column is empty."""
     import pyarrow as pa
 
     types = {"string": pa.string(), "list": pa.list_(pa.string()), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}

@@ -1,4 +1,4 @@
-"""What workers receive: a job, the options that all jobs share, and limits."""
+"""What workers receive: jobs, common options, limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JobOptions:
-    """What every job is diagnosed with. `reports`: each job's whole report is wanted, in this language; then equal jobs are not skipped."""
+    """Options common to all jobs. `reports`: the language of a full report per job; equal jobs are then diagnosed individually."""
 
     configs: tuple[ConfigSource, ...] = ()
     model: str | None = None  # a catalogue id, or the text of a config.json
@@ -35,12 +35,12 @@ class JobOptions:
     basis: str = ""  # a hash of these options, the rules and the tool (see `with_basis`)
 
     def facts(self) -> list[Fact]:
-        """The options as facts. Raises UserError for an impossible value."""
+        """The options as facts. Raises UserError for an invalid value."""
         return options(self.model, self.gpu, self.gpus, self.set)
 
 
 def with_basis(job_options: JobOptions) -> JobOptions:
-    """The same options with their `basis`, which changes when the tool, a rule or an option does."""
+    """The options with their `basis`, a hash that changes with the version, rules and options."""
     digest = hashlib.sha256(repr((__version__, replace(job_options, basis="", reports=None, redact=False))).encode(errors="surrogatepass"))
     folders = [rule_files.home() / "rules", rule_files.home() / "grammars", *map(Path, job_options.rules)]
     for path in sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in (".yaml", ".yml", ".lark")):
@@ -51,7 +51,7 @@ def with_basis(job_options: JobOptions) -> JobOptions:
 
 @dataclass(slots=True)
 class Task:
-    """A job to be read. `content`: the hash of what was read of it last time; empty for the first time."""
+    """A job to read. `content`: the content hash of its last read; empty for a new job."""
 
     job: Job
     content: str = ""
@@ -59,7 +59,7 @@ class Task:
 
 @dataclass(slots=True, frozen=True)
 class Limits:
-    """What one job may take: seconds, and bytes of address space. An idle process with more than `idle_memory` bytes is replaced."""
+    """Limits of one job: seconds, and bytes of address space. An idle process larger than `idle_memory` bytes is replaced."""
 
     seconds: float = 300.0
     memory: int = 4 << 30

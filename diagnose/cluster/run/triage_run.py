@@ -1,5 +1,5 @@
-"""A run of triage: jobs are found, read and diagnosed by an engine, and stored as they come. A run that was cut off is continued by the
-next one."""
+"""A triage run: finds jobs, has an engine diagnose them, and stores results as they complete. An interrupted run is continued by the
+next."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOOKUP_BATCH = 256
 
 @dataclass(slots=True)
 class RunPlan:
-    """How jobs are found and who reads them. `workers` None: as many as there are cores; `since`: seconds since 1970."""
+    """How jobs are found and where they are read. `workers` None: one per core; `since`: seconds since 1970."""
 
     paths: tuple[str, ...]
     pattern: str | None = None
@@ -85,10 +85,10 @@ def triage(
 
 
 class Run:
-    """One run over some jobs. `found` counts the jobs, `done` those with a result; `finished` is true once all jobs were found.
+    """One run. `found`: number of jobs, `done`: those with a result; `finished`: the search is complete.
 
-    With `is_ready` the run is one round of a watch: unchanged jobs are skipped, a new or changed one is read where `is_ready(job)` says
-    so, and a round that met nothing new leaves no trace.
+    With `is_ready` the run is a round of a watch: unchanged jobs are skipped, new and changed ones read if `is_ready(job)`, and a round
+    without new jobs is not recorded.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Run:
         self._stored_at = monotonic()
 
     def results(self) -> Iterator[Result]:
-        """New and changed results, as they come; every result is stored on the way."""
+        """Yield new and changed results as they complete, after storing them."""
         arguments = {"paths": list(self.plan.paths), "pattern": self.plan.pattern, "since": self.plan.since}
         self.options.facts()  # raises before any work where an option is wrong
         if self.store.begin_run(self.options.basis, self.plan.engine, arguments):
@@ -133,7 +133,7 @@ class Run:
             self._end(state)
 
     def _end(self, state: str) -> None:
-        """Store the remaining results. A run that has failed raises its own error and not one of this."""
+        """Store the remaining results. If the run failed, its own error is raised instead of one from here."""
         with suppress(*([UserError] if state == "failed" else [])):
             self._flush()
             if self.is_ready is not None and state == "done" and self.done == self.reused:
@@ -150,7 +150,7 @@ class Run:
         return run_local(self._tasks(), self.options, plan.workers, plan.limits, lookup)
 
     def _tasks(self) -> Iterator[Task | Result]:
-        """Tasks for jobs that are new or may have changed, results for those that have not and those that cannot be read."""
+        """Tasks for new and possibly changed jobs; results for unchanged and unreadable ones."""
         for jobs in batches(find(self.plan.paths, self.plan.pattern, self.plan.since, self.say), LOOKUP_BATCH):
             last_reads = self.store.last_read([job.id for job in jobs if isinstance(job, Job)])
             for job in jobs:
@@ -192,7 +192,7 @@ class Run:
 
 
 def batches(jobs: Iterable[Job | UnreadableJob], size: int) -> Iterator[list[Job | UnreadableJob]]:
-    """Lists of at most so many jobs. The first are short, so that work begins at once."""
+    """Lists of limited length. The first ones are short, so that work begins at once."""
     remaining, current_size = iter(jobs), 16
     while batch := list(islice(remaining, current_size)):
         yield batch

@@ -1,4 +1,4 @@
-"""Diagnoses a failure on import: a fork server, which can only import modules, has then read all tables and grammars for its workers."""
+"""Diagnoses a failure on import, so that a fork server, which can only import modules, loads all tables and grammars for its workers."""
 
 from __future__ import annotations
 

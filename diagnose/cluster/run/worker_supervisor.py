@@ -1,4 +1,4 @@
-"""Supervises one worker process: replaced when it dies, takes too long or has grown, without losing a job."""
+"""Supervises one worker process: replaces it after a crash, a timeout or excessive growth, without losing a job."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ BATCH_SIZE, BATCH_SECONDS = 32, 0.05
 
 
 class ClaimRequest(NamedTuple):
-    """A worker asks whether it is to make the diagnosis of a key."""
+    """A worker's question whether it has to make a diagnosis."""
 
     key: str
     job: str
 
 
 class ChunkDone(NamedTuple):
-    """A worker has finished its tasks, and has this many bytes in memory."""
+    """A worker has finished its tasks; `memory`: its resident memory in bytes."""
 
     memory: int
 
 
 class Supervisor:
-    """Feeds tasks to a worker. `claim(key, job)` says whether this job is to make the diagnosis of a key."""
+    """Feeds tasks to a worker. `claim(key, job)` decides whether this job makes the diagnosis of a key."""
 
     def __init__(self, options: JobOptions, limits: Limits, claim: Callable[[str, str], bool]) -> None:
         self.options, self.limits, self.claim = options, limits, claim
@@ -44,8 +44,8 @@ class Supervisor:
         self._stopped = False
 
     def results(self, tasks: Sequence[Task]) -> Iterator[Result]:
-        """The results of some tasks. Those under way when the process died or was stopped are tried once more, each alone; one that
-        fails again has an error as its result."""
+        """The results of tasks. After a crash or timeout the unfinished ones are retried individually; one that fails again gets an
+        error as result."""
         if not tasks:
             return
         pending = list(tasks)
@@ -60,13 +60,13 @@ class Supervisor:
                 yield self._run_alone(task)
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.end()
 
     def stop(self) -> None:
-        """Kill the process now, from another thread; `results` gives no more."""
+        """Kill the process from another thread; `results` then ends."""
         worker, self._stopped = self._worker, True
         if worker is not None:
             worker.process.kill()
@@ -107,7 +107,7 @@ class Supervisor:
 
 
 def worker_main(pipe: Connection, options: JobOptions, limits: Limits) -> None:
-    """The main function of a worker: tasks in, results out, until the other end is closed."""
+    """Main loop of a worker: receives tasks and sends results until the pipe is closed."""
     from diagnose.cluster.run import warmup  # noqa: F401 - diagnoses on import: in the worker, before the clock runs, never in its parent
 
     workers.confine(limits.memory)
@@ -146,7 +146,7 @@ def _answer(pipe: Connection, tasks: Sequence[Task], options: JobOptions) -> Non
 
 
 def _resident_bytes() -> int:
-    """The bytes that this process has in memory; 0 where the system does not say."""
+    """Resident memory of this process in bytes; 0 if unknown."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - after every few jobs
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""A DuckDB file: created, migrated, written in transactions, exported as Parquet and JSON lines."""
+"""A DuckDB file: creation, migration, transactions, export as Parquet and JSON lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPORT_FORMATS: Mapping[str, str] = {"parquet": "format parquet, compression zst
 
 
 class Database:
-    """An open file with the tables of result_tables.py. `query` is for the thread that opened it."""
+    """An open file with the tables of result_tables.py. Only the thread that opened it may call `query`."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The database in a file, created or migrated where needed. Raises UserError where that fails."""
+        """Open the database of a file, creating or migrating it. Raises UserError."""
         try:
             import duckdb  # noqa: F401 - the error comes before a file is created
         except ImportError as error:
@@ -54,7 +54,7 @@ class Database:
 
     @classmethod
     def _create(cls, path: Path) -> None:
-        """An empty database, created under a temporary name and then renamed, so that there is a whole one or none."""
+        """Create an empty database under a temporary name and rename it, so that no partial file is left."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             store = cls(temporary, connect(temporary, path))
@@ -73,18 +73,18 @@ class Database:
                 leftover.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the file; what was stored is in it."""
+        """Close the file; its content is durable."""
         self._connection.close()
 
     def query(self, sql: str, params: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, read in blocks."""
+        """The rows of a query, fetched in blocks."""
         with database_errors(self.path):
             cursor = self._connection.execute(sql, list(params))
             while rows := cursor.fetchmany(1024):
                 yield from rows
 
     def export_tables(self, folder: Path) -> list[Path]:
-        """Write every table as TABLE.parquet and TABLE.jsonl; each file appears when it is whole. Raises UserError where that fails."""
+        """Write every table as TABLE.parquet and TABLE.jsonl, each atomically. Raises UserError."""
         paths = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ class Database:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All of it or nothing."""
+        """A transaction: all or nothing."""
         import duckdb
 
         self._connection.begin()
@@ -126,7 +126,7 @@ class Database:
             raise
 
     def version(self) -> int:
-        """The version of the tables; 0 where there are none."""
+        """The version of the tables; 0 for an empty file."""
         if not self._first_row("select count(*) from information_schema.tables where table_name = 'meta'")[0]:
             return 0
         row = self._connection.execute("select value from meta where key = 'schema'").fetchone()
@@ -141,12 +141,12 @@ class Database:
         return self._connection.execute(sql, list(params))
 
     def _existing(self, column: str, table: str, names: list[str]) -> set[str]:
-        """Those of some names that a column has."""
+        """The given names that occur in a column."""
         rows = self._execute(f"select {column} from (from {table}) where {column} in (select unnest(?::varchar[]))", names)
         return {name for (name,) in rows.fetchall()}
 
     def _insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert rows by columns: one statement whatever their number."""
+        """Insert rows with a single statement."""
         if not rows:
             return
         types = self._types(table)
@@ -174,7 +174,7 @@ def storable(value: object, column_type: str) -> object:
 
 
 def connect(path: Path, display_path: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """An open file. Raises UserError where it is no database; `display_path`: what the error calls it."""
+    """An open DuckDB connection. Raises UserError if the file is no database; `display_path`: its name in errors."""
     import duckdb
 
     with database_errors(display_path or path):

@@ -119,7 +119,7 @@ def _place(witness: Witness, with_text: bool = True) -> Json:
 
 
 def _card(diagnosis: Diagnosis) -> Json:
-    """The bar of the card's memory as the report draws it; a part is estimated where it comes of the ledger and not of the log."""
+    """The bar of the card as in the report; segments from the ledger are marked as estimated."""
     bar = card.build_card(diagnosis, "en")
     if bar is None:
         return None
@@ -128,7 +128,7 @@ def _card(diagnosis: Diagnosis) -> Json:
 
 
 def _request(diagnosis: Diagnosis) -> Json:
-    """The tensor that the failed request was for; `named` where the log confirms it."""
+    """The tensor of the failed request; `named` if the log confirms it."""
     claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
     if claim is None:
         return None
@@ -151,7 +151,7 @@ def _cause(ruling: Ruling) -> Json:
 
 
 def _kept_remedies(remedies: tuple[Remedy, ...], steps: tuple[str, ...]) -> list[Remedy]:
-    """The steps of the plan, then the best of the others."""
+    """The plan's steps, then the best other remedies."""
     planned = [remedy for remedy in remedies if remedy.id in steps]
     return [*planned, *(remedy for remedy in remedies if remedy.id not in steps)][: max(REMEDIES, len(planned))]
 

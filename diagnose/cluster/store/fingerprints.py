@@ -1,6 +1,6 @@
-"""Fingerprints: a hash that is equal for failures of one mistake, made of what stays the same when the mistake is repeated.
+"""Fingerprints: hashes that are equal for failures with the same mistake.
 
-Lines, paths, processes, ranks, steps and sizes are left out. rules/fingerprint.yaml is the other half; tests/fingerprints.json holds the
+They leave out lines, paths, processes, ranks, steps and sizes. rules/fingerprint.yaml lists what counts; tests/fingerprints.json has the
 fingerprints of real failures, and a change to any of them needs a new version.
 """
 
@@ -51,7 +51,7 @@ class Parts(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """The parts that two fingerprints have in common, and those in which they differ."""
+    """The common and the differing parts of two fingerprints."""
 
     same: tuple[str, ...]
     other: tuple[str, ...]
@@ -68,23 +68,23 @@ NEAR = 0.7
 
 
 def version() -> int:
-    """The version, with which a fingerprint begins."""
+    """The version number that fingerprints begin with."""
     return int(rule_files.table("fingerprint")["version"])
 
 
 def fingerprint(diagnosis: Diagnosis) -> str:
-    """VERSION:HASH of the mistake; empty for what did not fail of memory."""
+    """VERSION:HASH of the mistake; empty without a memory failure."""
     failure_parts = parts(diagnosis)
     return "" if failure_parts is None else name(failure_parts)
 
 
 def name(failure_parts: Parts) -> str:
-    """The fingerprint of some parts."""
+    """The fingerprint of the given parts."""
     return f"{version()}:{sha256(chr(31).join(failure_parts).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def parts(diagnosis: Diagnosis) -> Parts | None:
-    """The parts of a failure's fingerprint; None for what did not fail of memory."""
+    """The parts of a failure's fingerprint; None without a memory failure."""
     root = diagnosis.root
     if root is None or diagnosis.verdict.status not in ("oom", "suspected"):
         return None
@@ -106,13 +106,13 @@ def cause(diagnosis: Diagnosis) -> str:
 
 
 def rule(diagnosis: Diagnosis) -> str:
-    """The rule that found the first cause, where that cause stands for several mistakes; else empty."""
+    """The rule of the first cause, if several mistakes have that cause; else empty."""
     first = next(iter(diagnosis.judgement.causes), None)
     return first.rule if first is not None and first.cause in rule_files.table("fingerprint")["rules"] else ""
 
 
 def tensor(diagnosis: Diagnosis) -> str:
-    """The tensor that the failed request was for, where the log confirms it; empty for a mere coincidence of sizes."""
+    """The tensor of the failed request if the log confirms it; empty for a coincidence of sizes."""
     claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
     return claim.key if claim is not None and claim.agrees and (claim.exact or claim.at_least) else ""
 
@@ -128,8 +128,7 @@ def knobs(diagnosis: Diagnosis) -> str:
 
 
 def _word(value: object) -> str:
-    """A knob's value as a word; empty for a model or a size, and for "none": whether a config that says so was found makes no other
-    mistake of a failure."""
+    """A knob's value as a word; empty for models and sizes, and for "none", which only tells whether a config was available."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, (str, int)) and value != "none" else ""
@@ -139,7 +138,7 @@ def _word(value: object) -> str:
 
 
 def user_frame(frames: tuple[Frame, ...]) -> Frame | None:
-    """The innermost frame that the user wrote; None where the traceback shows only installed packages."""
+    """The innermost frame in user code; None if all frames are in installed packages."""
     return next((frame for frame in reversed(frames) if frame.function not in ANONYMOUS and written_by_user(frame.file)), None)
 
 
@@ -150,7 +149,7 @@ def _installed() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def written_by_user(file: str) -> bool:
-    """Whether a file is neither of an installed package, nor of Python, nor of a checkout of a known library."""
+    """Whether a file belongs neither to an installed package, nor to Python, nor to a checkout of a known library."""
     *folders, last = file.replace("\\", "/").split("/")
     if not last or (last.startswith("<") and not NOTEBOOK.search(file)):  # <frozen importlib>, <string>, <eval_with_key>
         return False
@@ -165,7 +164,7 @@ def written_by_user(file: str) -> bool:
 
 
 def place(frame: Frame | None) -> str:
-    """file:function without folders, lines, and numbers that another run would not have."""
+    """file:function without folders, line numbers and numbers that vary between runs."""
     if frame is None:
         return ""
     if NOTEBOOK.search(frame.file):
@@ -181,7 +180,7 @@ def place(frame: Frame | None) -> str:
 
 
 def alike(first: Parts, second: Parts) -> Alike:
-    """Compare the parts that at least one of two fingerprints knows."""
+    """Compare the parts that at least one of two fingerprints has."""
     pairs = [(key, a, b) for key, a, b in zip(Parts._fields, first, second, strict=True) if a or b]
     return Alike(
         tuple(key for key, a, b in pairs if a == b),
@@ -190,13 +189,13 @@ def alike(first: Parts, second: Parts) -> Alike:
 
 
 def near(first: Parts, second: Parts) -> Alike | None:
-    """The comparison of two groups that a person may want to merge: same known cause, no different phase, similar enough; else None."""
+    """The comparison if two groups may be the same mistake (same known cause, no different phase, similar enough); else None."""
     comparison = alike(first, second)
     is_near = "cause" in comparison.same and "phase" not in comparison.other and comparison.similarity >= NEAR
     return comparison if is_near else None
 
 
 def read(text: str) -> Parts:
-    """Parts as the database stores them; a missing one is unknown."""
+    """Parts from their stored form; missing ones are unknown."""
     values: dict[str, Any] = json.loads(text)
     return Parts(*(str(values.get(key) or "") for key in Parts._fields))

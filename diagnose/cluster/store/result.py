@@ -1,4 +1,4 @@
-"""What triage keeps of one job: flat values that travel between processes and into a database."""
+"""The result of one job, in flat values for transfer between processes and for the database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EventRow:
 
 @dataclass(slots=True)
 class InputFault:
-    """An input that could not be used, of a job whose others could be read. `fault`: one word, as `Result.fault`."""
+    """An unusable input of a job whose other inputs were read. `fault`: a word, as in `Result.fault`."""
 
     fault: str
     message: Text
@@ -72,7 +72,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """Whether memory failed, or probably did."""
+        """Whether memory failed, certainly or probably."""
         return self.status in ("oom", "suspected")
 
 
@@ -87,7 +87,7 @@ def crashed_result(job: Job, error: Exception) -> Result:
 
 
 class DiagnosisSummary(NamedTuple):
-    """What a diagnosis says of every job that it answers."""
+    """The part of a diagnosis that applies to all jobs that share it."""
 
     headline: Text
     fingerprint: str

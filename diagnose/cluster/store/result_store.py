@@ -1,4 +1,4 @@
-"""The database of runs and results: one file, written in whole batches, so that it is consistent at any moment."""
+"""The database of runs and results: one file, written in batches, consistent at any time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BLOOM_BITS = 1 << 24
 
 
 class LastRead(NamedTuple):
-    """What identified a job's inputs when they were read last; empty for a job that was not read yet."""
+    """Identifies the inputs of a job as read last; empty for a new job."""
 
     stamp: str
     content: str
@@ -63,7 +63,8 @@ def _bit_positions(key: str) -> tuple[int, int]:
 
 
 class Store(Database):
-    """An open database. `last_read` and `diagnosis_summary` may be called from any thread, all else by the one that opened it."""
+    """The open database. `last_read` and `diagnosis_summary` may be called from any thread, other methods only from the thread that
+    opened it."""
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         super().__init__(path, connection)
@@ -80,7 +81,7 @@ class Store(Database):
     # -- runs
 
     def begin_run(self, basis: str, engine: str, arguments: Mapping[str, object]) -> bool:
-        """Open a run; whether an earlier one was cut off. `basis` is a hash of the tool, its rules and the options."""
+        """Record a new run; returns whether an earlier one was interrupted. `basis`: hash of version, rules and options."""
         with database_errors(self.path), self._transaction():
             unfinished = self._first_row("select count(*) from runs where state = 'running'")[0]
             self._connection.execute("update runs set state = 'killed' where state = 'running'")
@@ -91,8 +92,8 @@ class Store(Database):
         return bool(unfinished)
 
     def end_run(self, state: str, complete: bool = False) -> None:
-        """Close the run: done, stopped or failed. `complete`: it has searched everything, so jobs that an earlier run with the same
-        arguments found and this one did not are gone."""
+        """Close the run: done, stopped or failed. `complete`: the search covered everything, so that jobs which an earlier run with the
+        same arguments found and this one did not no longer exist."""
         with database_errors(self.path), self._transaction():
             self._execute("update runs set state = ?, ended = ? where run = ?", state, time(), self.run)
             if complete:
@@ -102,17 +103,17 @@ class Store(Database):
                     self._connection.execute(f"delete from {table} where diagnosis not in {USED_DIAGNOSES}")
 
     def discard_run(self) -> None:
-        """Delete the run's row: it has read nothing."""
+        """Delete the record of a run that read nothing."""
         with database_errors(self.path), self._transaction():
             self._execute("delete from runs where run = ?", self.run)
 
     def mark_notified(self, fingerprint: str) -> None:
-        """Note that a group was announced."""
+        """Record that a group was announced."""
         with database_errors(self.path), self._transaction():
             self._execute("update groups set notified = ? where fingerprint = ?", time(), fingerprint)
 
     def add_error(self, fault: str, message: Text, job: str | None = None) -> None:
-        """Store an error of a job that is not its result's, or of none."""
+        """Store an error that is no job's result; `job`: the job that it concerns, if any."""
         row: Row = {"run": self.run, "job": job, "fault": fault, "message_en": message.en, "message_zh": message.zh, "seen": time()}
         with database_errors(self.path), self._transaction():
             self._insert("errors", [row])
@@ -120,8 +121,8 @@ class Store(Database):
     # -- what is known
 
     def last_read(self, jobs: Sequence[str]) -> dict[str, LastRead]:
-        """What identified the inputs of these jobs when they were read last with the same tool, rules and options. Jobs that could not be
-        read, wholly or in part, are left out: they are read again."""
+        """The last read inputs of these jobs under the current `basis`. Jobs with unreadable inputs are left out, so that they are read
+        again."""
         sql = """select j.job, j.stamp, j.content from jobs j join runs r using (run) where r.rules = ? and j.status <> 'unread'
             and j.job in (select unnest(?::varchar[])) and not exists (from errors e where e.job = j.job and e.run = j.run)"""
         with self._lock, database_errors(self.path):
@@ -129,7 +130,7 @@ class Store(Database):
         return {job: LastRead(stamp, content) for job, stamp, content in rows}
 
     def diagnosis_summary(self, key: str) -> DiagnosisSummary | None:
-        """The stored diagnosis of a key, as far as every job with this key shares it; None where there is none."""
+        """The stored diagnosis of a key, as far as all jobs share it; None if there is none."""
         with self._lock, database_errors(self.path):
             if key not in self._diagnosis_filter():  # every failed job asks, and a query takes as long as to store it
                 return None
@@ -151,7 +152,7 @@ class Store(Database):
     # -- results
 
     def add(self, results: Sequence[Result]) -> list[Result]:
-        """Store a batch, all of it or nothing. A job's rows are replaced as a whole; one that can no longer be read keeps what it had.
+        """Store a batch atomically. A job's rows are replaced together; a job that has become unreadable keeps its earlier rows.
 
         Where the database refuses a value, each result is stored alone; those that cannot be become errors of their jobs and are
         returned. Raises UserError where the file itself cannot be written.

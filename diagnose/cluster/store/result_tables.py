@@ -54,7 +54,7 @@ REMEDY_COLUMNS: Mapping[str, str] = {**{column: column for column in ("remedy", 
 
 
 def job_row(result: Result, run: int, first_run: int) -> Row:
-    """The row of a job; `first_run`: the run that met it first."""
+    """The row of a job; `first_run`: the run that found it first."""
     job, about = result.job, result.job.about
     root = next((event for event in result.events if event.root), None)
     requested, free = (root.requested, root.free) if root else (None, None)
@@ -77,7 +77,7 @@ def event_rows(result: Result) -> list[Row]:
 
 
 def error_rows(results: Iterable[Result], run: int, time: float) -> list[Row]:
-    """The rows of jobs that could not be read, and of unusable inputs of the others."""
+    """Rows for unreadable jobs, and for unusable inputs of other jobs."""
     errors = [(result.job.id, result.fault, result.error) for result in results if result.error is not None]
     errors += [(result.job.id, trouble.fault, trouble.message) for result in results for trouble in result.troubles]
     rows = [{"job": job, "fault": fault, "message_en": text.en, "message_zh": text.zh} for job, fault, text in errors]

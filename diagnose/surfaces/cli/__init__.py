@@ -1,1 +1,1 @@
-"""The command line: typer's commands and the console script."""
+"""The command line: typer commands and the console script."""

@@ -1,4 +1,4 @@
-"""The command line: one function per command, whose parameters typer reads; what it does is imported inside."""
+"""The command line: one function per command, whose parameters typer turns into options; implementations are imported inside."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cards(begun: str) -> list[str]:
-    """The names of cards that a shell may complete to."""
+    """Completion: names of cards."""
     from diagnose.catalogue.cards import card_names
 
     return [name for name in card_names() if name.startswith(begun)]
 
 
 def known_rules(begun: str) -> list[str]:
-    """The rules, causes and remedies that a shell may complete to."""
+    """Completion: ids of rules, names of causes and remedies."""
     from diagnose.manual import rule_index
 
     return sorted(name for name in rule_index.load_index([]).names() if name.startswith(begun))
 
 
 def groupings(begun: str) -> list[str]:
-    """What failures can be grouped by, that a shell may complete to."""
+    """Completion: what failures can be grouped by."""
     from diagnose.cluster.report.summary_types import BY
 
     return [name for name in BY if name.startswith(begun)]
@@ -117,7 +117,7 @@ COMMANDS: dict[str, typer.Typer] = {}
 
 
 class Root(usage.Commands):
-    """`oomdoctor` itself."""
+    """The command `oomdoctor` itself."""
 
     parts = COMMANDS
 
@@ -126,13 +126,13 @@ app = typer.Typer(cls=Root, help=help_text("app"), no_args_is_help=True, pretty_
 
 
 def command(name: str, **settings: Any) -> Callable[[Function], Function]:
-    """Makes a function the command of that name."""
+    """Decorator: registers a function as a command."""
     COMMANDS[name] = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     return COMMANDS[name].command(name, cls=usage.Command, help=help_text(name), **settings)
 
 
 def group(name: str) -> Callable[[str], Callable[[Function], Function]]:
-    """Makes a group of commands; what is returned makes a function the command of a name in it."""
+    """Registers a group of commands; returns a decorator for its commands."""
     part = COMMANDS[name] = typer.Typer(
         name=name,
         cls=usage.Commands,
@@ -310,10 +310,10 @@ def _version(version: Annotated[bool, _option("version", "--version")] = False) 
 
 
 def plain(options: dict[str, Any]) -> dict[str, Any]:
-    """Options as the commands take them: in the language of the locale where none was asked for."""
+    """Options as the commands expect them; the language defaults to the locale's."""
     return {**options, "lang": language(options.get("lang"))}
 
 
 def _end(lang: str | None, work: Callable[[], int | None]) -> NoReturn:
-    """Do the work of a command and leave with its exit status."""
+    """Run a command and exit with its status."""
     raise typer.Exit(guarded(language(lang), work))

@@ -1,5 +1,4 @@
-"""How typer is made to fit: commands that are built when they are asked for, values read without pydantic, and mistakes on the command
-line said as every other complaint: one sentence, with what was probably meant."""
+"""Adapts typer: commands built on demand, values parsed without pydantic, and usage errors reported as one sentence with a suggestion."""
 
 from __future__ import annotations
 
@@ -19,10 +18,10 @@ Number = TypeVar("Number", int, float)
 
 
 class Plain:
-    """A command whose values are texts, or what the parsers of its options make of them.
+    """A command whose values are texts, or results of the options' parsers.
 
-    Newer typer reads each value, and each default, through pydantic, whose import takes a third of the time of a diagnosis. Releases
-    whose parameters have no `type_descriptor` read values by themselves.
+    Newer typer parses every value and default through pydantic, whose import takes a third of the time of a diagnosis. In older releases
+    parameters have no `type_descriptor` and need no change.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -33,7 +32,7 @@ class Plain:
 
 
 def _read(param: Any, by_typer: Callable[[Any, Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """The value of a parameter as typer hands it on."""
+    """Parse a parameter's value without pydantic."""
     parser = param.type_descriptor.parameter_info.parser
     if (param.callback is not None and value is not None) or (param.required and param.value_is_missing(value)):
         return by_typer(param, ctx, value)  # the options of completion; what is missing, of which it complains
@@ -43,7 +42,7 @@ def _read(param: Any, by_typer: Callable[[Any, Any, Any], Any], ctx: Any, value:
 
 
 class Commands(Plain, TyperGroup):
-    """A group of commands that builds each when it is asked for, and knows which one a misspelt word was meant to be."""
+    """A group that builds commands on demand and suggests a name for a misspelt one."""
 
     #: Commands by name, beside those that typer has built already.
     parts: ClassVar[Mapping[str, typer.Typer]] = {}
@@ -67,7 +66,7 @@ class Command(Plain, TyperCommand):
 
 
 def number(flag: str, kind: type[Number], low: Number | None = None, high: Number | None = None) -> Callable[[str], Number]:
-    """What reads the value of an option that takes a number. It raises UserError for what is none, or out of bounds."""
+    """A parser for the value of a numeric option; it raises UserError for other texts and values out of bounds."""
 
     def read(text: str) -> Number:
         try:
@@ -84,7 +83,7 @@ def number(flag: str, kind: type[Number], low: Number | None = None, high: Numbe
 
 
 def one_of(flag: str, words: Sequence[str]) -> Callable[[str], str]:
-    """What reads the value of an option that takes one of a few words. It raises UserError for any other."""
+    """A parser for the value of an option with a fixed set of words; it raises UserError for others."""
 
     def read(text: str) -> str:
         if text not in words:
@@ -96,12 +95,12 @@ def one_of(flag: str, words: Sequence[str]) -> Callable[[str], str]:
 
 
 def answered(app: typer.Typer) -> int:
-    """The exit status of the command that the command line names; 2, after a sentence, where typer does not understand it."""
+    """Run the command line; the exit status, 2 after a usage error."""
     return guarded(language(spoken(sys.argv[1:])), lambda: run(app))
 
 
 def run(app: typer.Typer) -> int:
-    """The same. Raises UserError for what is not understood."""
+    """Run the command line. Raises UserError for a usage error."""
     try:
         return int(app(prog_name="oomdoctor", standalone_mode=False) or 0)
     except typer.Abort as error:
@@ -116,9 +115,8 @@ def run(app: typer.Typer) -> int:
 
 
 def user_error(error: Exception) -> UserError | None:
-    """What a usage error of typer comes to; None for any other. Releases of typer keep these classes, which are click's, in different
-    places, so they are known by name.
-    """
+    """The UserError for a usage error of typer; None for other exceptions. The classes are click's and are compared by name, because
+    typer releases keep them in different modules."""
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context else "oomdoctor"
     name = str(getattr(error, "option_name", ""))
@@ -137,13 +135,13 @@ def user_error(error: Exception) -> UserError | None:
 
 
 def unknown(key: str, name: str, known: Iterable[str], command: str) -> UserError:
-    """The complaint that a command has nothing of that name."""
+    """The error for an unknown name, with a suggestion."""
     near = nearest(name, known)
     return trouble(key, hint="did_you_mean" if near else "see_help", name=name, near=near, command=command)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that this one is a slip of, else nothing. Dashes in front do not make two options alike."""
+    """The known word most similar to a misspelt one; empty if none is. Leading dashes do not count towards similarity."""
     import difflib  # only a mistake needs it
 
     bare = {each.lstrip("-"): each for each in known}
@@ -151,7 +149,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def spoken(words: Sequence[str]) -> str | None:
-    """The language that the words ask for, where they cannot be understood as a whole."""
+    """The language requested on a command line that cannot be parsed."""
     for word, following in pairwise([*words, ""]):
         asked = following if word == "--lang" else word.removeprefix("--lang=")
         if word.startswith("--lang") and asked in ("en", "zh"):

@@ -51,7 +51,7 @@ def label(name: str, fallback: str) -> str:
 
 
 def setting_text(value: str | float | bool | None) -> str:
-    """A JSON value as `--set` would write it."""
+    """A JSON value in the notation of `--set`."""
     if value is None:
         return "unknown"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The commands that answer about one job: explain, check, facts."""
+"""The commands on one job: explain, check, facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READABLE = ("text", "markdown")
 
 
 def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """Diagnose one job and print the answer; the exit status of the contract."""
+    """Diagnose a job and print the answer; returns the exit status."""
     from diagnose.pipeline import explain
 
     ready(shown)
@@ -35,7 +35,7 @@ def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> 
 
 
 def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """The same without a log: does it fit? Files named without --config are configs too."""
+    """Estimate whether a job fits before it runs. Files named without --config are configs too."""
     from diagnose.pipeline import check
 
     ready(shown)
@@ -50,7 +50,7 @@ def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> i
 
 
 def facts(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """Print what was read. Of configs alone: 0, since they were read."""
+    """Print what was read; exit status 0 if configs alone were given."""
     from diagnose.pipeline import check, explain
     from diagnose.render.markup import facts_view as facts
 
@@ -68,19 +68,19 @@ def facts(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> in
 
 
 def ready(shown: DisplayOptions) -> None:
-    """Raises UserError for options that cannot go together, before any work."""
+    """Raises UserError for contradictory options, before any work."""
     if shown.patch == "-" and shown.format not in READABLE:
         raise trouble("patch_with_format", hint="patch_to_file", format=shown.format)
 
 
 def of_many(shown: DisplayOptions) -> None:
-    """Raises UserError for a format that means one diagnosis where none is made, or many are."""
+    """Raises UserError for a format that needs exactly one diagnosis."""
     if shown.format in OF_A_JOB:
         raise trouble("format_of_a_job", hint="other_formats", format=shown.format)
 
 
 def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """Print the answer, write patch and edits where asked, complain of what could not be used; the exit status."""
+    """Print the answer, write patch and edits on request, report unusable inputs; returns the exit status."""
     from diagnose.render.formats import RENDERERS
 
     view = console.view(shown.top, shown.verbose, shown.budget, shown.every_rule)
@@ -94,7 +94,7 @@ def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> 
 
 
 def complain(diagnosis: Diagnosis, lang: Lang) -> int:
-    """A sentence on standard error for each input that could not be used; how many there are."""
+    """A sentence on standard error for each unusable input; returns their number."""
     from diagnose.render.parts import words
 
     refused = [notice for notice in diagnosis.notices if notice.level == "error"]

@@ -1,4 +1,4 @@
-"""The options of a diagnosis as the command line gives them: what it is made from, and how the answer is shown."""
+"""Options of a diagnosis on the command line: its inputs, and how the answer is displayed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARED = ("markdown", "html", "sarif")
 
 @dataclass(slots=True)
 class AnswerInputs:
-    """What a diagnosis is made from, as written on the command line."""
+    """The inputs of a diagnosis as written on the command line."""
 
     configs: Sequence[str] = ()
     model: str | None = None
@@ -31,7 +31,7 @@ class AnswerInputs:
     snapshot: str | None = None
 
     def options(self, logs: Sequence[str] = ()) -> dict[str, Any]:
-        """The keyword arguments of `explain` and `check` that it means: without `trial` and `snapshot`, which only `explain` takes."""
+        """The keyword arguments for `explain` and `check`, without `trial` and `snapshot`, which only `explain` has."""
         return {
             "configs": path_arguments.configs(self.configs, logs),
             "model": path_arguments.model(self.model),
@@ -44,7 +44,7 @@ class AnswerInputs:
 
 @dataclass(slots=True)
 class DisplayOptions:
-    """How it is printed, and what is written besides."""
+    """How the answer is printed, and what is written to files."""
 
     format: str = "text"
     lang: Lang = "en"
@@ -58,7 +58,7 @@ class DisplayOptions:
     apply: bool = False
 
     def masked(self, diagnosis: Diagnosis) -> Diagnosis:
-        """The diagnosis as it may leave: what is made for other people's eyes is masked unless told otherwise."""
+        """The diagnosis with secrets masked if the format is meant for others, unless the user decides otherwise."""
         if not (self.format in SHARED if self.redact is None else self.redact):
             return diagnosis
         from diagnose.render.parts import redaction as redact
@@ -67,7 +67,7 @@ class DisplayOptions:
 
 
 def split_options(values: Mapping[str, Any]) -> tuple[AnswerInputs, DisplayOptions]:
-    """Options by name, sorted into what is asked and how it is shown; those that are None are left out."""
+    """Split options by name into inputs and display options; None values are left out."""
     given = {name: value for name, value in values.items() if value is not None}
     asked = {each.name: given[each.name] for each in fields(AnswerInputs) if each.name in given}
     shown = {each.name: given[each.name] for each in fields(DisplayOptions) if each.name in given}

@@ -1,4 +1,4 @@
-"""How the command line speaks: language, width and colour of the terminal, output and errors."""
+"""Output of the command line: language, width and colour of the terminal, errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—
 
 
 def trouble(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
-    """A complaint whose sentences are the command line's."""
+    """A UserError with a sentence of rules/phrases/cli.yaml."""
     from diagnose.errors import UserError
     from diagnose.phrases import phrase
 
@@ -26,7 +26,7 @@ def trouble(key: str, where: str = "", hint: str = "", **values: object) -> User
 
 
 def language(asked: str | None = None) -> Lang:
-    """The language asked for, else the locale's."""
+    """The requested language, else the locale's."""
     if asked is None:
         told = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
         asked = "zh" if told.lower().startswith(("zh", "chinese")) else "en"
@@ -41,15 +41,15 @@ def help_text(name: str) -> str:
 
 
 def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
-    """The view of standard output."""
+    """The view for standard output."""
     from diagnose.render.parts.view import stream_view
 
     return stream_view(sys.stdout, top, verbose, budget, rules)
 
 
 def say(text: str | bytes) -> None:
-    """A text on standard output, or bytes as they are. A reader that went away is no error. Raises UserError where it cannot be
-    written."""
+    """Print a text, or bytes unchanged, on standard output. A reader that has closed the pipe is no error. Raises UserError if it
+    cannot be written."""
     try:
         _write(sys.stdout, text if isinstance(text, bytes) or text.endswith("\n") else text + "\n")
     except BrokenPipeError:
@@ -59,7 +59,7 @@ def say(text: str | bytes) -> None:
 
 
 def warn(sentence: str) -> None:
-    """A sentence on standard error, on one line and harmless; lost where nobody reads it."""
+    """Print a sentence on standard error on one line, without control characters; errors are ignored."""
     from diagnose.render.parts.strings import one_line
 
     with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ def warn(sentence: str) -> None:
 
 
 def _write(out: TextIO, text: str | bytes) -> None:
-    """The text in the stream's encoding; what it cannot write is replaced."""
+    """Write a text in the stream's encoding, replacing characters that it lacks; bytes unchanged."""
     encoding = out.encoding or "utf-8"
     try:
         data = text if isinstance(text, bytes) else text.encode(encoding)
@@ -82,7 +82,7 @@ def _write(out: TextIO, text: str | bytes) -> None:
 
 
 def guarded(lang: Lang, work: Callable[[], int | None]) -> int:
-    """The exit status of `work`: 2 after a complaint, 3 after a mistake of ours, each as one sentence on standard error."""
+    """Run `work` and return its exit status: 2 after a UserError, 3 after a bug, each reported as a sentence on standard error."""
     from diagnose.errors import UserError
     from diagnose.phrases import phrase
 

@@ -1,4 +1,4 @@
-"""What the words of a command line name: logs, configs, settings."""
+"""Interprets words of the command line: logs, configs, settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ MATCHES = 1024  # files that one pattern may stand for
 
 
 def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:
-    """The logs of one job: files, folders, archives, patterns, objects, and `-` once for standard input. Raises UserError for none."""
+    """The logs of one job: files, folders, archives, patterns, objects in stores, and at most one `-` for standard input. Raises
+    UserError without any."""
     if not names:
         raise trouble("no_log_given", hint="give_log")
     if names.count("-") > 1:
@@ -31,7 +32,7 @@ def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:
 
 
 def matching(name: str) -> list[Path]:
-    """The path that a word names, or those that match it where it is a pattern that the shell left alone."""
+    """The path that a word names, or the paths matching it as a pattern which the shell did not expand."""
     path = Path(name)
     if not any(sign in name for sign in "*?[") or os.path.lexists(name):
         return [path]
@@ -46,7 +47,7 @@ def matching(name: str) -> list[Path]:
 
 
 def stored(url: str) -> list[Source]:
-    """An object in a store, or those that match a pattern. Raises UserError where the extra is missing or nothing is there."""
+    """An object in a store, or those matching a pattern. Raises UserError if the extra is missing or nothing matches."""
     from diagnose.cluster.find import object_stores
 
     store, path = object_stores.connect(url)
@@ -63,7 +64,7 @@ def stored(url: str) -> list[Source]:
 
 
 def configs(specs: Sequence[str], logs: Sequence[str] = ()) -> list[Path | BinaryIO | ConfigSource]:
-    """Configs as given: FILE, or KIND=FILE for a forced kind. Raises UserError for a kind that does not exist."""
+    """Configs: FILE, or KIND=FILE for a forced kind. Raises UserError for an unknown kind."""
     if [*specs, *logs].count("-") > 1:
         raise trouble("one_stdin", hint="give_files")
     return [config(spec) for spec in specs]
@@ -81,12 +82,12 @@ def config(spec: str) -> Path | BinaryIO | ConfigSource:
 
 
 def kinds() -> list[str]:
-    """The kinds of config that there are: one per file of rules/frameworks."""
+    """The known kinds of config: one per file of rules/frameworks."""
     return sorted(rule_files.table("frameworks"))
 
 
 def settings(pairs: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE pairs as a dict; the last one of a name holds."""
+    """NAME=VALUE pairs as a dict; of a repeated name the last counts."""
     values = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -97,5 +98,5 @@ def settings(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def model(asked: str | None) -> str | Path | None:
-    """A model id, or the config.json that a path names."""
+    """A model id, or the path of a config.json."""
     return Path(asked) if asked is not None and (asked.endswith(".json") or Path(asked).is_file()) else asked

@@ -1,4 +1,4 @@
-"""A first answer on a log that takes a while to read: what its head and its end alone say."""
+"""A preliminary answer for a large log, from its beginning and end alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ FAR = 64 << 20  # and no further
 
 
 def say(logs: Sequence[object], asked: AnswerInputs, shown: DisplayOptions) -> None:
-    """Where someone waits at a terminal for a large log: a sentence on standard error. Only the whole log tells which failure was first."""
+    """Print the preliminary answer on standard error if a terminal waits for a large log. Only the whole log tells which failure was
+    first."""
     if not sys.stderr.isatty() or len(logs) != 1 or not isinstance(logs[0], Path) or _size(logs[0]) < LARGE:
         return
     headline = preview_headline(logs[0], asked, shown)
@@ -32,7 +33,7 @@ def say(logs: Sequence[object], asked: AnswerInputs, shown: DisplayOptions) -> N
 
 
 def preview_headline(path: Path, asked: AnswerInputs, shown: DisplayOptions) -> str:
-    """The headline that both ends of a log give; empty where they show no failure."""
+    """The headline from both ends of a log; empty if they show no failure."""
     from diagnose.pipeline import explain
 
     try:
@@ -44,7 +45,7 @@ def preview_headline(path: Path, asked: AnswerInputs, shown: DisplayOptions) -> 
 
 
 def ends(path: Path) -> bytes:
-    """The head of a file, and its end from where a piece without any failure stands before one with failures."""
+    """The beginning of a file and its end, the latter from a block without failures on that precedes blocks with failures."""
     from diagnose.scan import memory_words
     from diagnose.scan.log_scan import HEAD
 

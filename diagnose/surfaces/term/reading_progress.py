@@ -1,4 +1,4 @@
-"""A line on a terminal's standard error while reading takes long: how much has been read, and how long that took."""
+"""A progress line on a terminal's standard error while inputs are read: bytes and elapsed time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def bytes_read() -> int | None:
 
 
 def total_size(logs: Sequence[object]) -> int | None:
-    """Bytes of all logs together; None if one of them is not a regular file."""
+    """Total size of all logs in bytes; None if any is not a regular file."""
     try:
         return sum(log.stat().st_size for log in logs if isinstance(log, Path)) if all(map(is_file, logs)) else None
     except (OSError, ValueError):

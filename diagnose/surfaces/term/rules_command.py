@@ -1,4 +1,4 @@
-"""The commands about the rule base (list, show, check, docs), and the manual as lines of a terminal."""
+"""The commands on rules (list, show, check, docs), and the manual rendered for a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNDERLINES = " =-"
 
 
 def listing(folders: Sequence[str], lang: Lang) -> int:
-    """A paragraph per rule: id, title, and in brackets its cause or remedy."""
+    """A paragraph per rule: id, title, and its cause or remedy in brackets."""
     view = console.view()
     page = Page(view.width, view.colour)
     for entry in rule_index.load_index([Path(folder) for folder in folders]).entries:
@@ -30,7 +30,7 @@ def listing(folders: Sequence[str], lang: Lang) -> int:
 
 
 def show(name: str, folders: Sequence[str], lang: Lang) -> int:
-    """The manual's article on a rule, or on every rule of a cause or remedy. Raises UserError where there is none."""
+    """The manual's article on a rule, or on all rules of a cause or remedy. Raises UserError if there is none."""
     paths = [Path(folder) for folder in folders]
     blocks = manual_pages.article(name, lang, paths)
     if not blocks:
@@ -42,7 +42,7 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
 
 
 def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
-    """Write the manual into a folder. Raises UserError where that fails."""
+    """Write the manual into a folder. Raises UserError."""
     try:
         count = manual_pages.write(Path(folder), [Path(name) for name in folders])
     except OSError as error:
@@ -52,7 +52,7 @@ def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
 
 
 def check(folders: Sequence[str], lang: Lang) -> int:
-    """Print every fault of the rule files; the exit status is 0 for none, else 1."""
+    """Print the faults of rule files; exit status 0 if there are none, else 1."""
     from diagnose.vet import rule_check  # a tenth of a second that the other commands need not wait
 
     faults = rule_check.check([Path(folder) for folder in folders])
@@ -70,7 +70,7 @@ def check(folders: Sequence[str], lang: Lang) -> int:
 
 
 def render_blocks(blocks: Iterable[Block], width: int, colour: bool = False) -> str:
-    """Blocks of the manual as plain text of `width` columns: no markup, links as their words."""
+    """Manual blocks as plain text of `width` columns: no markup, links as their text."""
     page = Page(width, colour)
     for block in blocks:
         page.gap()
@@ -93,7 +93,7 @@ def _heading(page: Page, text: str, level: int) -> None:
 
 
 def _grid(page: Page, grid: Grid) -> None:
-    """A table: the first column, padded, beside the others, which are wrapped together in the rest of the line."""
+    """A table: first column padded, the others wrapped together in the remaining width."""
     rows = [[plain(cell).replace("\n", "; ") for cell in row] for row in (grid.head, *grid.rows)]
     first = min(max(cells(row[0]) for row in rows), page.width // FIRST_COLUMN_SHARE)
     for index, row in enumerate(rows):
