@@ -78,6 +78,34 @@ def test_paths_named_in_the_docs_exist(page: Path) -> None:
     assert not gone
 
 
+def test_the_table_of_what_goes_where_names_files_that_exist() -> None:
+    """Who adds something goes by this table: every path in it exists, and file names come with their folder."""
+    table = text(ROOT / "CONTRIBUTING.md").partition("## Where do I add one?")[2].partition("\nNothing else")[0]
+    named = re.findall(r"`([\w.-]+/[\w./-]*|[\w-]+\.(?:py|yaml|lark|toml|json|md))`", table)
+    own = {"error.log", "expected.yaml"}  # of the case that is added
+    named = [path for path in named if path not in own and not re.search(r"(?:^|[/_])(?:x|ROOM|NAME)\b", path)]
+    assert len(named) > 30
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_map_of_packages_names_modules_that_exist() -> None:
+    """In the rows of docs/architecture.md a path is relative to the package of its row."""
+    rows = re.findall(r"^\| (.+?) \|.+\| (.+?) \|$", text(ROOT / "docs" / "architecture.md"), re.MULTILINE)
+    gone = []
+    for packages, places in rows:
+        homes = [ROOT / "diagnose" / name for name in re.findall(r"`(\w+)/`", packages)] + [ROOT / "diagnose"]
+        for path in re.findall(r"`(\w+/(?:\w+)?)`", places):
+            if not any((home / path).exists() or (home / f"{path}.py").exists() for home in homes):
+                gone.append((packages, path))
+    assert rows and not gone
+
+
+@for_each("path", [path for path in files() if path.suffix in (".py", ".yaml", ".lark", ".toml") and "corpus" not in path.parts])
+def test_modules_named_in_comments_exist(path: Path) -> None:
+    """A comment that sends its reader to another module of ours names one that is there."""
+    assert not [name for name in re.findall(r"\bdiagnose/[\w/]+\.py\b", text(path)) if not (ROOT / name).exists()]
+
+
 @for_each("page", pages())
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text(page), flags=re.DOTALL)

@@ -51,7 +51,7 @@ VARIANTS, LINES = 2, 6
 
 @dataclass(slots=True)
 class News:
-    """A new group: `text` as its platform writes (render/chat.py), `data` for programs."""
+    """A new group: `text` as its platform writes (render/markup/chat_message.py), `data` for programs."""
 
     group: str
     text: str
