@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
+from diagnose.version import __version__
+
 
 def recall(name: str, build: Callable[[], bytes], files: Iterable[Path | str], shipped: Path) -> bytes:
     """The bytes that `build` makes of `files`: from the wheel (folder `shipped`), else from the cache if neither the files nor the code
@@ -44,8 +46,6 @@ def private_folder() -> Path | None:
 
     Cached rules decide what a person is advised to do, so a folder that somebody else can write into must never be read.
     """
-    from diagnose.version import __version__
-
     if not hasattr(os, "getuid"):
         return None
     base = os.environ.get("XDG_CACHE_HOME", "")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from diagnose import rule_files
-from diagnose.catalogue import Model
+from diagnose.catalogue import Model, model
 from diagnose.errors import user_error
 from diagnose.phrases import Text
 from diagnose.units import Size, Version, size_of
@@ -188,8 +188,6 @@ def _switch(text: str) -> bool:
 
 
 def _shape(text: str) -> Model:
-    from diagnose.catalogue import model
-
     shape = model(text)
     if shape is None:
         raise ValueError(text)

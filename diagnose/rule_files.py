@@ -57,7 +57,7 @@ def _grammar(name: str) -> Path:
 @cache
 def parser(name: str) -> Parser:
     """The parser of grammars/NAME.lark."""
-    from diagnose import lalr
+    from diagnose import lalr  # configs and options are read without a grammar
 
     return lalr.Parser(_kept(f"grammar.{name}", lambda: lalr.compiled(grammar(name)), [str(_grammar(name))]))
 

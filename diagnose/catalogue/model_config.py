@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diagnose import rule_files
 from diagnose.catalogue.dimension_keys import SPELLINGS, number
-
-if TYPE_CHECKING:
-    from diagnose.catalogue.shape import Model
+from diagnose.catalogue.entries import shape_of
+from diagnose.catalogue.shape import Model
+from diagnose.errors import user_error
 
 NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
@@ -20,8 +20,6 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
 
     Raises UserError if required dimensions are missing, naming them.
     """
-    from diagnose.catalogue.entries import shape_of
-
     text = _sub_config(data, "text_config", "llm_config", "language_config") or data
     family = _family(text, data)
     needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
@@ -48,8 +46,6 @@ def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model
 
 
 def _missing_dimensions(missing: Iterable[str], name: str) -> Exception:
-    from diagnose.errors import user_error
-
     keys = (dimension if dimension in SPELLINGS[dimension] else SPELLINGS[dimension][0] for dimension in missing)
     return user_error("config_without_dimensions", name, "pass_whole_config", missing=", ".join(keys))
 

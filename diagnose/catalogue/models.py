@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diagnose import rule_files
-
-if TYPE_CHECKING:
-    from diagnose.catalogue.shape import Model
+from diagnose.catalogue.entries import shape_of
+from diagnose.catalogue.shape import Model
 
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
@@ -42,8 +41,6 @@ def model(path: str) -> Model | None:
         number = next((index["plain"][name] for text in spellings for name in _informal_spellings(text) if name in index["plain"]), None)
     if number is None:
         return None
-    from diagnose.catalogue.entries import shape_of
-
     return shape_of(*json.loads(index["entries"][number]))
 
 

@@ -65,6 +65,7 @@ class Watch:
 
     def diagnose(self, error: BaseException) -> Diagnosis:
         """Diagnose an exception together with the state of the process. Raises what `explain` raises."""
+        # Here and below: the job that is watched loads the engine only once it has failed.
         from diagnose.pipeline import explain
         from diagnose.scan.source import Source
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from diagnose import facts, rule_files
-from diagnose.decide import comparison as compare
 from diagnose.decide import expression
+from diagnose.decide.comparison import check_words, kind_of
 from diagnose.decide.rule_outcome import ESTIMATE, MOST
 from diagnose.errors import UserError
 from diagnose.phrases import Text
@@ -41,8 +41,8 @@ def check(paper: Paper) -> Iterator[Fault]:
     for place, line in lines(paper):
         try:
             comparison = expression.parse(line)
-            compare.kind_of(comparison)
-            compare.check_words(comparison)
+            kind_of(comparison)
+            check_words(comparison)
         except UserError as error:
             yield paper.says(place, _said(error))
     yield from values(paper)
@@ -68,7 +68,7 @@ def bytes_named(paper: Paper) -> Iterator[Fault]:
         return
     try:
         node = expression.parse_sum(paper.data["accounts_for"])
-        if compare.kind_of(expression.Comparison(node, ">=", expression.Figure("size", "0 B"))) != "size":
+        if kind_of(expression.Comparison(node, ">=", expression.Figure("size", "0 B"))) != "size":
             yield paper.fault(("accounts_for",), "not_bytes")
     except UserError as error:
         yield paper.says(("accounts_for",), _said(error))

@@ -27,6 +27,7 @@ STATUS = ("trial", "stable", "retired")
 @cache
 def schema(room: str) -> TypeAdapter[Any]:
     """The schema of a folder's rules."""
+    # Here and below: pydantic takes as long to import as a diagnosis; `rules list` and `rules show` do without.
     from pydantic import TypeAdapter
 
     from diagnose.vet.schemas import RULES

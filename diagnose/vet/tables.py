@@ -20,7 +20,7 @@ Place = tuple[str | int, ...]
 
 def check(folder: Path) -> Iterator[Fault]:
     """All faults in the tables of a rules folder, unknown kinds of file included."""
-    from diagnose.vet import schemas
+    from diagnose.vet import schemas  # here and below: pydantic takes as long to import as a diagnosis
 
     for file in sorted(folder.glob("**/*.yaml")):
         kind = file.relative_to(folder).parts[0].removesuffix(".yaml")

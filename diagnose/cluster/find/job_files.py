@@ -15,7 +15,6 @@ from diagnose.cluster.find.job import Job
 from diagnose.cluster.find.synthesize_log import is_scheduler_kill, memory_state, scheduler_log
 from diagnose.errors import UserError
 from diagnose.packed import unpack_limits, unpacking
-from diagnose.packed.unpack_limits import LARGEST as EXPANDED
 from diagnose.scan.source import Source, notes_of
 
 METADATA = "wandb-metadata.json"
@@ -133,14 +132,14 @@ class _ArchiveReader:
         """The member, unless it lies behind the current position."""
         if place in self._passed:
             return None
-        self._allowance.remaining = EXPANDED
+        self._allowance.remaining = unpack_limits.LARGEST
         for piece in self._pieces:
             if isinstance(piece, UserError):
                 continue
             self._passed.add(piece.place)
             if piece.place == place and piece.handle is not None:
                 return cast("BinaryIO", _MemberFile(piece.handle))
-            self._allowance.remaining = EXPANDED
+            self._allowance.remaining = unpack_limits.LARGEST
         return None
 
     def close(self) -> None:

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from diagnose.cluster.report import report_masks, report_queries
-from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report import report_masks, report_queries, report_words
 from diagnose.cluster.report.report_html import Listed, TextFilter, page
 from diagnose.cluster.report.report_pages import JobsPage, render_page
 from diagnose.cluster.report.report_queries import Failed
@@ -55,7 +54,7 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
     clean, visible = _text_filter(mask), _clean_summary(summary, mask)
     folder = target.with_name(f"{target.stem}-files")
     sheets = list(_sheets(report_queries.jobs(store, summary, DETAILED)))
-    titles = {group.number: wording.title(group, visible.by, lang) for group in visible.groups}
+    titles = {group.number: report_words.title(group, visible.by, lang) for group in visible.groups}
     target.parent.mkdir(parents=True, exist_ok=True)
     if sheets:
         folder.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report import report_words
 from diagnose.cluster.report.report_queries import FIRST_BIN
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Summary, Times
@@ -54,11 +54,13 @@ def colour(number: int) -> int:
 def split(summary: Summary, lang: Lang) -> tuple[str, list[tuple[Share, float, float]]]:
     """All failures as one bar with a segment for each of the first groups; also as text. Positions in per cent."""
     failed = max(summary.counts.failed, 1)
-    parts = [Share(group.number, group.jobs, wording.title(group, summary.by, lang)) for group in summary.groups if colour(group.number)]
+    parts = [
+        Share(group.number, group.jobs, report_words.title(group, summary.by, lang)) for group in summary.groups if colour(group.number)
+    ]
     others = failed - sum(part.jobs for part in parts)
     if others > 0:
         parts.append(Share(0, others, say("others", lang)))
-    label = comma(lang).join(f"{part.title} {wording.percent(part.jobs, failed)}" for part in parts)
+    label = comma(lang).join(f"{part.title} {report_words.percent(part.jobs, failed)}" for part in parts)
     return label, list(page_templates.stretches(((part, part.jobs) for part in parts), failed))
 
 
@@ -74,15 +76,19 @@ def times(summary: Summary, lang: Lang) -> dict[str, object]:
     wide = min(100 / len(chart.slots), WIDEST)
     figures = [f"{moment(chart, at)} {sum(slot)}" for at, slot in enumerate(chart.slots) if sum(slot)]
     failed, dated, by_log = summary.counts.failed, summary.period.dated, summary.period.by_log
-    notes = [say("chart_times_undated", lang, count=wording.number(failed - dated), jobs=wording.number(failed))] if dated < failed else []
-    notes += [say("chart_times_by_log", lang, count=wording.number(by_log))] if by_log else []
+    notes = (
+        [say("chart_times_undated", lang, count=report_words.number(failed - dated), jobs=report_words.number(failed))]
+        if dated < failed
+        else []
+    )
+    notes += [say("chart_times_by_log", lang, count=report_words.number(by_log))] if by_log else []
     numbers = [str(number) for number in range(1, chart.groups + 1)]
     return {
         "per": per(chart.width, lang),
         "label": f"{say('chart_times', lang)}{colon(lang)}{comma(lang).join(figures)}"[:2000],
         "height": HEIGHT,
         "width": wide,
-        "grid": [(HEIGHT - HEIGHT * share, wording.number(top * share)) for share in (0.5, 1.0)],
+        "grid": [(HEIGHT - HEIGHT * share, report_words.number(top * share)) for share in (0.5, 1.0)],
         "columns": [column(chart, at, wide, top, lang) for at in range(len(chart.slots))],
         "marks": marks(chart, wide),
         "note": ("" if lang == "zh" else " ").join(notes),
@@ -126,7 +132,7 @@ def marks(chart: Times, wide: float) -> list[tuple[float, str]]:
 def moment(chart: Times, at: int) -> str:
     """The begin of a slot, with the hour if slots are shorter than a day."""
     begin = chart.start + at * chart.width
-    return wording.minute(begin) if chart.width < 86400 else wording.date(begin)
+    return report_words.minute(begin) if chart.width < 86400 else report_words.date(begin)
 
 
 def per(width: int, lang: Lang) -> str:
@@ -144,14 +150,14 @@ def cost(summary: Summary, lang: Lang) -> Bars:
     costed = sorted((group for group in summary.groups if group.cost.known), key=lambda group: -group.cost.seconds)[:ROWS]
     if not costed:
         return Bars(say("chart_cost", lang), [], say("chart_cost_none", lang))
-    rows = scaled([(wording.title(group, summary.by, lang), group.cost.seconds / 3600, group.number) for group in costed])
+    rows = scaled([(report_words.title(group, summary.by, lang), group.cost.seconds / 3600, group.number) for group in costed])
     total = summary.cost
-    return Bars(say("chart_cost", lang), rows, wording.hours(total, lang) if total.known < total.jobs else "")
+    return Bars(say("chart_cost", lang), rows, report_words.hours(total, lang) if total.known < total.jobs else "")
 
 
 def causes(summary: Summary, lang: Lang) -> Bars:
     """Failures by leading cause."""
-    rows = [(wording.value("cause", cause.cause, lang), float(cause.jobs), 0) for cause in summary.causes[:ROWS]]
+    rows = [(report_words.value("cause", cause.cause, lang), float(cause.jobs), 0) for cause in summary.causes[:ROWS]]
     return Bars(say("chart_causes", lang), scaled(rows))
 
 
@@ -163,9 +169,11 @@ def lack(summary: Summary, lang: Lang) -> Bars:
     used = [at for at, jobs in enumerate(shortage.bins) if jobs]
     rows = [(bin_name(at, len(shortage.bins), lang), float(shortage.bins[at]), 0) for at in range(used[0], used[-1] + 1)]
     notes = [say("chart_lack_median", lang, size=show(shortage.median))] if shortage.median else []
-    notes += [say("chart_lack_pieces", lang, count=wording.count(shortage.bins[0], lang))] if shortage.bins[0] else []
+    notes += [say("chart_lack_pieces", lang, count=report_words.count(shortage.bins[0], lang))] if shortage.bins[0] else []
     if shortage.known < summary.counts.failed:
-        notes.append(say("chart_lack_known", lang, known=wording.number(shortage.known), jobs=wording.number(summary.counts.failed)))
+        notes.append(
+            say("chart_lack_known", lang, known=report_words.number(shortage.known), jobs=report_words.number(summary.counts.failed))
+        )
     return Bars(say("chart_lack", lang), scaled(rows), ("" if lang == "zh" else " ").join(notes))
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from time import time
 from typing import TypeAlias
 
-from diagnose.cluster.report import report_charts as charts
-from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report import report_charts, report_words
 from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Group, Near, Step, Summary, Variant
@@ -50,15 +49,16 @@ def changes(variant: Variant) -> list[tuple[str, str]]:
 
 #: What the templates may call by its name; `lang` is the last parameter where words are in it.
 CALLED = page_templates.by_name(
-    wording.variant_note, wording.count, wording.date, wording.estimated, wording.fits_short, wording.fitting, wording.framework,
-    wording.minute, wording.number, wording.percent, wording.certainty_text, wording.where, charts.colour, changes, left_out,
+    report_words.variant_note, report_words.count, report_words.date, report_words.estimated, report_words.fits_short,
+    report_words.fitting, report_words.framework, report_words.minute, report_words.number, report_words.percent,
+    report_words.certainty_text, report_words.where, report_charts.colour, changes, left_out,
 )  # fmt: skip
 
 
 def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], lang: Lang, *, masked: bool) -> Iterator[str]:
     """The report page. `addresses`: of the groups' pages, by group number; `listed`: the jobs, latest first."""
-    lead, when = wording.lead(summary, lang), wording.period_text(summary.period, lang)
-    since = [say("since", lang, date=wording.date(summary.since))] if summary.since is not None else []
+    lead, when = report_words.lead(summary, lang), report_words.period_text(summary.period, lang)
+    since = [say("since", lang, date=report_words.date(summary.since))] if summary.since is not None else []
     return document(
         "report",
         f"{lead} · oomdoctor",
@@ -70,18 +70,18 @@ def page(summary: Summary, listed: Sequence[Listed], addresses: dict[int, str], 
         VARIANTS=VARIANTS,
         lead=lead,
         eyebrow=" · ".join([say("eyebrow", lang), *([when] if when else []), *since]),
-        costs=wording.costs(summary, lang),
-        split=charts.split(summary, lang),
+        costs=report_words.costs(summary, lang),
+        split=report_charts.split(summary, lang),
         stats=stats(summary, lang),
-        times=charts.times(summary, lang),
-        charts=[charts.cost(summary, lang), charts.causes(summary, lang), charts.lack(summary, lang)],
+        times=report_charts.times(summary, lang),
+        charts=[report_charts.cost(summary, lang), report_charts.causes(summary, lang), report_charts.lack(summary, lang)],
         listed=len(listed),
         rows_that_fit=lambda row: rows_that_fit(
-            row, listed, {group.number: wording.title(group, summary.by, lang) for group in summary.groups}, lang
+            row, listed, {group.number: report_words.title(group, summary.by, lang) for group in summary.groups}, lang
         ),
-        footer=say("footer", lang, version=summary.tool or __version__, date=wording.minute(time())),
-        title_of=wording.title,
-        plan_of=wording.steps,
+        footer=say("footer", lang, version=summary.tool or __version__, date=report_words.minute(time())),
+        title_of=report_words.title,
+        plan_of=report_words.steps,
         price=lambda step: price(step, lang),
         figures=lambda group: figures(group, lang),
         near=lambda similar: near(similar, lang),
@@ -115,39 +115,39 @@ def stats(summary: Summary, lang: Lang) -> list[tuple[str, str, str]]:
     counts = summary.counts
     unread = max(counts.unread, len(summary.unread))
     repeated = sum(group.jobs - 1 for group in summary.groups) if summary.by == "fingerprint" else 0
-    states = wording.states(summary, lang)
-    read_notes = [say("figure_unread", lang, count=wording.number(unread)) if unread else say("figure_all_read", lang)]
+    states = report_words.states(summary, lang)
+    read_notes = [say("figure_unread", lang, count=report_words.number(unread)) if unread else say("figure_all_read", lang)]
     read_notes += [say("figure_states", lang, states=states)] if states else []
-    failed_notes = [say("figure_share", lang, share=wording.percent(counts.failed, counts.jobs))] if counts.jobs else []
-    failed_notes += [say("figure_suspected", lang, count=wording.number(counts.suspected))] if counts.suspected else []
-    hours = "—" if summary.cost.hours is None else wording.number(round(summary.cost.hours))
+    failed_notes = [say("figure_share", lang, share=report_words.percent(counts.failed, counts.jobs))] if counts.jobs else []
+    failed_notes += [say("figure_suspected", lang, count=report_words.number(counts.suspected))] if counts.suspected else []
+    hours = "—" if summary.cost.hours is None else report_words.number(round(summary.cost.hours))
     costed = (
-        say("figure_hours_known", lang, known=wording.number(summary.cost.known), jobs=wording.number(counts.failed))
+        say("figure_hours_known", lang, known=report_words.number(summary.cost.known), jobs=report_words.number(counts.failed))
         if counts.failed
         else ""
     )
-    again = say("figure_repeated", lang, share=wording.percent(repeated, counts.failed)) if repeated else ""
+    again = say("figure_repeated", lang, share=report_words.percent(repeated, counts.failed)) if repeated else ""
     return [
-        (say("figure_read", lang), wording.number(counts.jobs), " · ".join(read_notes)),
-        (say("figure_failed", lang), wording.number(counts.failed), " · ".join(failed_notes)),
+        (say("figure_read", lang), report_words.number(counts.jobs), " · ".join(read_notes)),
+        (say("figure_failed", lang), report_words.number(counts.failed), " · ".join(failed_notes)),
         (say("figure_hours", lang), hours, costed),
-        (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), wording.number(summary.total), again),
+        (say("figure_groups" if summary.by == "fingerprint" else "figure_groups_by", lang), report_words.number(summary.total), again),
     ]
 
 
 def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
     """The figures of a group as sentences, by phrase key."""
     return [
-        ("cost", wording.hours(group.cost, lang)),
-        ("when", wording.period_text(group.period, lang)),
-        ("who", wording.people(group, lang)),
-        ("sure", semicolon(lang).join(filter(None, (wording.certainty_text(group, lang), wording.shortage_text(group, lang))))),
+        ("cost", report_words.hours(group.cost, lang)),
+        ("when", report_words.period_text(group.period, lang)),
+        ("who", report_words.people(group, lang)),
+        ("sure", semicolon(lang).join(filter(None, (report_words.certainty_text(group, lang), report_words.shortage_text(group, lang))))),
     ]
 
 
 def near(similar: Near, lang: Lang) -> tuple[str, str]:
     """Why another group may be the same mistake: the text before and after its number."""
-    lead, _, ending = wording.near_text(similar, lang, "\0").partition("\0")
+    lead, _, ending = report_words.near_text(similar, lang, "\0").partition("\0")
     return lead[:1].upper() + lead[1:], ending
 
 

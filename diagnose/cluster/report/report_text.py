@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report import report_words
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Group, Summary
 from diagnose.phrases import Lang
@@ -20,58 +20,62 @@ def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
     """The lead, the groups with their plans, unreadable jobs."""
     summary = map_texts(summary, harmless)
     page = Page(view.width, view.colour)
-    page.say(wording.jobs_read(summary, lang), style="dim")
-    page.say(wording.lead(summary, lang), style="bold")
+    page.say(report_words.jobs_read(summary, lang), style="dim")
+    page.say(report_words.lead(summary, lang), style="bold")
     if summary.groups and summary.counts.failed:
-        page.say(wording.costs(summary, lang))
+        page.say(report_words.costs(summary, lang))
     for group in summary.groups[: view.top]:
         _group(page, group, summary, lang)
     if len(summary.groups) > view.top:
         page.gap()
-        page.say(say("more_groups", lang, count=wording.number(summary.total - view.top), total=summary.total), style="dim")
+        page.say(say("more_groups", lang, count=report_words.number(summary.total - view.top), total=summary.total), style="dim")
     elif summary.total > len(summary.groups):
         page.gap()
-        left = {"count": wording.number(summary.left), "groups": wording.number(summary.total - len(summary.groups))}
+        left = {"count": report_words.number(summary.left), "groups": report_words.number(summary.total - len(summary.groups))}
         page.say(say("left_groups", lang, **left), style="dim")
     if summary.unread:
         page.heading(sentence(say("unread", lang), lang).rstrip(".。"))
     for unread in summary.unread[:UNREAD]:
-        page.say(f"- {wording.unread_job(unread, lang)}", "  ", "    ", "note")
+        page.say(f"- {report_words.unread_job(unread, lang)}", "  ", "    ", "note")
     if (hidden := max(summary.counts.unread, len(summary.unread)) - UNREAD) > 0:
-        page.say(say("more_unread", lang, count=wording.number(hidden)), "  ")
+        page.say(say("more_unread", lang, count=report_words.number(hidden)), "  ")
     return page.text()
 
 
 def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
     """One group: title, cost, plan, example."""
-    share = say("share", lang, share=wording.percent(group.jobs, summary.counts.failed))
+    share = say("share", lang, share=report_words.percent(group.jobs, summary.counts.failed))
     note = comma(lang).join(filter(None, (share, say("new", lang) if group.new else "")))
-    page.heading(say("item", lang, count=wording.number(group.jobs), title=wording.title(group, summary.by, lang)) + bracketed(note, lang))
-    page.say(wording.where(group, lang), "  ", "    ")
-    when = semicolon(lang).join(filter(None, (wording.hours(group.cost, lang), wording.period_text(group.period, lang))))
+    page.heading(
+        say("item", lang, count=report_words.number(group.jobs), title=report_words.title(group, summary.by, lang)) + bracketed(note, lang)
+    )
+    page.say(report_words.where(group, lang), "  ", "    ")
+    when = semicolon(lang).join(filter(None, (report_words.hours(group.cost, lang), report_words.period_text(group.period, lang))))
     page.say(f"{say('cost', lang)}{colon(lang)}{when}", "  ", "    ")
-    if who := wording.people(group, lang):
+    if who := report_words.people(group, lang):
         page.say(f"{say('who', lang)}{colon(lang)}{who}", "  ", "    ")
     if group.plan is not None:
-        page.say(f"{say('plan', lang)}{colon(lang)}{wording.steps(group, lang)}", "  ", "    ", "good")
+        page.say(f"{say('plan', lang)}{colon(lang)}{report_words.steps(group, lang)}", "  ", "    ", "good")
         for variant in group.plan.variants[:VARIANTS]:
-            lines = wording.edits(variant, lang)
-            note = wording.variant_note(group, variant, lang)
+            lines = report_words.edits(variant, lang)
+            note = report_words.variant_note(group, variant, lang)
             if lines or note:
                 page.say(
-                    wording.variant_title(variant, lang) + (bracketed(note, lang) if note else "") + colon(lang).rstrip(), "    ", "      "
+                    report_words.variant_title(variant, lang) + (bracketed(note, lang) if note else "") + colon(lang).rstrip(),
+                    "    ",
+                    "      ",
                 )
             for line in lines:
                 page.say(line, "      ", "        ")
         hidden = group.plan.more + sum(variant.jobs for variant in group.plan.variants[VARIANTS:])
-        page.say(say("more_variants", lang, jobs=wording.count(hidden, lang)) if hidden else "", "    ", "      ", "dim")
-    page.say(f"{say('sure', lang)}{colon(lang)}{wording.certainty_text(group, lang)}", "  ", "    ")
+        page.say(say("more_variants", lang, jobs=report_words.count(hidden, lang)) if hidden else "", "    ", "      ", "dim")
+    page.say(f"{say('sure', lang)}{colon(lang)}{report_words.certainty_text(group, lang)}", "  ", "    ")
     example = f"{one_line(group.example.name)}{colon(lang)}{one_line(group.example.headline.to(lang))}"
     page.say(f"{say('example', lang)}{colon(lang)}{example}", "  ", "    ", "dim")
     if summary.by == "fingerprint":
         page.say(f"{say('group', lang)} {group.key}", "  ", "    ", "dim")
     for near in group.near[:1]:
-        page.say(wording.near_text(near, lang, near.key), "  ", "    ", "dim")
+        page.say(report_words.near_text(near, lang, near.key), "  ", "    ", "dim")
 
 
 # -- Markdown
@@ -81,17 +85,17 @@ def markdown(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
     """Markdown for a chat or an issue: the lead with its edits, a table of groups, unreadable jobs."""
     summary = map_texts(summary, harmless)
     lines = [
-        f"**{escape(wording.lead(summary, lang))}** {escape(wording.costs(summary, lang))}".rstrip(),
+        f"**{escape(report_words.lead(summary, lang))}** {escape(report_words.costs(summary, lang))}".rstrip(),
         "",
-        escape(wording.jobs_read(summary, lang)),
+        escape(report_words.jobs_read(summary, lang)),
     ]
     if summary.groups:
         lines += ["", *_answer(summary.groups[0], summary, lang), "", *_table(summary, lang, max(view.top, ROWS) if view.verbose else ROWS)]
     if summary.unread:
-        unread = [f"- {escape(wording.unread_job(job, lang))}" for job in summary.unread[:UNREAD]]
+        unread = [f"- {escape(report_words.unread_job(job, lang))}" for job in summary.unread[:UNREAD]]
         hidden = max(summary.counts.unread, len(summary.unread)) - len(unread)
         lines += ["", f"**{escape(sentence(say('unread', lang), lang).rstrip('.。'))}**", "", *unread]
-        lines += [f"- {escape(say('more_unread', lang, count=wording.number(hidden)))}"] if hidden > 0 else []
+        lines += [f"- {escape(say('more_unread', lang, count=report_words.number(hidden)))}"] if hidden > 0 else []
     return _fit_comment(lines)
 
 
@@ -109,17 +113,19 @@ def _fit_comment(lines: list[str]) -> str:
 
 def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
     """The first group, with the diff of each config variant."""
-    where = wording.where(group, lang)
-    lines = [f"**{escape(wording.title(group, summary.by, lang))}**" + (bracketed(escape(where), lang) if where else "")]
+    where = report_words.where(group, lang)
+    lines = [f"**{escape(report_words.title(group, summary.by, lang))}**" + (bracketed(escape(where), lang) if where else "")]
     if group.plan is None:
         return [*lines, "", escape(say("no_plan", lang))]
-    plan = semicolon(lang).join((wording.steps(group, lang), wording.certainty_text(group, lang)))
+    plan = semicolon(lang).join((report_words.steps(group, lang), report_words.certainty_text(group, lang)))
     lines += ["", f"{escape(say('change_this', lang))}{colon(lang)}{escape(plan)}"]
     for variant in group.plan.variants[:VARIANTS]:
         changes = [*diff(variant.edits), *(f"+ {line}" for line in variant.env)]
-        note = wording.variant_note(group, variant, lang)
+        note = report_words.variant_note(group, variant, lang)
         if changes:
-            head = escape(wording.variant_title(variant, lang)) + (bracketed(escape(note), lang) if note else "") + colon(lang).rstrip()
+            head = (
+                escape(report_words.variant_title(variant, lang)) + (bracketed(escape(note), lang) if note else "") + colon(lang).rstrip()
+            )
             lines += ["", head, "", fenced("diff", changes)]
     return lines
 
@@ -133,16 +139,16 @@ def _table(summary: Summary, lang: Lang, limit: int) -> list[str]:
     lines = [f"| {' | '.join(map(escape, names))} |", "|---:|---:|---:|---|---|---|"]
     for group in summary.groups[:limit]:
         cells = [
-            wording.number(group.jobs),
-            "" if group.cost.hours is None else wording.number(group.cost.hours),
-            wording.number(group.user_count) if group.user_count else "",
-            "" if group.period.last is None else wording.date(group.period.last),
-            escape(wording.title(group, summary.by, lang)) + (f" {code(group.key, cell=True)}" if summary.by == "fingerprint" else ""),
-            escape(wording.steps(group, lang)),
+            report_words.number(group.jobs),
+            "" if group.cost.hours is None else report_words.number(group.cost.hours),
+            report_words.number(group.user_count) if group.user_count else "",
+            "" if group.period.last is None else report_words.date(group.period.last),
+            escape(report_words.title(group, summary.by, lang)) + (f" {code(group.key, cell=True)}" if summary.by == "fingerprint" else ""),
+            escape(report_words.steps(group, lang)),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     hidden = summary.total - min(limit, len(summary.groups))
     if hidden > 0:
         jobs = summary.counts.failed - sum(group.jobs for group in summary.groups[:limit])
-        lines += ["", escape(say("left_groups", lang, count=wording.number(jobs), groups=wording.number(hidden)))]
+        lines += ["", escape(say("left_groups", lang, count=report_words.number(jobs), groups=report_words.number(hidden)))]
     return lines

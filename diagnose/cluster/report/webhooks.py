@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from diagnose.cluster.report import report_words as wording
+from diagnose.cluster.report import report_words
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Group
 from diagnose.errors import UserError
@@ -88,10 +88,10 @@ def group_message(group: Group, platform: chat_message.Platform, lang: Lang = "e
     """The message about a group: what it is, its cost, its plan, an example."""
     group = map_texts(group, harmless)
     rules = dialect(platform)
-    cost = wording.hours(group.cost, lang) if group.cost.known else ""
-    figures = semicolon(lang).join(filter(None, (wording.count(group.jobs, lang), cost, wording.period_text(group.period, lang))))
-    head = f"{rules.strong(wording.title(group, 'fingerprint', lang))}\n{rules.escape(figures)}"
-    where = [rules.escape(where)] if (where := wording.where(group, lang)) else []
+    cost = report_words.hours(group.cost, lang) if group.cost.known else ""
+    figures = semicolon(lang).join(filter(None, (report_words.count(group.jobs, lang), cost, report_words.period_text(group.period, lang))))
+    head = f"{rules.strong(report_words.title(group, 'fingerprint', lang))}\n{rules.escape(figures)}"
+    where = [rules.escape(where)] if (where := report_words.where(group, lang)) else []
     name, headline = rules.code_span(group.example.name), rules.escape(group.example.headline.to(lang))
     example = f"{rules.escape(say('example', lang))}{colon(lang)}{name}{colon(lang)}{headline}"
     return _fit_message(rules, [head, *where, *_change(rules, group, lang), example], lang)
@@ -101,12 +101,12 @@ def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
     """The plan, and the edits of the first variants in parts of their own."""
     if group.plan is None:
         return []
-    summary = semicolon(lang).join((wording.steps(group, lang), wording.certainty_text(group, lang)))
+    summary = semicolon(lang).join((report_words.steps(group, lang), report_words.certainty_text(group, lang)))
     parts = [f"{platform.strong(say('change_this', lang))}{colon(lang)}{platform.escape(summary)}"]
     for variant in group.plan.variants[:VARIANTS]:
         lines = [*diff(variant.edits), *(f"+ {variable}" for variable in variant.env)][:LINES]
         if lines:
-            parts.append(f"{platform.escape(wording.variant_title(variant, lang))}\n{platform.block(lines, platform.fence)}")
+            parts.append(f"{platform.escape(report_words.variant_title(variant, lang))}\n{platform.block(lines, platform.fence)}")
     return parts
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.adapters.translate.translation import auto_value, name_of
-from diagnose.catalogue import model as catalogued
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
@@ -108,7 +108,7 @@ class EditContext:
     def _hidden(self) -> int | None:
         shape = self.book.shape("model.shape")
         path = self.book.word("model.path")
-        shape = shape or (catalogued(path) if path else None)
+        shape = shape or (catalogue.model(path) if path else None)
         return shape.h if shape else None
 
     def divide_by_factors(self, document: Document, key: Key, value: Value) -> Value:

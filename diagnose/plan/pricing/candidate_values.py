@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil
 
 from diagnose.catalogue import sizes_sold
-from diagnose.decide.comparison import value as evaluate
+from diagnose.decide import comparison
 from diagnose.decide.expression import node_of
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.plan.pricing.fit import ORDER
@@ -98,7 +98,7 @@ def value_for(knob: str, text: str, book: FactBook) -> Value:
         return with_word(book.value(knob), text[1:])
     if not text.startswith("="):
         return typed(knob, text)
-    result = evaluate(node_of(json.loads(text[1:])), book.value, "number")
+    result = comparison.value(node_of(json.loads(text[1:])), book.value, "number")
     return int(result) if isinstance(result, Fraction) else None
 
 

@@ -12,8 +12,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.markup import bar_charts, page_templates
-from diagnose.render.markup import facts_view as facts
+from diagnose.render.markup import bar_charts, facts_view, page_templates
 from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
 from diagnose.render.parts.layout import clip
@@ -196,7 +195,7 @@ class _Page:
 
     def facts(self) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
         """Settings and facts with value and origin."""
-        sections = dict(facts.sections(self.diagnosis, View()))
+        sections = dict(facts_view.sections(self.diagnosis, View()))
         for title in ("knobs", "facts"):
-            rows = [(fact.name, words.value_text(fact.value, self.lang), facts.origin(fact, self.lang)) for fact in sections[title]]
+            rows = [(fact.name, words.value_text(fact.value, self.lang), facts_view.origin(fact, self.lang)) for fact in sections[title]]
             yield word(title, self.lang), rows

@@ -189,9 +189,9 @@ def run(
     budget: Budget = False, rules: Rules = None, redact: Redact = None, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
     options = plain({name: value for name, value in locals().items() if name != "command"})
-    from diagnose.surfaces.run import run_command as surface
+    from diagnose.surfaces.run import run_command
 
-    raise typer.Exit(surface.run(command, options))
+    raise typer.Exit(run_command.run(command, options))
 
 
 @command("triage")

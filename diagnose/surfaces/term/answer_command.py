@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from diagnose import pipeline
+from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
+from diagnose.render.formats import RENDERERS
+from diagnose.render.parts import words
 from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
 from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.term.console import trouble
-
-if TYPE_CHECKING:
-    from diagnose.diagnosis import Diagnosis
-
 
 #: Formats that mean one diagnosis, and those that a diff can follow.
 OF_A_JOB = ("html", "sarif")
@@ -23,27 +22,23 @@ READABLE = ("text", "markdown")
 
 def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Diagnose a job and print the answer; returns the exit status."""
-    from diagnose.pipeline import explain
-
     ready(shown)
     given = path_arguments.logs(logs) if logs or not asked.snapshot else []
     quick_preview.say(given, asked, shown)
     snapshot = Path(asked.snapshot) if asked.snapshot else None
     with reading_progress.reading([*given, *filter(None, [snapshot])], shown.lang):
-        diagnosis = explain(given, **asked.options(logs), trial=asked.trial, snapshot=snapshot)
+        diagnosis = pipeline.explain(given, **asked.options(logs), trial=asked.trial, snapshot=snapshot)
     return finish(diagnosis, asked, shown)
 
 
 def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Estimate whether a job fits before it runs. Files named without --config are configs too."""
-    from diagnose.pipeline import check
-
     ready(shown)
     asked = replace(asked, configs=[*asked.configs, *files])
     options = asked.options()
     if not options["configs"]:
         raise trouble("no_config_given", hint="give_config")
-    diagnosis = check(options.pop("configs"), **options)
+    diagnosis = pipeline.check(options.pop("configs"), **options)
     status = finish(diagnosis, asked, shown)
     unusable = sum(notice.level == "error" for notice in diagnosis.notices)
     return 2 if unusable >= len(asked.configs) else status
@@ -51,8 +46,7 @@ def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> i
 
 def facts(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Print what was read; exit status 0 if configs alone were given."""
-    from diagnose.pipeline import check, explain
-    from diagnose.render.markup import facts_view as facts
+    from diagnose.render.markup import facts_view  # `explain` and `check` do without
 
     of_many(shown)
     options = asked.options(logs)
@@ -60,8 +54,9 @@ def facts(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> in
         raise trouble("no_log_given", hint="give_log")
     given = path_arguments.logs(logs) if logs else []
     with reading_progress.reading(given, shown.lang):
-        diagnosis = explain(given, **options) if logs else check(options.pop("configs"), **options, frontier=False)
-    render = facts.as_json if shown.format == "json" else facts.as_markdown if shown.format == "markdown" else facts.as_text
+        diagnosis = pipeline.explain(given, **options) if logs else pipeline.check(options.pop("configs"), **options, frontier=False)
+    forms = {"json": facts_view.as_json, "markdown": facts_view.as_markdown}
+    render = forms.get(shown.format, facts_view.as_text)
     console.say(render(shown.masked(diagnosis), shown.lang, console.view(verbose=shown.verbose)))
     refused = complain(diagnosis, shown.lang)
     return 2 if refused and (shown.strict or not logs) else diagnosis.exit_status if logs else 0
@@ -81,12 +76,10 @@ def of_many(shown: DisplayOptions) -> None:
 
 def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Print the answer, write patch and edits on request, report unusable inputs; returns the exit status."""
-    from diagnose.render.formats import RENDERERS
-
     view = console.view(shown.top, shown.verbose, shown.budget, shown.every_rule)
     console.say(RENDERERS[shown.format](shown.masked(diagnosis), shown.lang, view))
     if shown.patch is not None or shown.apply:
-        from diagnose.surfaces.term import patch_writer
+        from diagnose.surfaces.term import patch_writer  # only for --patch and --apply
 
         patch_writer.write(diagnosis, asked.configs, shown.patch, shown.apply, shown.lang)
     refused = complain(diagnosis, shown.lang)
@@ -95,8 +88,6 @@ def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> 
 
 def complain(diagnosis: Diagnosis, lang: Lang) -> int:
     """A sentence on standard error for each unusable input; returns their number."""
-    from diagnose.render.parts import words
-
     refused = [notice for notice in diagnosis.notices if notice.level == "error"]
     for notice in refused:
         console.warn(words.notice(notice, lang))

@@ -61,9 +61,9 @@ class DisplayOptions:
         """The diagnosis with secrets masked if the format is meant for others, unless the user decides otherwise."""
         if not (self.format in SHARED if self.redact is None else self.redact):
             return diagnosis
-        from diagnose.render.parts import redaction as redact
+        from diagnose.render.parts import redaction  # a terminal shows its user what is theirs
 
-        return redact.mask_diagnosis(diagnosis)
+        return redaction.mask_diagnosis(diagnosis)
 
 
 def split_options(values: Mapping[str, Any]) -> tuple[AnswerInputs, DisplayOptions]:

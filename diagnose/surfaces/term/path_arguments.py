@@ -48,7 +48,7 @@ def matching(name: str) -> list[Path]:
 
 def stored(url: str) -> list[Source]:
     """An object in a store, or those matching a pattern. Raises UserError if the extra is missing or nothing matches."""
-    from diagnose.cluster.find import object_stores
+    from diagnose.cluster.find import object_stores  # few logs lie in a store
 
     store, path = object_stores.connect(url)
     try:

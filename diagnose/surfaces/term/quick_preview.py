@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diagnose.phrases import phrase
+from diagnose.pipeline import explain
+from diagnose.scan import memory_words
+from diagnose.scan.log_scan import HEAD
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
@@ -34,8 +37,6 @@ def say(logs: Sequence[object], asked: AnswerInputs, shown: DisplayOptions) -> N
 
 def preview_headline(path: Path, asked: AnswerInputs, shown: DisplayOptions) -> str:
     """The headline from both ends of a log; empty if they show no failure."""
-    from diagnose.pipeline import explain
-
     try:
         text = ends(path)
     except OSError:
@@ -46,9 +47,6 @@ def preview_headline(path: Path, asked: AnswerInputs, shown: DisplayOptions) -> 
 
 def ends(path: Path) -> bytes:
     """The beginning of a file and its end, the latter from a block without failures on that precedes blocks with failures."""
-    from diagnose.scan import memory_words
-    from diagnose.scan.log_scan import HEAD
-
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         head = _read(file, 0, min(HEAD, size))

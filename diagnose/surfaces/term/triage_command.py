@@ -106,9 +106,9 @@ def build_plan(paths: Sequence[str], options: TriageOptions) -> RunPlan:
     if options.jobs is not None and options.jobs < 1:
         raise trouble("jobs_positive")
     if options.notify:
-        from diagnose.cluster.report.webhooks import platform_of
+        from diagnose.cluster.report import webhooks  # here and below: HTTP clients and chat renderers, only for --notify
 
-        platform_of(options.notify)
+        webhooks.platform_of(options.notify)
     if options.group_by not in BY:
         raise trouble("bad_group_by", hint="known_groups", text=repr(options.group_by), known=", ".join(BY))
     if options.export and "://" in options.export and options.engine != "ray":
@@ -189,7 +189,7 @@ def print_report(store: Store, options: TriageOptions, display: DisplayOptions, 
 
 def announce_groups(store: Store, url: str, display: DisplayOptions) -> None:
     """Send the groups that have not been announced yet to a webhook."""
-    from diagnose.cluster.report import webhooks  # HTTP clients and chat renderers: only for --notify
+    from diagnose.cluster.report import webhooks
 
     unannounced = {name for (name,) in store.query("select fingerprint from groups where notified is null")}
     if not unannounced:
