@@ -140,7 +140,7 @@ def compiled(grammar: str) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Any) -> list[Any]:
+def _rule(rule: Any) -> list[object]:
     kept = [
         (index, not symbol.is_term and symbol.name.startswith("_"))
         for index, symbol in enumerate(rule.expansion)

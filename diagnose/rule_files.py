@@ -62,19 +62,19 @@ def parser(name: str) -> Parser:
     return lalr.Parser(_kept(f"grammar.{name}", lambda: lalr.compiled(grammar(name)), [str(_grammar(name))]))
 
 
-def kept(name: str, build: Callable[[], Any], *folders: str) -> Any:
+def kept(name: str, build: Callable[[], object], *folders: str) -> Any:
     """The JSON value that `make` builds from these folders or files of rules/, cached on disk while they are unchanged."""
     return _kept(name, build, _files(folders))
 
 
-def _kept(name: str, build_value: Callable[[], Any], files: list[str]) -> Any:
+def _kept(name: str, build_value: Callable[[], object], files: list[str]) -> Any:
     def build_json() -> bytes:
         return json.dumps(build_value(), ensure_ascii=False, separators=(",", ":")).encode()
 
     return json.loads(disk_cache.recall(f"{name}.json", build_json, files, home() / "compiled"))
 
 
-def _read_table(name: str) -> Any:
+def _read_table(name: str) -> object:
     path = home() / "rules" / f"{name}.yaml"
     if path.is_file():
         return read_yaml(path, as_text=name in AS_TEXT)

@@ -109,7 +109,7 @@ def traits_of(framework: str | None) -> Traits:
     return _typed(Traits, _all().get(framework or "", {}))  # type: ignore[no-any-return]
 
 
-def misread(written: Any, of: type = Traits, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def misread(written: object, of: type = Traits, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with traits as a file has them: the path of each part, and "unknown", "missing" or the kind that it should have."""
     if not isinstance(written, Mapping):
         yield path, "mapping"
@@ -134,19 +134,19 @@ def misread(written: Any, of: type = Traits, path: tuple[str, ...] = ()) -> Iter
 
 
 @cache
-def _all() -> dict[str, dict[str, Any]]:
+def _all() -> dict[str, dict[str, object]]:
     """The traits of every framework that has any, with what it inherits."""
     return rule_files.kept("frameworks.traits", _compiled, "frameworks")  # type: ignore[no-any-return]
 
 
-def _compiled() -> dict[str, dict[str, Any]]:
+def _compiled() -> dict[str, dict[str, object]]:
     """Raises ValueError for a trait that does not exist or has another kind."""
     files = rule_files.table("frameworks")
     for name, raw in files.items():
         for path, kind in misread(raw.get("traits", {})):
             raise ValueError(f"rules/frameworks/{name}.yaml: traits.{'.'.join(path)}: {kind}")
 
-    def inherited(name: str) -> dict[str, Any]:
+    def inherited(name: str) -> dict[str, object]:
         raw = files[name]
         own = _dated(Traits, raw.get("traits", {}), raw.get("version", f"version.{name}"))
         return {**(inherited(raw["extends"]) if "extends" in raw else {}), **own}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth, all_of, any_of
@@ -24,7 +24,7 @@ Said: TypeAlias = object
 UNSET = ("unset",)
 
 
-def conditions(raw: Mapping[str, Any] | None) -> Conditions:
+def conditions(raw: Mapping[str, object] | None) -> Conditions:
     """The conditions as a table writes them: a word or a list of words for each name."""
     return {name: tuple(map(word_of, words if isinstance(words, list) else [words])) for name, words in (raw or {}).items()}
 

@@ -63,7 +63,7 @@ def sigint_blocked() -> Iterator[None]:
 class Worker:
     """One process and the pipe to it. It runs `target(pipe, *arguments)`, which begins by sending "ready"."""
 
-    def __init__(self, target: Callable[..., None], arguments: Sequence[Any] = (), preload: Sequence[str] = ()) -> None:
+    def __init__(self, target: Callable[..., None], arguments: Sequence[object] = (), preload: Sequence[str] = ()) -> None:
         self.pipe, child_pipe = multiprocessing.Pipe()
         process_class: Any = getattr(context(preload), "Process")  # noqa: B009 - typeshed's common base of contexts has none
         self.process = process_class(target=target, args=(child_pipe, *arguments), daemon=True, name="oomdoctor worker")

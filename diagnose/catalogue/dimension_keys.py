@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 #: Dimension -> its keys in configs, most recent first.
 SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -54,7 +53,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 LARGEST = 2**31
 
 
-def number(data: Mapping[str, Any], dimension: str) -> int | None:
+def number(data: Mapping[str, object], dimension: str) -> int | None:
     """A dimension by any of its keys; None if it is absent, null or implausible."""
     for key in SPELLINGS[dimension]:
         value = data.get(key)

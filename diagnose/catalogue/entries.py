@@ -201,7 +201,7 @@ def _gemma4(tower: Mapping[str, Any]) -> int:
 
 
 #: Functions that count the parameters of a vision tower with its projector, by vision.kind.
-TOWERS: dict[str, Callable[[Mapping[str, Any]], int]] = {
+TOWERS: dict[str, Callable[[Mapping[str, object]], int]] = {
     "qwen2_vl": _qwen2_vl,
     "qwen2_5_vl": _qwen2_5_vl,
     "qwen3_vl": _qwen3_vl,

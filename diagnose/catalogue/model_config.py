@@ -15,7 +15,7 @@ from diagnose.errors import user_error
 NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
 
-def model_of_config(data: Mapping[str, Any], name: str = "config.json") -> Model:
+def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Model:
     """The model that a config.json describes, with its parameters counted. `name` is its name in the report.
 
     Raises UserError if required dimensions are missing, naming them.
@@ -50,18 +50,18 @@ def _missing_dimensions(missing: Iterable[str], name: str) -> Exception:
     return user_error("config_without_dimensions", name, "pass_whole_config", missing=", ".join(keys))
 
 
-def _sub_config(data: Mapping[str, Any], *names: str) -> Mapping[str, Any] | None:
+def _sub_config(data: Mapping[str, Any], *names: str) -> Mapping[str, object] | None:
     return next((data[name] for name in names if isinstance(data.get(name), Mapping)), None)
 
 
-def _required_dimensions(data: Mapping[str, Any], dimensions: Iterable[str], name: str) -> dict[str, int]:
+def _required_dimensions(data: Mapping[str, object], dimensions: Iterable[str], name: str) -> dict[str, int]:
     values = {dimension: number(data, dimension) for dimension in dimensions}
     if None in values.values():
         raise _missing_dimensions((dimension for dimension, value in values.items() if value is None), name)
     return {dimension: value for dimension, value in values.items() if value is not None}
 
 
-def _family(text: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _family(text: Mapping[str, object], data: Mapping[str, object]) -> Mapping[str, object]:
     """The traits of the family of the outer config (which has the vision tower), else of the decoder's config."""
     table = rule_files.table("models")
     outer, inner = str(data.get("model_type", "")), str(text.get("model_type", ""))
@@ -77,13 +77,13 @@ def _family(text: Mapping[str, Any], data: Mapping[str, Any]) -> Mapping[str, An
     }
 
 
-def _guess_family(text: Mapping[str, Any]) -> dict[str, Any]:
+def _guess_family(text: Mapping[str, object]) -> dict[str, object]:
     """Guess the traits of an unknown family from its config."""
     rms, gated = "rms_norm_eps" in text, any(word in str(text.get("hidden_act", "silu")) for word in ("silu", "swi", "glu"))
     return {"arch": {"norm": "rms" if rms else "layernorm", "mlp": "gated" if rms or gated else "plain"}}
 
 
-def _decoder(text: Mapping[str, Any]) -> dict[str, Any]:
+def _decoder(text: Mapping[str, object]) -> dict[str, object]:
     values = {dimension: number(text, dimension) for dimension in NEEDED}
     h, heads = values["hidden_size"] or 0, values["num_attention_heads"] or 1
     kv_heads = number(text, "num_key_value_heads")
@@ -98,11 +98,11 @@ def _decoder(text: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _encoder_dimensions(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any]:
+def _encoder_dimensions(text: Mapping[str, object], family: Mapping[str, Any]) -> dict[str, object]:
     """Dimensions that only encoders have: tables of positions, segments and distances, image patches; and the number of encoder layers
     beside decoder layers (T5 omits the latter where they are equal)."""
     kind, arch = family.get("kind"), family.get("arch", {})
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if kind is None:
         return values
     numbers = {name: number(text, name) or 0 for name in ("type_vocab_size", "num_mel_bins", "max_source_positions")}
@@ -128,7 +128,7 @@ def _encoder_dimensions(text: Mapping[str, Any], family: Mapping[str, Any]) -> d
     return {**{name: value for name, value in numbers.items() if value}, **values}
 
 
-def _ties_embeddings(text: Mapping[str, Any], data: Mapping[str, Any], family: Mapping[str, Any]) -> bool:
+def _ties_embeddings(text: Mapping[str, object], data: Mapping[str, object], family: Mapping[str, object]) -> bool:
     """Whether input and output embeddings are tied: the outer config before the inner, else the family's default."""
     for config in (data, text):
         if isinstance(config.get("tie_word_embeddings"), bool):
@@ -136,7 +136,7 @@ def _ties_embeddings(text: Mapping[str, Any], data: Mapping[str, Any], family: M
     return bool(family.get("tie_word_embeddings", False))
 
 
-def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, Any]:
+def _traits(text: Mapping[str, Any], family: Mapping[str, Any]) -> dict[str, object]:
     arch = dict(family.get("arch", {}))
     bias = text.get("attention_bias")
     if isinstance(bias, bool) and not arch.get("qkv_bias"):
@@ -177,9 +177,9 @@ _RESIDUAL_DROPOUT = ("resid_pdrop", "residual_dropout", "hidden_dropout", "dropo
 _ATTENTION_DROPOUT = ("attn_pdrop", "attention_dropout")
 
 
-def _activation_traits(text: Mapping[str, Any]) -> dict[str, Any]:
+def _activation_traits(text: Mapping[str, object]) -> dict[str, object]:
     """Traits that decide which activations a layer keeps for backward, as far as the config gives them."""
-    traits: dict[str, Any] = {}
+    traits: dict[str, object] = {}
     act = text.get("activation_function") or text.get("hidden_act")
     if isinstance(act, str) and act in _ACTS:
         traits["act"] = _ACTS[act]
@@ -201,7 +201,7 @@ def _has_dropout(text: Mapping[str, Any], keys: Iterable[str]) -> bool | None:
     return rates[0] > 0 if rates else None
 
 
-def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, int]:
+def _experts(text: Mapping[str, object], dense_width: int, name: str) -> dict[str, int]:
     """Dimensions of a mixture of experts; without a width of their own (Mixtral), experts are as wide as the MLP."""
     width = number(text, "moe_intermediate_size") or dense_width
     shared = number(text, "shared_intermediate_size") or (number(text, "n_shared_experts") or 0) * width
@@ -213,12 +213,12 @@ def _experts(text: Mapping[str, Any], dense_width: int, name: str) -> dict[str, 
     }
 
 
-def _latent(text: Mapping[str, Any], name: str) -> dict[str, int]:
+def _latent(text: Mapping[str, object], name: str) -> dict[str, int]:
     needed = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
     return {"q_lora_rank": number(text, "q_lora_rank") or 0, **_required_dimensions(text, needed, name)}
 
 
-def _uneven_layers(text: Mapping[str, Any]) -> dict[str, Any]:
+def _uneven_layers(text: Mapping[str, object]) -> dict[str, object]:
     """Dimensions of layers that differ (Gemma 4); the list of layer types tells which attend to all tokens."""
     kinds, layers = text.get("layer_types"), number(text, "num_hidden_layers") or 1
     every = kinds.index("full_attention") + 1 if isinstance(kinds, list) and "full_attention" in kinds else layers
@@ -228,7 +228,7 @@ def _uneven_layers(text: Mapping[str, Any]) -> dict[str, Any]:
     return {**widths, "full_attention_every": every, "num_kv_shared_layers": shared, "use_double_wide_mlp": double}
 
 
-def _tower(data: Mapping[str, Any], family: Mapping[str, Any], decoder: int) -> dict[str, Any] | None:
+def _tower(data: Mapping[str, object], family: Mapping[str, Any], decoder: int) -> dict[str, Any] | None:
     """The dimensions of the vision tower; None if the family has none that can be counted or the config lacks dimensions."""
     tower, kind = _sub_config(data, "vision_config"), family.get("vision", {}).get("kind")
     if tower is None or kind is None:

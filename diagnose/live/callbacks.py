@@ -15,31 +15,31 @@ from diagnose.live.watching import Watch
 class TransformersEvents:
     """Events of transformers.Trainer. It has none for exceptions: the recorded state is used by `watch` and `install_excepthook`."""
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.reset()
         STATE.set_arguments(args)
         self._record_step(state)
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_begin(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.evaluating = False
         self._record_step(state)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(self, args: object, state: object, control: object, **_: object) -> None:
         self._record_step(state)
 
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_prediction_step(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.evaluating = True
 
-    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_evaluate(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.evaluating = False
 
-    def on_predict(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_predict(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.evaluating = False
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_end(self, args: object, state: object, control: object, **_: object) -> None:
         STATE.evaluating = False
 
-    def _record_step(self, state: Any) -> None:
+    def _record_step(self, state: object) -> None:
         STATE.set_step(getattr(state, "global_step", None), getattr(state, "max_steps", None))
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -53,17 +53,17 @@ class LightningEvents:
 
     watcher: Watch
 
-    def on_train_batch_start(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
+    def on_train_batch_start(self, trainer: object, pl_module: object, *_: object, **__: object) -> None:
         STATE.evaluating = False
         STATE.set_step(getattr(trainer, "global_step", None), getattr(trainer, "max_steps", None))
 
-    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_start(self, trainer: object, pl_module: object) -> None:
         STATE.evaluating = True
 
-    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+    def on_validation_end(self, trainer: object, pl_module: object) -> None:
         STATE.evaluating = False
 
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+    def on_exception(self, trainer: object, pl_module: object, exception: BaseException) -> None:
         self.watcher.handle(exception)
 
 
@@ -87,5 +87,5 @@ def _make_class(name: str, events: type, base_name: str, modules: tuple[str, ...
     return type(name, (events, *bases), {"__module__": __name__})
 
 
-def _ignore(*_: Any, **__: Any) -> None:
+def _ignore(*_: object, **__: object) -> None:
     return None

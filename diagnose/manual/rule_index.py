@@ -84,7 +84,7 @@ def load_index(folders: Sequence[Path] = ()) -> RuleIndex:
     return RuleIndex(tuple(sorted(active, key=lambda entry: (entry.room, entry.word, not entry.ours, entry.id))))
 
 
-def _is_valid(room: Room, raw: Mapping[str, Any]) -> bool:
+def _is_valid(room: Room, raw: Mapping[str, object]) -> bool:
     try:
         rule_of(raw) if room == "causes" else parse_rule(raw)
     except (UserError, KeyError, TypeError, ValueError, AttributeError):

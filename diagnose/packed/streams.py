@@ -83,7 +83,7 @@ def _open_decompressor(compression: str, file: BinaryIO, source: Source) -> tupl
     magics = tuple(magic for magic, name in MAGIC.items() if name == compression)
     if compression == "zstd":
         return _open_zstd(counter, source, magics), counter
-    new_decompressor: Callable[[], Any]
+    new_decompressor: Callable[[], object]
     if compression == "gzip":
         new_decompressor = _gzip_decompressor()
     elif compression == "bzip2":
@@ -142,7 +142,7 @@ class _ZstdDecompressor:
         return chunk
 
 
-def _gzip_decompressor() -> Callable[[], Any]:
+def _gzip_decompressor() -> Callable[[], object]:
     """The constructor of a decompressor for one gzip member: Intel's ISA-L if it is installed, else zlib's."""
     try:
         from isal import igzip_lib

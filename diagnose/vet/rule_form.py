@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.vet import tables
@@ -25,7 +25,7 @@ STATUS = ("trial", "stable", "retired")
 
 
 @cache
-def schema(room: str) -> TypeAdapter[Any]:
+def schema(room: str) -> TypeAdapter[object]:
     """The schema of a folder's rules."""
     # Here and below: pydantic takes as long to import as a diagnosis; `rules list` and `rules show` do without.
     from pydantic import TypeAdapter
@@ -134,6 +134,6 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return ", ".join(difflib.get_close_matches(word, list(words), 3)) or "rules/vocabulary.yaml"
 
 
-def texts(data: Any) -> bool:
+def texts(data: object) -> bool:
     """Whether a value is a text in both languages."""
     return isinstance(data, Mapping) and all(isinstance(data.get(lang), str) and data[lang].strip() for lang in ("en", "zh"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diagnose import facts
 from diagnose.phrases import Text, phrase
@@ -51,7 +51,7 @@ def of_file(file: Path, kind: str) -> Iterator[Fault]:
     lines: dict[Place, int] = {(): 1}
     if node is not None:
         note_lines(node, (), lines)
-    parts: list[tuple[TypeAdapter[Any], Any]] = [(schemas.KINDS[kind], data)]
+    parts: list[tuple[TypeAdapter[object], object]] = [(schemas.KINDS[kind], data)]
     if kind == "frameworks" and isinstance(data, Mapping):
         knobs = {name: data[name] for name in data if "." in str(name)}
         parts = [(schemas.KINDS[kind], {name: data[name] for name in data if name not in knobs}), (schemas.KNOBS, knobs)]
@@ -62,7 +62,7 @@ def of_file(file: Path, kind: str) -> Iterator[Fault]:
         yield from faults(str(file), schema, part, lines)
 
 
-def faults(file: str, schema: TypeAdapter[Any], data: object, lines: Mapping[Place, int], deeper_than: int = -1) -> list[Fault]:
+def faults(file: str, schema: TypeAdapter[object], data: object, lines: Mapping[Place, int], deeper_than: int = -1) -> list[Fault]:
     """The deviations of data from a schema, one per place; `deeper_than`: only below this many keys."""
     from pydantic import ValidationError
 
@@ -82,7 +82,7 @@ def faults(file: str, schema: TypeAdapter[Any], data: object, lines: Mapping[Pla
     return list(wrong.values())
 
 
-def unknown(field: str, schema: TypeAdapter[Any]) -> Text:
+def unknown(field: str, schema: TypeAdapter[object]) -> Text:
     """The fault for an unknown field, with the most similar one of the schema."""
     form = schema.json_schema()
     field_names = {name for part in (form, *form.get("$defs", {}).values()) for name in part.get("properties", ())}

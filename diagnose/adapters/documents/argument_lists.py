@@ -35,7 +35,7 @@ def parse_data_lists(text: str) -> list[Launch]:
         return []
 
 
-def _is_node(node: Any, kind: str) -> bool:
+def _is_node(node: object, kind: str) -> bool:
     return getattr(node, "id", "") == kind
 
 

@@ -16,7 +16,7 @@ class Need:
     """A key that another one requires: set `to` a value, or with an item to `add` to its list."""
 
     key: str
-    to: Any = None
+    to: object = None
     add: str = ""
     releases: ReleaseSpan = EVERY
 
@@ -87,7 +87,7 @@ class Table:
     entries: Mapping[str, Mapping[str, str]]  # entry points and classes, and the knobs that they settle
     stock: Mapping[str, Mapping[str, str]]  # files that the framework ships, by base name, and the folder they lie in
     stock_folder: str
-    ignored: tuple[Mapping[str, Any], ...]  # keys without effect where they stand: diagnose/adapters/schema/ignored_keys.py
+    ignored: tuple[Mapping[str, object], ...]  # keys without effect where they stand: diagnose/adapters/schema/ignored_keys.py
     file_key: str  # the key that names the DeepSpeed file
     config_keys: frozenset[str]  # options that name the framework's own configuration, a file or one that it ships
     trainer: bool

@@ -127,7 +127,7 @@ def _sentence(rule: Mapping[str, Any], fact: Fact, book: FactBook) -> Text:
     return Text(sentences["en"], sentences["zh"])
 
 
-def _has_value(fact: Fact, rule: Mapping[str, Any]) -> bool:
+def _has_value(fact: Fact, rule: Mapping[str, object]) -> bool:
     """Whether the setting has the value that the rule names, if it names one."""
     return fact.value is not None and ("is" not in rule or hold(conditions({fact.name: rule["is"]}), lambda _: fact.value) is True)
 

@@ -27,7 +27,7 @@ def built_model(part: Part) -> Fact | None:
         return None
     own = {name_of(leaf.key): leaf for leaf in part.leaves}
     by_name = {**(part.merged or {}), **own}
-    config: dict[str, Any] = {}
+    config: dict[str, object] = {}
     for field, lines in part.table.shape.items():
         value = next((result for line in lines if (result := _field_value(line, by_name, part.entry)) is not None), None)
         if value is not None:
@@ -42,7 +42,7 @@ def built_model(part: Part) -> Fact | None:
     return Fact("model.shape", shape, part.origin, part.witness_of(witness))
 
 
-def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> Any:
+def _field_value(line: Mapping[str, Any], by_name: Mapping[str, Leaf], entry: str) -> object:
     """The value that an entry of `shape` gives; None if it does not apply to this entry point or its key is unset."""
     if hold(conditions(line.get("where")), lambda name: texts_of(by_name.get(name))) is not True:
         return None

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
 
@@ -111,7 +111,7 @@ def tres(value: object) -> dict[str, str]:
     return {name.strip(): amount.strip() for name, sign, amount in pairs if sign}
 
 
-def first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> object:
+def first_value(row: Mapping[str, object], names: tuple[str, ...]) -> object:
     """The first value that is neither None nor empty among several keys with one meaning, in a row from `fold_keys`."""
     for name in names:
         value = row.get(name)
@@ -120,7 +120,7 @@ def first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> object:
     return None
 
 
-def fold_keys(row: Mapping[str, Any]) -> dict[str, Any]:
+def fold_keys(row: Mapping[str, object]) -> dict[str, object]:
     """A row with its keys in lower case, without dashes, underscores and spaces."""
     return {str(name).lower().replace("_", "").replace("-", "").replace(" ", ""): value for name, value in row.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from diagnose.cluster.find import addresses, coerce
 from diagnose.cluster.find.job import About
@@ -46,7 +45,7 @@ def is_record(value: object) -> bool:
     return has_identity and len(KNOWN_NAMES & row.keys()) >= min(len(row), 2)
 
 
-def read_record(value: dict[str, Any], home: str) -> JobRecord | None:
+def read_record(value: dict[str, object], home: str) -> JobRecord | None:
     """The job of a record; None without id and log. Relative paths are based on the manifest's folder `home`."""
     row = coerce.fold_keys(value)
 

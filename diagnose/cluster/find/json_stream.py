@@ -40,7 +40,7 @@ def _parse_line(line: str) -> Any:
         return None
 
 
-def _read_json_lines(head: str, text: io.TextIOBase | codecs.StreamReader) -> Iterator[tuple[int, Any]]:
+def _read_json_lines(head: str, text: io.TextIOBase | codecs.StreamReader) -> Iterator[tuple[int, object]]:
     for number, line in enumerate(read_lines(head, text), 1):
         if line.strip():
             yield number, _parse_line(line) if len(line) < MAX_VALUE else None
@@ -67,7 +67,7 @@ def read_lines(head: str, text: io.TextIOBase | codecs.StreamReader) -> Iterator
         yield buffer
 
 
-def _read_document(buffer: str, text: codecs.StreamReader, where: str) -> Iterator[tuple[int, Any]]:
+def _read_document(buffer: str, text: codecs.StreamReader, where: str) -> Iterator[tuple[int, object]]:
     decoder = json.JSONDecoder()
     head = _LIST_START.match(buffer)
     line = 1 + (head[0].count("\n") if head else 0)

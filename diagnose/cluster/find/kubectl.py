@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from diagnose.cluster.find import coerce
 from diagnose.cluster.find.job import About, state_severity
@@ -38,7 +37,7 @@ def is_pod(value: object) -> bool:
     )
 
 
-def read_record(pod: dict[str, Any]) -> JobRecord | None:
+def read_record(pod: dict[str, object]) -> JobRecord | None:
     """One pod as a part of its job; None if it has no name."""
     metadata, spec, status = _mapping(pod, "metadata"), _mapping(pod, "spec"), _mapping(pod, "status")
     name = coerce.text(metadata.get("name"))
@@ -82,7 +81,7 @@ def read_record(pod: dict[str, Any]) -> JobRecord | None:
     return JobRecord(f"kubernetes:{about.id}", about, aliases=tuple(dict.fromkeys(aliases)), is_part=True, name=about.id)
 
 
-def _state(status: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
+def _state(status: Mapping[str, object], worst: Mapping[str, object]) -> str:
     """How the pod ended: the reason of its worst container, unless the pod succeeded."""
     reason, phase = coerce.text(worst.get("reason")), coerce.text(status.get("phase"))
     if phase != "Succeeded" and state_severity(reason):
@@ -90,9 +89,9 @@ def _state(status: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
     return coerce.text(status.get("reason")) or phase
 
 
-def _terminations(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _terminations(status: Mapping[str, object]) -> list[dict[str, object]]:
     """Ends of the containers, now and before a restart, with the container names."""
-    terminations: list[dict[str, Any]] = []
+    terminations: list[dict[str, object]] = []
     for container in _container_statuses(status):
         for state in ("state", "lastState"):
             terminated = _mapping(_mapping(container, state), "terminated")
@@ -101,25 +100,25 @@ def _terminations(status: Mapping[str, Any]) -> list[dict[str, Any]]:
     return terminations
 
 
-def _container_statuses(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _container_statuses(status: Mapping[str, object]) -> list[dict[str, object]]:
     statuses = (*_list(status, "containerStatuses"), *_list(status, "initContainerStatuses"))
     return [container for container in statuses if isinstance(container, dict)]
 
 
-def _gpus(container: Mapping[str, Any]) -> int:
+def _gpus(container: Mapping[str, object]) -> int:
     resources = _mapping(container, "resources")
     limits = {**_mapping(resources, "requests"), **_mapping(resources, "limits")}
     return sum(coerce.count(amount) or 0 for name, amount in limits.items() if _GPUS.fullmatch(str(name)))
 
 
-def _memory_limit(container: Mapping[str, Any]) -> int | None:
+def _memory_limit(container: Mapping[str, object]) -> int | None:
     """The container's limit of host memory in bytes."""
     limit = _mapping(_mapping(container, "resources"), "limits").get("memory")
     size = scheduler_oom.parse_quantity(str(limit)) if isinstance(limit, (str, int)) else None
     return size.bytes if size else None
 
 
-def _owner_job(metadata: Mapping[str, Any]) -> str:
+def _owner_job(metadata: Mapping[str, object]) -> str:
     """The job whose controller started the pod; empty for other owners (pods of a ReplicaSet are a service)."""
     for owner in _list(metadata, "ownerReferences"):
         if isinstance(owner, dict) and coerce.text(owner.get("kind")).endswith("Job"):
@@ -127,15 +126,15 @@ def _owner_job(metadata: Mapping[str, Any]) -> str:
     return ""
 
 
-def _mapping(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _mapping(value: Mapping[str, object], key: str) -> dict[str, object]:
     item = value.get(key)
     return item if isinstance(item, dict) else {}
 
 
-def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+def _list(value: Mapping[str, object], key: str) -> list[object]:
     item = value.get(key)
     return item if isinstance(item, list) else []
 
 
-def _first_label(labels: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first_label(labels: Mapping[str, object], names: tuple[str, ...]) -> str:
     return next((text for name in names if (text := coerce.text(labels.get(name)))), "")

@@ -58,11 +58,11 @@ def sibling_url(url: str, path: str) -> str:
     return f"{scheme_of(url)}://{path.lstrip('/')}"
 
 
-def _object_info(url: str) -> dict[str, Any]:
+def _object_info(url: str) -> dict[str, object]:
     """The metadata of an object; empty if they are unavailable."""
     try:
         store, path = connect(url)
-        info: dict[str, Any] = store.info(path)
+        info: dict[str, object] = store.info(path)
     except Exception:  # each store has errors of its own
         return {}
     return info
@@ -80,7 +80,7 @@ def object_modified(url: str) -> float | None:
     return modified_time(_object_info(url))
 
 
-def modified_time(info: Mapping[str, Any]) -> float | None:
+def modified_time(info: Mapping[str, object]) -> float | None:
     """The modification time in an object's metadata, in seconds since 1970."""
     for key in ("LastModified", "updated", "last_modified", "mtime", "created"):
         value = info.get(key)

@@ -95,11 +95,11 @@ class _Diagnosis:
             rows.append((say("request", self.lang), text, ""))
         return rows
 
-    def place(self, line: dict[str, Any]) -> str:
+    def place(self, line: dict[str, object]) -> str:
         return self.clean(f"{line['source']}:{line['line']}" if line["line"] else f"{line['source']}: {line['key']}")
 
     @cached_property
-    def plan(self) -> dict[str, Any] | None:
+    def plan(self) -> dict[str, object] | None:
         """The plan and whether it fits; steps with prices, edits, a note."""
         plan = self.digest["plan"]
         if not plan:
@@ -132,10 +132,10 @@ class _Diagnosis:
         return semicolon(self.lang).join(parts)
 
     @cached_property
-    def causes(self) -> list[dict[str, Any]]:
+    def causes(self) -> list[dict[str, object]]:
         return [self.cause(cause) for cause in self.digest["causes"]]
 
-    def cause(self, cause: dict[str, Any]) -> dict[str, Any]:
+    def cause(self, cause: dict[str, Any]) -> dict[str, object]:
         """Title, certainty and size; explanation and places."""
         sure = ("also_true" if cause["certainty"] == "certain" else "also_likely") if cause["also_true"] else cause["certainty"]
         chips, share = [word(sure, self.lang)], cause["share"]
@@ -151,10 +151,10 @@ class _Diagnosis:
         }
 
     @cached_property
-    def remedies(self) -> list[dict[str, Any]]:
+    def remedies(self) -> list[dict[str, object]]:
         return [self.remedy(remedy) for remedy in self.digest["remedies"] if not remedy["planned"]]
 
-    def remedy(self, remedy: dict[str, Any]) -> dict[str, Any]:
+    def remedy(self, remedy: dict[str, Any]) -> dict[str, object]:
         """A remedy outside the plan: whether it fits, price, edits with its command, instruction."""
         edits = self.edits(remedy["edits"])
         lines = [f"{self.clean(edit.target)}{colon(self.lang)}{self.clean(advice_text.edit(edit, self.lang))}" for edit in edits]

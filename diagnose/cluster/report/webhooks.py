@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from time import monotonic, sleep
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from diagnose.cluster.report import report_words
@@ -55,7 +55,7 @@ class News:
 
     group: str
     text: str
-    data: dict[str, Any]
+    data: dict[str, object]
 
 
 def platform_of(url: str) -> Platform:
@@ -159,7 +159,7 @@ def announce(
     return count + len(remaining)
 
 
-def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
+def body(platform: Platform, text: str, data: dict[str, object]) -> dict[str, object]:
     """The request body for a platform's webhook."""
     if platform == "slack":
         return {"text": text, "unfurl_links": False, "unfurl_media": False}
@@ -174,11 +174,11 @@ def body(platform: Platform, text: str, data: dict[str, Any]) -> dict[str, Any]:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Refuses redirects: the message is for this host only."""
 
-    def redirect_request(self, *_: Any, **__: Any) -> None:
+    def redirect_request(self, *_: object, **__: object) -> None:
         return None
 
 
-def post(url: str, message: dict[str, Any], wait: Callable[[float], object] = sleep, clock: Callable[[], float] = monotonic) -> None:
+def post(url: str, message: dict[str, object], wait: Callable[[float], object] = sleep, clock: Callable[[], float] = monotonic) -> None:
     """Send a message. On connection errors and temporary errors (429, 5xx) it is retried with growing delays, or as the response asks,
     for at most WITHIN seconds. Raises UserError."""
     platform_of(url)

@@ -155,7 +155,7 @@ def row_to_task(row: dict[str, Any]) -> Task:
 
 def result_to_row(result: Result) -> dict[str, Any]:
     job, error = result.job, result.error
-    row: dict[str, Any] = {name: getattr(result, name) for name in _PLAIN_COLUMNS}
+    row: dict[str, object] = {name: getattr(result, name) for name in _PLAIN_COLUMNS}
     row |= {"job": job.id, "name": job.name, "logs": list(job.logs), "configs": list(job.configs)}
     row |= {"about": _to_json(_field_values(job.about))}
     row |= {"headline_en": result.headline.en, "headline_zh": result.headline.zh, "diagnosis": result.same, "cpu": result.seconds}
@@ -179,7 +179,7 @@ def row_to_result(row: dict[str, Any]) -> Result:
     )
 
 
-def _field_values(value: About | EventRow) -> dict[str, Any]:
+def _field_values(value: About | EventRow) -> dict[str, object]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 

@@ -134,7 +134,7 @@ class Database:
 
     def _first_row(self, sql: str) -> tuple[Any, ...]:
         """The row of a query that always has one."""
-        row: tuple[Any, ...] = self._execute(sql).fetchall()[0]
+        row: tuple[object, ...] = self._execute(sql).fetchall()[0]
         return row
 
     def _execute(self, sql: str, *params: object) -> duckdb.DuckDBPyConnection:

@@ -10,7 +10,7 @@ import json
 import re
 from functools import cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
@@ -197,5 +197,5 @@ def near(first: Parts, second: Parts) -> Alike | None:
 
 def read(text: str) -> Parts:
     """Parts from their stored form; missing ones are unknown."""
-    values: dict[str, Any] = json.loads(text)
+    values: dict[str, object] = json.loads(text)
     return Parts(*(str(values.get(key) or "") for key in Parts._fields))

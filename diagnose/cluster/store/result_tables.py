@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from diagnose.cluster.find.job import About
 from diagnose.cluster.store.result import EventRow, Result
@@ -84,7 +84,7 @@ def error_rows(results: Iterable[Result], run: int, time: float) -> list[Row]:
     return [{**row, "run": run, "seen": time} for row in rows]
 
 
-def digest_rows(diagnosis: str, items: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> list[Row]:
+def digest_rows(diagnosis: str, items: Sequence[Mapping[str, object]], columns: Mapping[str, str]) -> list[Row]:
     """The rows of a digest's causes or remedies; `columns` names the digest's key for each column."""
     rows = [{column: item.get(key) for column, key in columns.items()} for item in items]
     return [{"diagnosis": diagnosis, "position": position, **row} for position, row in enumerate(rows)]

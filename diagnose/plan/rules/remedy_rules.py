@@ -136,9 +136,9 @@ def _shipped_rules() -> tuple[Rule, ...]:
     return tuple(_build_rule(data, ours=True) for data in cached)
 
 
-def compile_rules(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+def compile_rules(table: Mapping[str, Any]) -> list[dict[str, object]]:
     """The rules with every expression as a syntax tree, so that using them needs no grammar; unreadable rules are left out."""
-    readable: list[dict[str, Any]] = []
+    readable: list[dict[str, object]] = []
     for data in table.values():
         try:
             parsed = _parse_expressions(data)
@@ -149,19 +149,19 @@ def compile_rules(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return readable
 
 
-def parse_rule(data: Mapping[str, Any]) -> Rule:
+def parse_rule(data: Mapping[str, object]) -> Rule:
     """The rule of one document. Raises UserError, KeyError or ValueError where it is incomplete."""
     return _build_rule(_parse_expressions(data))
 
 
-def _parse_expressions(data: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_expressions(data: Mapping[str, Any]) -> dict[str, object]:
     where = [to_data(parse(line)) for line in data.get("where", ())]
     unless, caveats = (
         [{**entry, "if": [to_data(parse(line)) for line in _as_list(entry["if"])]} for entry in data.get(field, ())]
         for field in ("not_when", "caveats")
     )
     fields = {key: value for key, value in data.items() if key not in ("background", "examples")}  # for the manual and for tests
-    parsed: dict[str, Any] = {**fields, "where": where, "not_when": unless, "caveats": caveats}
+    parsed: dict[str, object] = {**fields, "where": where, "not_when": unless, "caveats": caveats}
     if isinstance(data.get("to"), list):
         parsed["to"] = [_parse_formula(text) for text in data["to"]]
     if "with" in data:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.decide.verdict import Verdict as Ruling
@@ -111,7 +110,7 @@ class _Page:
         return printed, [note for note in notes if note]
 
     @cached_property
-    def plan(self) -> dict[str, Any] | None:
+    def plan(self) -> dict[str, object] | None:
         """The plan: steps, diff, environment variables, and how far settings may be raised afterwards."""
         plan = self.diagnosis.outcome.plan
         if plan is None or not plan.steps:
@@ -152,7 +151,7 @@ class _Page:
         return titled_lists(self.diagnosis, self.lang)
 
     @cached_property
-    def frontier(self) -> dict[str, Any] | None:
+    def frontier(self) -> dict[str, object] | None:
         """How far each way of running the job reaches (`check`)."""
         head, *lines = outlook_view.table_cells(self.diagnosis, self.lang) or [[]]
         if not lines:
@@ -170,7 +169,7 @@ class _Page:
         return [address for address in dict.fromkeys((*remedy.references, remedy.url)) if address.startswith(page_templates.SCHEMES)]
 
     @cached_property
-    def unsettled(self) -> list[list[Any]]:
+    def unsettled(self) -> list[list[object]]:
         """Undecided causes, grouped by the fact that they lack."""
         rules = self.diagnosis.outcome.unsettled
         return [[rule for rule in rules if rule.fact == fact] for fact in dict.fromkeys(rule.fact for rule in rules)]

@@ -116,7 +116,7 @@ def diff(lines: Iterable[str], context_kind: str = "at") -> list[tuple[str, str]
     return [({"+": "add", "-": "del"}.get(line[:1], context_kind), line) for line in lines]
 
 
-def stretches(sizes: Iterable[tuple[Any, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
+def stretches(sizes: Iterable[tuple[object, float]], whole: float) -> Iterator[tuple[Any, float, float]]:
     """Each item with start and width in per cent of `whole`."""
     start = 0.0
     for item, size in sizes:

@@ -61,7 +61,7 @@ class RequestVerifier:
         self._key, self._token = key.encode(), token.encode()
         self._cipher = hashlib.sha256(self._key).digest()
 
-    def verify(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    def verify(self, headers: Mapping[str, str], body: bytes) -> dict[str, object]:
         """Decrypt and verify a request; the event. Raises ForgedRequest. The url_verification challenge has no signature."""
         event = self._decrypt(body)
         header = event.get("header")
@@ -75,7 +75,7 @@ class RequestVerifier:
                 raise ForgedRequest("signature")
         return event
 
-    def _decrypt(self, body: bytes) -> dict[str, Any]:
+    def _decrypt(self, body: bytes) -> dict[str, object]:
         try:
             encrypted = base64.b64decode(json.loads(body)["encrypt"], validate=True)
             decryptor = Cipher(algorithms.AES(self._cipher), modes.CBC(encrypted[:16])).decryptor()
@@ -140,7 +140,7 @@ class Webhook:
 # -- messages
 
 
-def parse_event(event: Mapping[str, Any], bot_id: str) -> Incoming | None:
+def parse_event(event: Mapping[str, object], bot_id: str) -> Incoming | None:
     """The message of an event; None if it is not for the bot.
 
     Direct messages and mentions are always answered, a file in a group only if it holds a failure.
@@ -161,7 +161,7 @@ def parse_event(event: Mapping[str, Any], bot_id: str) -> Incoming | None:
     return Incoming(message_id, parse_post(message_id, kind, message.get("content")), context, author, unprompted=not (direct or mentioned))
 
 
-def _is_old(header: Mapping[str, Any]) -> bool:
+def _is_old(header: Mapping[str, object]) -> bool:
     """Whether the event may be a replayed copy."""
     created = str(header.get("create_time"))  # milliseconds
     return created.isascii() and created.isdigit() and time.time() - int(created[:16]) / 1000 > MAX_EVENT_AGE
@@ -181,7 +181,7 @@ def parse_post(message_id: str, kind: str, content: Any) -> Post:
     return Post("\n".join(_rich_text_lines(body)))
 
 
-def _rich_text_lines(body: Mapping[str, Any]) -> Iterator[str]:
+def _rich_text_lines(body: Mapping[str, object]) -> Iterator[str]:
     """Lines of rich text, or of the readable parts of a card."""
     title = body.get("title")
     if isinstance(title, str) and title:
@@ -192,11 +192,11 @@ def _rich_text_lines(body: Mapping[str, Any]) -> Iterator[str]:
         yield "".join(MENTION.sub("", word) for word in words if isinstance(word, str))
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
@@ -211,7 +211,7 @@ class Feishu:
     def earlier_posts(self, message: Incoming) -> Sequence[Post]:
         """The messages that this one replies to, and its thread."""
         context = message.context
-        items: dict[str, Mapping[str, Any]] = {}
+        items: dict[str, Mapping[str, object]] = {}
         for message_id in filter(None, dict.fromkeys((context["root_id"], context["parent_id"]))):
             items |= self._items(f"im/v1/messages/{message_id}")
         if context["thread_id"]:
@@ -227,7 +227,7 @@ class Feishu:
         others.sort(key=lambda item: str(item.get("create_time")).zfill(20))
         return [parse_post(str(item["message_id"]), str(item.get("msg_type")), _dict(item.get("body")).get("content")) for item in others]
 
-    def _items(self, path: str, **options: Any) -> dict[str, Mapping[str, Any]]:
+    def _items(self, path: str, **options: object) -> dict[str, Mapping[str, object]]:
         """Messages by id; empty if they cannot be read."""
         try:
             items = self.client.call("GET", path, **options).get("items")
@@ -263,7 +263,7 @@ class Feishu:
                 text = phrase("bot.patch_too_long").to(answer.lang)
             self._send(message, "interactive", build_card(Outgoing(text, phrase("bot.patch").to(answer.lang))), "block")
 
-    def _send(self, message: Incoming, kind: str, content: Mapping[str, Any], part: str) -> None:
+    def _send(self, message: Incoming, kind: str, content: Mapping[str, object], part: str) -> None:
         """Reply in the thread, or plainly in a chat without threads."""
         message_id, in_thread = message.context["message"], message.context["in_thread"]
         try:
@@ -279,7 +279,7 @@ def idempotency_key(*parts: str) -> str:
     return hashlib.sha256(" ".join(parts).encode(errors="replace")).hexdigest()[:40]
 
 
-def build_card(answer: Outgoing) -> dict[str, Any]:
+def build_card(answer: Outgoing) -> dict[str, object]:
     """A card with the answer; the list of chats shows its `summary`."""
     elements = [{"tag": "markdown", "content": answer.text}]
     elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in answer.notes]

@@ -62,7 +62,7 @@ class Client:
                 self._renew_at = time.monotonic() + max(lifetime - RENEWAL_MARGIN, lifetime / 2)
             return self._token
 
-    def call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+    def call(self, method: str, path: str, **options: Any) -> dict[str, object]:
         """The `data` of a response, or the whole object if it has none."""
         headers = {"Content-Type": "application/json; charset=utf-8"} if "content" in options else {}
         token = self.token()
@@ -96,7 +96,7 @@ class Client:
         answer = self.call("POST", "im/v1/files", data={"file_type": "stream", "file_name": name}, files={"file": (name, data)})
         return str(answer["file_key"])
 
-    def reply(self, message: str, kind: str, content: Mapping[str, Any], in_thread: bool, key: str) -> None:
+    def reply(self, message: str, kind: str, content: Mapping[str, object], in_thread: bool, key: str) -> None:
         """Reply to a message. Feishu drops a second reply with the same `key` (at most 50 characters) within an hour."""
         body = {"msg_type": kind, "content": json.dumps(content, ensure_ascii=False), "reply_in_thread": in_thread, "uuid": key}
         data = json.dumps(body, ensure_ascii=False).encode(errors="replace")  # a card has 30 KB: no needless escapes
@@ -129,7 +129,7 @@ def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def _json_object(answer: httpx.Response) -> dict[str, Any]:
+def _json_object(answer: httpx.Response) -> dict[str, object]:
     try:
         body = answer.json()
     except ValueError:

@@ -114,12 +114,12 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
     """The events that are answered. Listeners only queue the message, so that Slack gets its response at once."""
 
     @app.event("app_mention")
-    def mentioned(event: dict[str, Any]) -> None:
+    def mentioned(event: dict[str, object]) -> None:
         if not event.get("bot_id"):
             dispatcher.submit(parse_event(event))
 
     @app.event("message")
-    def posted(event: dict[str, Any]) -> None:
+    def posted(event: dict[str, object]) -> None:
         """Direct messages are always answered, files in a channel only if they hold a failure. Mentions are separate events."""
         direct = event.get("channel_type") == "im"
         wanted = event.get("subtype") in (None, "file_share") and (direct or event.get("files"))
@@ -188,7 +188,7 @@ def serve_socket(app: App, dispatcher: Dispatcher, options: BotOptions, token: s
 class NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, so that the token reaches no other host."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -253,7 +253,7 @@ class Slack:
 
     def reply(self, message: Incoming, answer: Outgoing) -> None:
         channel, thread = message.context["channel"], message.context["thread"]
-        blocks: list[dict[str, Any]] = [section(answer.text)]
+        blocks: list[dict[str, object]] = [section(answer.text)]
         if answer.notes:
             blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": note[:2000]} for note in answer.notes]})
         try:
@@ -267,10 +267,10 @@ class Slack:
         except (SlackClientError, OSError, HTTPException) as error:
             raise SendError(str(error)) from error
 
-    def _post(self, channel: str, thread: str, text: str, blocks: list[dict[str, Any]]) -> None:
+    def _post(self, channel: str, thread: str, text: str, blocks: list[dict[str, object]]) -> None:
         self.client.chat_postMessage(channel=channel, thread_ts=thread, text=text, blocks=blocks, unfurl_links=False, unfurl_media=False)
 
-    def _send_ephemeral(self, message: Incoming, answer: Outgoing, blocks: list[dict[str, Any]]) -> None:
+    def _send_ephemeral(self, message: Incoming, answer: Outgoing, blocks: list[dict[str, object]]) -> None:
         """Answer only the user of the shortcut, in a channel that the bot is not a member of."""
         patch = [section(patch_block(answer))] if answer.patch else []
         WebhookClient(message.context["answer_at"], timeout=TIMEOUT, retry_handlers=self.client.retry_handlers).send(

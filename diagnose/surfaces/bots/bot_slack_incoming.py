@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from diagnose.surfaces.bots.bot_command import File, Incoming, Post
 
@@ -13,7 +12,7 @@ from diagnose.surfaces.bots.bot_command import File, Incoming, Post
 ANGLE_MARKUP = re.compile(r"<([^<>\n|]{1,3000})(?:\|([^<>\n]{0,3000}))?>")
 
 
-def parse_event(event: Mapping[str, Any], key: str = "", unprompted: bool = False, answer_at: str = "") -> Incoming:
+def parse_event(event: Mapping[str, object], key: str = "", unprompted: bool = False, answer_at: str = "") -> Incoming:
     """The message of an event or a shortcut. Without `key`, channel and timestamp identify it, whichever event delivers it.
     `answer_at`: URL for an ephemeral answer to the user of a shortcut."""
     channel, stamp = str(event.get("channel")), str(event.get("ts"))
@@ -21,7 +20,7 @@ def parse_event(event: Mapping[str, Any], key: str = "", unprompted: bool = Fals
     return Incoming(key or f"{channel} {stamp}", parse_post(event), context, str(event.get("user") or ""), unprompted)
 
 
-def parse_post(message: Mapping[str, Any]) -> Post:
+def parse_post(message: Mapping[str, object]) -> Post:
     """The text, including attachments and blocks of apps, and the files."""
     attached = message.get("attachments")
     parts = [message.get("text") or "\n".join(_texts(message.get("blocks")))]
@@ -32,7 +31,7 @@ def parse_post(message: Mapping[str, Any]) -> Post:
     return Post(plain_text("\n".join(part for part in parts if isinstance(part, str))), tuple(map(parse_file, usable)))
 
 
-def parse_file(info: Mapping[str, Any]) -> File:
+def parse_file(info: Mapping[str, object]) -> File:
     size = info.get("size")
     address = info.get("url_private_download") or info.get("url_private")
     reference = {"id": str(info.get("id") or ""), "url": address if isinstance(address, str) else ""}
@@ -51,7 +50,7 @@ def plain_text(text: str) -> str:
     return html.unescape(ANGLE_MARKUP.sub(as_typed, text))
 
 
-def _texts(blocks: Any, depth: int = 6) -> Iterator[str]:
+def _texts(blocks: object, depth: int = 6) -> Iterator[str]:
     """All text in nested blocks."""
     if isinstance(blocks, list) and depth:
         for block in blocks[:200]:

@@ -16,7 +16,7 @@ FORMATS, LANGUAGES = ("text", "json", "markdown", "html", "sarif"), ("en", "zh")
 #: What a shell may complete a beginning to; None: files.
 Complete: TypeAlias = Callable[[str], list[str]] | None
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def cards(begun: str) -> list[str]:

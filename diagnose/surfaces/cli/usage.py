@@ -24,14 +24,14 @@ class Plain:
     parameters have no `type_descriptor` and need no change.
     """
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
         for param in self.get_params(ctx):  # type: ignore[attr-defined]
             if hasattr(param, "type_descriptor"):
                 param.process_value = partial(_read, param, type(param).process_value)
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
 
 
-def _read(param: Any, by_typer: Callable[[Any, Any, Any], Any], ctx: Any, value: Any) -> Any:
+def _read(param: Any, by_typer: Callable[[object, object, object], object], ctx: object, value: Any) -> object:
     """Parse a parameter's value without pydantic."""
     parser = param.type_descriptor.parameter_info.parser
     if (param.callback is not None and value is not None) or (param.required and param.value_is_missing(value)):

@@ -75,7 +75,7 @@ def answer_failure(
     log: run_log.RunLog,
     rank_number: int | None,
     kills_before: int | None,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     lang: Lang,
 ) -> None:
     """Explain a memory failure within ANSWER_SECONDS; an error of the diagnosis is one sentence."""
@@ -107,7 +107,7 @@ def answer_failure(
         signal.alarm(0)
 
 
-def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int | None, options: Mapping[str, Any], lang: Lang) -> None:
+def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int | None, options: Mapping[str, object], lang: Lang) -> None:
     """Print the diagnosis of the log: nothing without a memory failure, one sentence if another rank has printed it."""
     diagnosis, display = diagnose_log(command, log, options)
     if diagnosis.verdict.status not in ("oom", "suspected"):
@@ -137,7 +137,7 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
         print_sentence("run_kept", lang, path=path)
 
 
-def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, Any]) -> tuple[Diagnosis, DisplayOptions]:
+def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, object]) -> tuple[Diagnosis, DisplayOptions]:
     """The diagnosis of the log, and the display options. The command line itself is read as a config."""
     import shlex
     from dataclasses import replace

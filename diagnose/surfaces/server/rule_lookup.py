@@ -34,7 +34,7 @@ def _rule_names() -> frozenset[str]:
 
 
 @cache
-def _article(name: str, lang: Lang) -> dict[str, Any]:
+def _article(name: str, lang: Lang) -> dict[str, object]:
     return {
         "name": name,
         "text": render_blocks(manual_pages.article(name, lang), WIDTH),
@@ -52,10 +52,10 @@ def article(name: str, lang: Lang) -> dict[str, Any]:
 
 
 @cache
-def knobs(lang: Lang) -> tuple[dict[str, Any], ...]:
+def knobs(lang: Lang) -> tuple[dict[str, object], ...]:
     """Every knob: its name, kind and meaning, and its values if they are an enumeration."""
 
-    def describe(entry: Declared) -> dict[str, Any]:
+    def describe(entry: Declared) -> dict[str, object]:
         meaning = entry.zh if lang == "zh" else entry.en
         return {"name": entry.name, "kind": entry.kind, "meaning": meaning, **({"words": [*entry.words]} if entry.words else {})}
 
