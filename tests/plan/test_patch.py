@@ -414,11 +414,6 @@ def test_a_block_of_a_launchers_file_is_no_argument_of_its_call() -> None:
             'network_module = "networks.lora"\n# above\nbf16 = true # about bf16\ntrain_batch_size = 2\n',
             'network_module = "networks.lora"\n# above\ntrain_batch_size = 2\n',
         ),
-        (
-            "b.yaml",
-            "{stage: sft, finetuning_type: lora, bf16: true, fp16: true} # all\n",
-            "{stage: sft, finetuning_type: lora, fp16: true} # all\n",
-        ),
     ],
 )
 def test_a_removed_key_takes_the_comment_at_the_end_of_its_line(name: str, text: str, expected: str) -> None:
