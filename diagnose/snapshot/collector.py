@@ -43,7 +43,8 @@ class Segment(NamedTuple):
 
 
 class OomEntry(NamedTuple):
-    """An `oom` entry: the rounded request, the driver's free memory, and the sum (`net`) and number (`entry`) of the entries before."""
+    """An `oom` entry of a device's trace: the rounded request, the driver's free memory, the bytes allocated less those freed since the
+    trace began (`net`), and how many entries came before it (`entry`)."""
 
     size: int
     free: int | None

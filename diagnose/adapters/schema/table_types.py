@@ -132,7 +132,7 @@ class Table:
         return self._by_knob.get(knob, ())
 
     def named(self, key: str) -> Sequence[Key]:
-        """The knobs that a key turns."""
+        """The table's rows for a key, in its order; empty for an unknown key. A key may set several knobs."""
         return self._by_key.get(key, ())
 
     def switch(self, key: str) -> bool:

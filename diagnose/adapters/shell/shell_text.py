@@ -76,7 +76,7 @@ class Chars:
         self.sure = self.sure and other.sure
 
     def words(self) -> list[Word]:
-        """The words that the text is split into outside quotes."""
+        """The text split at whitespace, as a shell splits an unquoted expansion; quote characters in it mean nothing."""
         return [self.word(part.start(), part.end()) for part in re.finditer(r"\S+", self.text)]
 
     def word(self, start: int, end: int) -> Word:

@@ -65,7 +65,8 @@ def other_role_terms(job: Setup, *, moments: bool, engine: bool = False) -> list
 
 
 def joint_activations(job: Setup) -> list[Term]:
-    """The activations of the other role that learns in the same pass, until its own backward begins."""
+    """What the forward pass of the role trained together with this one (critic beside policy, or the reverse) keeps for its backward;
+    callers list it only for the moments before that. Empty without such a role."""
     partner = _partner(job)
     if partner is None:
         return []

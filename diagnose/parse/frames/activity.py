@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def activity_of_frames(frames: Sequence[Frame]) -> str:
-    """The activity (a word of the fact log.doing) that the frames, innermost first, show; "" where none does."""
+    """The activity (a word of the fact log.doing) of the innermost frame that shows one; "" where none does."""
     return _activities(tuple(frames), "doing")
 
 

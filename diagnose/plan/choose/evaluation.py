@@ -17,7 +17,7 @@ from diagnose.plan.edits.editability import (
     implied_changes,
     is_for_another_trainer,
     is_generic,
-    is_set_elsewhere,
+    has_unwritable_key,
     is_settable,
     why_ineffective,
 )
@@ -60,7 +60,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
     if reason is None and rule.turns is not None and not by_hand and not is_settable(rule, job):
         framework = job.book.word("train.framework")
-        if is_set_elsewhere(rule.turns, job):
+        if has_unwritable_key(rule.turns, job):
             return None  # there is a setting, in a file that was not given
         if framework is not None and where is True:
             said = why_ineffective(rule, job)

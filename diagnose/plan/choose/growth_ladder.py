@@ -99,7 +99,8 @@ def raised(knob: str, now: Value, choices: Sequence[dict[str, Value]], held: Cha
 
 
 def over(choices: Sequence[dict[str, Value]], held: Changes, job: Job) -> Callable[[int], Past]:
-    """By how many bytes the n-th choice is past what surely fits."""
+    """For `furthest`: a function of n that says by how many bytes the job with the n-th choice exceeds what surely fits; at most 0 where it
+    fits, 1 or more where it does not or nobody knows."""
 
     def past(n: int) -> Past:
         changes = {**held, **choices[n - 1]}

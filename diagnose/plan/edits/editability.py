@@ -70,8 +70,9 @@ def adds_no_contradiction(changes: Mapping[str, Value], job: Job) -> bool:
     return set(contradictions(job.book.changed(changes))) <= set(contradictions(job.book))
 
 
-def is_set_elsewhere(knob: str, job: Job) -> bool:
-    """Whether the framework takes the knob from a DeepSpeed file, or has a key for it that is only read."""
+def has_unwritable_key(knob: str, job: Job) -> bool:
+    """Whether the knob has a setting that our edits cannot write: a `zero.*` knob of a framework that names a DeepSpeed file, or a key that
+    we read from configs and never add (`read_only`)."""
     tables = [framework_tables.table(document.framework) for document in job.documents]
     return any(
         (knob.startswith("zero.") and table.file_key) or any(key.key and key.read_only for key in table.of(knob)) for table in tables
