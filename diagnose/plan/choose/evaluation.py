@@ -14,10 +14,10 @@ from diagnose.plan.edits import env_edits, step_rows
 from diagnose.plan.edits.editability import (
     adds_no_contradiction,
     edits_of,
+    has_unwritable_key,
     implied_changes,
     is_for_another_trainer,
     is_generic,
-    has_unwritable_key,
     is_settable,
     why_ineffective,
 )
