@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from diagnose.snapshot.pickle_reader import CONSUMED
 from diagnose.snapshot.shapes import Memo, RawConsumer, decode_value
-from diagnose.snapshot.snapshot_limits import BLOCKS, SEGMENTS, TAIL, UnreadableSnapshot
+from diagnose.snapshot.snapshot_limits import DEVICES, FRAME_TEXT, FRAMES, TAIL, UnreadableSnapshot
 from diagnose.snapshot.stack_frames import Frame, Stack
 
 #: No card has more bytes, and no address is higher.
@@ -25,8 +25,10 @@ _STATES = {"active_allocated": ALLOCATED, "active_pending_free": PENDING, "activ
 _POINTS = 256
 LISTED = 1 << 20  # bytes from which an allocation is listed by itself
 _FAILURES = 8  # latest failures kept of a device
-_DEVICES = 64  # devices of one process
-_CACHED_SIZES = 4096  # decoded sizes that are cached
+_TRACES = 64  # devices of one process
+_CACHED = 4096  # decoded values that are cached
+#: Memory of a block, a segment, a frame, a stack and each of its frames; bytes.
+_BLOCK, _SEGMENT, _FRAME, _STACK, _STACK_FRAME = 21, 240, 240, 320, 8
 
 
 class Segment(NamedTuple):
@@ -44,12 +46,14 @@ class Segment(NamedTuple):
 
 class OomEntry(NamedTuple):
     """An `oom` entry of a device's trace: the rounded request, the driver's free memory, the bytes allocated less those freed since the
-    trace began (`net`), and how many entries came before it (`entry`)."""
+    trace began (`net`), and how many entries came before it (`entry`).
+
+    `frames`: for `Collector.stack`, which is asked for the last failure only."""
 
     size: int
     free: int | None
     stream: int
-    stack: Stack
+    frames: Any
     net: int
     entry: int
 
@@ -96,21 +100,30 @@ class Collector:
         self._current_list: Any = self
         self._trace = Trace()
         self._blocks_in_segments = 0
+        self._frame_count = 0  # frames in the file
+        self._frames_in_stacks = 0
+
+    def kept(self) -> tuple[int, int]:
+        """The number of dicts consumed, and the bytes of memory that are kept of them."""
+        count = len(self.segments) + len(self.sizes) + self._frame_count + sum(trace.count for _, trace in self.traces.values())
+        stacks = _STACK * len(self._stack_numbers) + _STACK_FRAME * self._frames_in_stacks
+        return count, _BLOCK * len(self.sizes) + _SEGMENT * len(self.segments) + _FRAME * len(self._frames) + stacks
 
     # -- dicts, each once it is complete
 
     def consume(self, value: dict[str, Any], parent: Any) -> Any:
         """Replace frames by shared `Frame`s; store blocks, segments and history entries."""
         if "action" in value:
-            self._add_entry(str(value["action"]), value, parent)
+            self._add_entry(_text(value["action"]), value, parent)
         elif "state" in value and "size" in value:
             first_entry = _first_entry(value.get("history"))
             requested = value.get("requested_size", first_entry.get("real_size", value["size"]))
-            self._add_block(value["size"], requested, str(value["state"]), value.get("frames", first_entry.get("frames")))
+            self._add_block(value["size"], requested, _text(value["state"]), value.get("frames", first_entry.get("frames")))
         elif "total_size" in value and "blocks" in value:
             self._add_segment(value)
         elif "filename" in value and "name" in value:
-            frame = Frame(str(value["filename"]), _natural_number(value.get("line", 0)), str(value["name"]))
+            frame = Frame(_text(value["filename"])[-FRAME_TEXT:], _natural_number(value.get("line", 0)), _text(value["name"])[:FRAME_TEXT])
+            self._frame_count += 1
             return self._frames.setdefault(frame, frame)
         elif "time_us" not in value:  # annotations, as many as there are profiler ranges
             return value
@@ -133,7 +146,7 @@ class Collector:
             self._add_block(
                 decode_value(raw[size], memo),
                 decode_value(raw[requested_column], memo),
-                str(decode_value(raw[state], memo)),
+                _text(decode_value(raw[state], memo)),
                 decode_value(raw[frames_column], memo),
             )
 
@@ -149,11 +162,13 @@ class Collector:
             trace, size_bytes = self._trace, raw[size]
             word = words.get(raw[action])
             if word is None:
-                word = words[raw[action]] = str(decode_value(raw[action], memo))
+                word = _text(decode_value(raw[action], memo))
+                if len(words) < _CACHED:
+                    words[raw[action]] = word
             byte_count = sizes.get(size_bytes)
             if byte_count is None:
                 byte_count = _natural_number(decode_value(size_bytes, memo))
-                if len(sizes) < _CACHED_SIZES:
+                if len(sizes) < _CACHED:
                     sizes[size_bytes] = byte_count
             trace.add(word, byte_count, None if frames is None else (memo, raw[frames]))
 
@@ -166,28 +181,24 @@ class Collector:
         if action == "oom":
             free = entry.get("device_free")
             free_bytes = None if free is None else _natural_number(free)
-            stream, stack = _int_or_zero(entry.get("stream", 0)), self.stack(entry.get("frames"))
-            trace.failures.append(OomEntry(size, free_bytes, stream, stack, trace.net, trace.count))
+            stream = _int_or_zero(entry.get("stream", 0))
+            trace.failures.append(OomEntry(size, free_bytes, stream, entry.get("frames"), trace.net, trace.count))
         trace.add(action, size, entry.get("frames"))
 
     def _switch_trace(self, trace_list: Any) -> None:
         """Go on with the trace of another device."""
-        if len(self.traces) > _DEVICES:
+        if len(self.traces) > _TRACES:
             raise UnreadableSnapshot("too_much")
         self._current_list = trace_list
         self._trace = self.traces.setdefault(id(trace_list), (trace_list, Trace()))[1]
 
     def _add_block(self, size: Any, requested: Any, state: str, frames: Any) -> None:
-        if len(self.sizes) >= BLOCKS:
-            raise UnreadableSnapshot("too_much")
         self.sizes.append(_natural_number(size))
         self.requested.append(_natural_number(requested))
         self.states.append(_STATES.get(state, INACTIVE if state.startswith("inactive") else ALLOCATED))
         self.stack_numbers.append(self._stack_number(frames))
 
     def _add_segment(self, segment: dict[str, Any]) -> None:
-        if len(self.segments) >= SEGMENTS:
-            raise UnreadableSnapshot("too_much")
         pool = segment.get("segment_pool_id")
         pool_id = (_int_or_zero(pool[0]), _int_or_zero(pool[1])) if isinstance(pool, (tuple, list)) and len(pool) == 2 else (0, 0)
         first, self._blocks_in_segments = self._blocks_in_segments, len(self.sizes)
@@ -197,6 +208,8 @@ class Collector:
             _natural_number(segment["total_size"]),
             _int_or_zero(segment.get("stream", 0)),
         )
+        if not 0 <= device < DEVICES:
+            raise UnreadableSnapshot("odd_number")
         self.segments.append(Segment(device, total, stream, large, pool_id, expandable, first, self._blocks_in_segments))
 
     # -- tracebacks
@@ -208,14 +221,18 @@ class Collector:
         cached = self._stack_numbers.get(id(frames))
         if cached is None or cached[0] is not frames:
             stack = self.stack(frames)
+            self._frames_in_stacks += len(stack)
             cached = self._stack_numbers[id(frames)] = frames, self.stacks.setdefault(stack, len(self.stacks))
         return cached[1]
 
     def stack(self, frames: Any) -> Stack:
         """The stack of an entry, from its list of frames or the memo reference to it that `Trace.tail` holds."""
         if isinstance(frames, tuple) and len(frames) == 2 and isinstance(frames[0], Memo):
-            frames = decode_value(frames[1], frames[0])
-        return tuple(frame for frame in frames if isinstance(frame, Frame)) if isinstance(frames, list) else ()
+            try:
+                frames = decode_value(frames[1], frames[0])
+            except KeyError:  # it refers to nothing
+                return ()
+        return tuple(frame for frame in frames[:FRAMES] if isinstance(frame, Frame)) if isinstance(frames, list) else ()
 
 
 def _first_entry(history: Any) -> dict[str, Any]:
@@ -228,6 +245,13 @@ def _natural_number(value: Any) -> int:
     """A value as an integer of at least 0. Raises UnreadableSnapshot if it is none."""
     if type(value) is not int or not 0 <= value <= _LARGEST:
         raise UnreadableSnapshot("odd_number")
+    return value
+
+
+def _text(value: Any) -> str:
+    """A value that is a text; `str` of tuples in tuples would take exponential time. Raises UnreadableSnapshot if it is none."""
+    if type(value) is not str:
+        raise UnreadableSnapshot("odd_text")
     return value
 
 

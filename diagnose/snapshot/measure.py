@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import nlargest
 
 from diagnose.phrases import Text
 from diagnose.snapshot.collector import ALLOCATED, INACTIVE, LISTED, PENDING, Collector, OomEntry, Segment, Trace
+from diagnose.snapshot.snapshot_limits import POOLS, BoundedReader, UnreadableSnapshot
 from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group
 from diagnose.units import Size
 
@@ -113,8 +115,24 @@ class Snapshot:
     tensor: Text | None = None  # the tensor that the verdict is about
 
 
-def summarize(collector: Collector, traces: list[Trace], settings: dict[str, object], name: str, file_bytes: int) -> Snapshot:
-    """Summarize the card that failed last, else the one with the most reserved memory."""
+@dataclass(slots=True)
+class _Tally:
+    """Sums over the blocks of one card: bytes by state, requested bytes of those in use, free blocks, blocks in use by stack."""
+
+    states: Counter[int]
+    requested: int
+    pieces: int
+    unusable: int
+    by_stack: Counter[int]
+    counts_by_stack: Counter[int]
+    pools: dict[tuple[int, bool, tuple[int, int]], Pool]
+    fragments: list[Fragment]
+
+
+def summarize(collector: Collector, traces: list[Trace], settings: dict[str, object], name: str, reader: BoundedReader) -> Snapshot:
+    """Summarize the card that failed last, else the one with the most reserved memory.
+
+    Raises UnreadableSnapshot if it takes longer than `reader` allows."""
     devices = sorted({segment.device for segment in collector.segments} | {index for index, trace in enumerate(traces) if trace.count})
     reserved = Counter[int]()
     for segment in collector.segments:
@@ -128,71 +146,76 @@ def summarize(collector: Collector, traces: list[Trace], settings: dict[str, obj
     segments = [segment for segment in collector.segments if segment.device == device]
     failed = trace.failures[-1] if trace.failures else None
 
-    fragments, pools = _free_memory(collector, segments)
-    states = Counter[int]()
-    requested = 0
-    for segment in segments:
-        for block in range(segment.first, segment.last):
-            states[collector.states[block]] += collector.sizes[block]
-            if collector.states[block] == ALLOCATED:
-                requested += collector.requested[block]
-    free_sizes = [
-        collector.sizes[block]
-        for segment in segments
-        for block in range(segment.first, segment.last)
-        if collector.states[block] == INACTIVE
-    ]
+    tally = _tally(collector, segments, 0 if failed is None else failed.size, reader)
+    states, pools = tally.states, list(tally.pools.values())
     divisions = _parse_divisions(settings.get("roundup_power2_divisions"))
-    groups, sites = _sites(collector, segments)
+    groups, sites = _sites(collector, tally, reader)
     expandable = settings.get("expandable_segments")
     settings_text = settings.get("PYTORCH_CUDA_ALLOC_CONF") or settings.get("PYTORCH_ALLOC_CONF") or ""
     return Snapshot(
         name=name,
-        bytes=file_bytes,
+        bytes=reader.bytes_read,
         device=device,
         devices=tuple(devices),
         reserved=reserved[device],
         allocated=states[ALLOCATED],
-        requested=requested,
+        requested=tally.requested,
         pending=states[PENDING],
         free=states[INACTIVE],
-        pieces=len(free_sizes),
-        largest=max(free_sizes, default=0),
-        unusable=None if failed is None else sum(size for size in free_sizes if size < failed.size),
+        pieces=tally.pieces,
+        largest=max((pool.largest for pool in pools), default=0),
+        unusable=None if failed is None else tally.unusable,
         expandable=expandable if isinstance(expandable, bool) else True if any(segment.expandable for segment in segments) else None,
         settings=settings_text[:500] if isinstance(settings_text, str) else "",
         divisions=divisions,
         groups=groups,
         sites=sites,
-        fragments=fragments,
+        fragments=tuple(nlargest(SEGMENTS, tally.fragments, key=lambda fragment: fragment.free)),
         pools=tuple(sorted(pools, key=lambda pool: -pool.reserved)),
-        failure=None if failed is None else _failure(failed, pools, trace, divisions),
-        history=_history(collector, trace, requested, failed) if trace.count else None,
+        failure=None if failed is None else _failure(failed, collector.stack(failed.frames), pools, trace, divisions),
+        history=_history(collector, trace, tally.requested, failed) if trace.count else None,
     )
 
 
-def _free_memory(collector: Collector, segments: list[Segment]) -> tuple[tuple[Fragment, ...], list[Pool]]:
-    """The segments with the most free memory, and the pools of each stream."""
-    pools: dict[tuple[int, bool, tuple[int, int]], list[int]] = {}
-    fragments: list[Fragment] = []
+def _tally(collector: Collector, segments: list[Segment], request: int, reader: BoundedReader) -> _Tally:
+    """`unusable` counts the free blocks smaller than `request`. Raises UnreadableSnapshot for more pools than a process has."""
+    tally = _Tally(Counter(), 0, 0, 0, Counter(), Counter(), {}, [])
+    sizes, block_states = collector.sizes, collector.states
     for segment in segments:
-        sums = pools.setdefault((segment.stream, segment.large, segment.pool), [0, 0, 0, 0])
-        free_blocks = [collector.sizes[block] for block in range(segment.first, segment.last) if collector.states[block] == INACTIVE]
-        used = sum(collector.sizes[block] for block in range(segment.first, segment.last) if collector.states[block] == ALLOCATED)
-        free, largest = sum(free_blocks), max(free_blocks, default=0)
-        sums[0] += segment.total
-        sums[1] += used
-        sums[2] += free
-        sums[3] = max(sums[3], largest)
+        reader.check_time()
+        used = free = largest = 0
+        for block in range(segment.first, segment.last):
+            size, state = sizes[block], block_states[block]
+            tally.states[state] += size
+            if state == ALLOCATED:
+                used += size
+                tally.requested += collector.requested[block]
+                tally.by_stack[collector.stack_numbers[block]] += size
+                tally.counts_by_stack[collector.stack_numbers[block]] += 1
+            elif state == INACTIVE:
+                free += size
+                largest = max(largest, size)
+                tally.pieces += 1
+                if size < request:
+                    tally.unusable += size
+        private = segment.pool != (0, 0)
+        pool = tally.pools.setdefault(
+            (segment.stream, segment.large, segment.pool), Pool(segment.stream, segment.large, private, 0, 0, 0, 0)
+        )
+        if len(tally.pools) > POOLS:
+            raise UnreadableSnapshot("too_much")
+        pool.reserved += segment.total
+        pool.allocated += used
+        pool.free += free
+        pool.largest = max(pool.largest, largest)
         if free >= LISTED:
-            private = segment.pool != (0, 0)
-            fragments.append(Fragment(segment.total, free, largest, segment.stream, segment.large, private, segment.expandable))
-    fragments.sort(key=lambda fragment: -fragment.free)
-    summed_pools = [Pool(stream, large, pool != (0, 0), *sums) for (stream, large, pool), sums in pools.items()]
-    return tuple(fragments[:SEGMENTS]), summed_pools
+            tally.fragments.append(Fragment(segment.total, free, largest, segment.stream, segment.large, private, segment.expandable))
+            if len(tally.fragments) == 2 * POOLS:
+                tally.fragments = nlargest(SEGMENTS, tally.fragments, key=lambda fragment: fragment.free)
+    return tally
 
 
-def _failure(entry: OomEntry, pools: list[Pool], trace: Trace, divisions: tuple[int, ...]) -> Failure:
+def _failure(entry: OomEntry, stack: Stack, pools: list[Pool], trace: Trace, divisions: tuple[int, ...]) -> Failure:
     """The failed request, and the free memory of its own and of other pools."""
     large = entry.size > SMALL
     own_pools = [pool for pool in pools if pool.stream == entry.stream and pool.large == large and not pool.private]
@@ -201,8 +224,8 @@ def _failure(entry: OomEntry, pools: list[Pool], trace: Trace, divisions: tuple[
         size=tensor_size(entry.size, divisions),
         device_free=entry.free,
         stream=entry.stream,
-        frames=entry.stack[:FRAMES],
-        where=code_frame(entry.stack),
+        frames=stack[:FRAMES],
+        where=code_frame(stack),
         pool_free=sum(pool.free for pool in own_pools),
         pool_largest=max((pool.largest for pool in own_pools), default=0),
         elsewhere=max(other_pools, key=lambda pool: pool.largest, default=None),
@@ -223,25 +246,19 @@ def _parse_divisions(setting: object) -> tuple[int, ...]:
     return tuple(value for value in values if type(value) is int)
 
 
-def _sites(collector: Collector, segments: list[Segment]) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...]]:
+def _sites(collector: Collector, tally: _Tally, reader: BoundedReader) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...]]:
     """Memory in use by group, and the code lines that hold the most."""
-    by_stack: Counter[int] = Counter()
-    counts_by_stack: Counter[int] = Counter()
-    for segment in segments:
-        for block in range(segment.first, segment.last):
-            if collector.states[block] == ALLOCATED:
-                by_stack[collector.stack_numbers[block]] += collector.sizes[block]
-                counts_by_stack[collector.stack_numbers[block]] += 1
     stacks = list(collector.stacks)
     groups: Counter[str] = Counter()
     sites: Counter[tuple[Frame | None, str]] = Counter()
     counts: Counter[tuple[Frame | None, str]] = Counter()
-    for index, size in by_stack.items():
+    for index, size in tally.by_stack.items():
+        reader.check_time()
         group = memory_group(stacks[index])
         site = code_frame(stacks[index]), group
         groups[group] += size
         sites[site] += size
-        counts[site] += counts_by_stack[index]
+        counts[site] += tally.counts_by_stack[index]
     largest = sorted((site for site in sites if site[1] != NO_FRAMES), key=lambda site: -sites[site])[:SITES]
     return tuple(groups.most_common()), tuple(Site(*site, sites[site], counts[site]) for site in largest)
 

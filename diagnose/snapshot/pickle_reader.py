@@ -11,24 +11,24 @@ lists without batches) and Python's C pickler (protocol 4 and 5, batches of 1,00
 from __future__ import annotations
 
 from struct import unpack_from
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Protocol
 
 from diagnose.snapshot.shapes import SHAPES, Memo, Shape, learn_shape
 from diagnose.snapshot.snapshot_limits import (
-    CONTAINERS,
     DEPTH,
     DIGITS,
-    MEMO,
+    IDLE,
+    IDLE_PER_DICT,
+    MEMORY,
     PADDING,
-    PATIENCE,
-    STACK,
     TEXT,
     BoundedReader,
     UnreadableSnapshot,
 )
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    pass
 
 #: Opcodes that reach outside the file, and what they would do.
 FORBIDDEN = {
@@ -41,8 +41,10 @@ FORBIDDEN = {
     **dict.fromkeys(b"\x97\x98", "buffer"),
 }
 #: Opcodes of protocols 0 and 1, which no Python 3 writes by default.
-OBSOLETE = frozenset(b"FILSTUVdglpt")
-PLAIN = (str, int, float, bytes, type(None))
+OBSOLETE = frozenset(b"FILSTUVdglp")
+#: Memory of values, in bytes: a dict with a few keys and each further one, a list, a tuple, a text without its characters, a reference to a
+#: number, an entry of the memo.
+DICT, KEY, LIST, TUPLE, STRING, NUMBER, MEMOIZED = 240, 100, 88, 72, 64, 40, 140
 
 
 class DictConsumer(Protocol):
@@ -55,6 +57,9 @@ class DictConsumer(Protocol):
     def raw_consumer(self, keys: tuple[str, ...], memo: Memo) -> Any:
         """A function that consumes dicts with these keys by their undecoded values (`shapes`); None if only `consume` can."""
 
+    def kept(self) -> tuple[int, int]:
+        """The number of dicts consumed, and the bytes of memory that are kept of them."""
+
 
 class _Consumed:
     """Stands in for a dict that was consumed."""
@@ -63,9 +68,8 @@ class _Consumed:
 CONSUMED = _Consumed()
 
 
-def load(file: BinaryIO, consumer: DictConsumer, patience: float = PATIENCE) -> Any:
+def load(reader: BoundedReader, consumer: DictConsumer) -> Any:
     """Unpickle a file. Raises UnreadableSnapshot for anything but a pickle of plain values within the limits."""
-    reader = BoundedReader(file, patience)
     try:
         return _run(reader, consumer)
     except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:  # an empty stack, a missing memo entry
@@ -87,7 +91,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
     dict_start = -1  # position in `data` of the dict opened last
     unfilled: dict[int, int] = {}  # memo slots of empty dicts, by id
     push, consume = stack.append, consumer.consume
-    memo_size = containers = 0
+    memo_size = memory = 0
     from_bytes = int.from_bytes
     while True:
         if pos >= safe:
@@ -96,8 +100,11 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             if not reader.is_at_end:
                 data, pos = reader.refill(data, pos), 0
                 safe, dict_start = len(data) - PADDING, -1
-                if len(stack) > STACK or len(memo) > MEMO or containers > CONTAINERS or len(marks) > DEPTH:
+                count, kept = consumer.kept()
+                if memory + NUMBER * len(stack) + MEMOIZED * len(memo) + memo.repeated_bytes() + kept > MEMORY:
                     raise UnreadableSnapshot("too_much")
+                if reader.bytes_read > IDLE + IDLE_PER_DICT * count:
+                    raise UnreadableSnapshot("no_snapshot")
         op = data[pos]
         pos += 1
         if op == 0x68:  # BINGET
@@ -136,7 +143,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             else:
                 dict_start = pos - 1
                 push({})
-                containers += 4
+                memory += DICT
                 continue
             parent = stack[-1] if stack else None
             if type(parent) is not list:
@@ -145,7 +152,10 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             texts = memo.text_numbers(shape.texts)
             while hit is not None:  # dicts of one shape follow one another
                 consume_raw(hit.groups(), parent)
-                push(CONSUMED)
+                if type(parent) is not list or stack[-1] is not CONSUMED:
+                    push(
+                        CONSUMED
+                    )  # of consumed dicts that follow one another in a list one stands for all: torch's own pickler has no batches
                 if texts:
                     memo.repeat(memo_size + 1, texts)
                 memo_size += slots
@@ -176,7 +186,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
                     raise UnreadableSnapshot("odd_key")
             was_empty = not mapping
             mapping.update(zip(keys, items[1::2], strict=True))
-            containers += 2 * len(keys) if not was_empty else 0
+            memory += KEY * len(keys)
             if was_empty:
                 enclosing = stack[-2] if len(stack) > 1 else None
                 if type(enclosing) is not list:
@@ -184,7 +194,6 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
                 replacement = consume(mapping, enclosing)
                 if replacement is not mapping:
                     stack[-1] = replacement
-                    containers -= 4
                     if memo_slot is not None:
                         if replacement is CONSUMED:
                             memo.pop(memo_slot, None)
@@ -193,12 +202,16 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
                     if replacement is CONSUMED and dict_start >= 0 and op == 0x75 and len(mapping) == len(keys) and len(shapes) < SHAPES:
                         raw_consumer = consumer.raw_consumer(tuple(mapping), memo)
                         new_shape = None if raw_consumer is None else learn_shape(data[dict_start:pos], len(mapping), raw_consumer)
+                        dict_start = -1  # also if nothing was learned: the same bytes are not looked at twice
                         if new_shape is not None:
                             shapes.insert(0, new_shape)
-                            dict_start = -1
+                    if replacement is CONSUMED and type(enclosing) is list and len(stack) > 1 and stack[-2] is CONSUMED:
+                        stack.pop()
+                    if getrefcount(mapping) <= 2:  # nothing else in the file refers to it
+                        memory -= DICT + KEY * len(keys)
         elif op == 0x5D:  # EMPTY_LIST
             push([])
-            containers += 2
+            memory += LIST
         elif op == 0x65:  # APPENDS
             start = marks.pop()
             sequence = stack[start - 1]
@@ -206,7 +219,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
                 raise ValueError
             if start < len(stack) and stack[start] is not CONSUMED:
                 sequence.extend(stack[start:])
-                containers += len(stack) - start >> 1
+                memory += NUMBER * (len(stack) - start)
             del stack[start:]
         elif op == 0x61:  # APPEND
             item = stack.pop()
@@ -215,6 +228,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
                 if type(sequence) is not list:
                     raise ValueError
                 sequence.append(item)
+                memory += NUMBER
         elif op in (0x8C, 0x58, 0x8D, 0x43, 0x42, 0x8E, 0x96):  # texts and bytes
             width = 1 if op in (0x8C, 0x43) else 4 if op in (0x58, 0x42) else 8
             size = from_bytes(data[pos : pos + width], "little")
@@ -229,7 +243,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             raw = data[pos : pos + size]
             pos += size
             push(str(raw, "utf-8", "surrogatepass") if op in (0x8C, 0x58, 0x8D) else raw)
-            containers += 1 + (size >> 6)
+            memory += STRING + (size if raw.isascii() else 4 * size)
         elif op == 0x4E:
             push(None)
         elif op == 0x88:
@@ -252,32 +266,25 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             pos += 8
         elif op == 0x85:
             stack[-1] = (stack[-1],)
+            memory += TUPLE
         elif op == 0x86:
             stack[-2:] = [(stack[-2], stack[-1])]
+            memory += TUPLE
         elif op == 0x87:
             stack[-3:] = [(stack[-3], stack[-2], stack[-1])]
+            memory += TUPLE
         elif op == 0x29:
             push(())
         elif op == 0x74:  # TUPLE
             start = marks.pop()
-            containers += 1 + (len(stack) - start >> 1)
+            memory += TUPLE + NUMBER * (len(stack) - start)
             stack[start:] = [tuple(stack[start:])]
-        elif op == 0x8F:
-            push(set())
-            containers += 4
-        elif op in (0x90, 0x91):  # ADDITEMS, FROZENSET
-            start = marks.pop()
-            items = stack[start:]
-            del stack[start:]
-            if not all(isinstance(item, PLAIN) for item in items):  # nested tuples can take exponential time to hash
-                raise UnreadableSnapshot("odd_key")
-            containers += 2 * len(items)
-            if op == 0x91:
-                push(frozenset(items))
-            elif type(stack[-1]) is set:
-                stack[-1].update(items)
-            else:
-                raise ValueError
+        elif op in (
+            0x8F,
+            0x90,
+            0x91,
+        ):  # sets, whose values are hashed: numbers with one hash take quadratic time, nested tuples exponential
+            raise UnreadableSnapshot("a_set")
         elif op == 0x8B:  # LONG4
             size = from_bytes(data[pos : pos + 4], "little", signed=True)
             if not 0 <= size <= DIGITS:

@@ -103,6 +103,10 @@ class Memo(dict[int, Any]):
             self._text_numbers.append(number)
             slot += 1
 
+    def repeated_bytes(self) -> int:
+        """Memory of the references to repeated texts."""
+        return 5 * len(self._slots)
+
     def text_numbers(self, texts: tuple[str, ...]) -> tuple[int, ...]:
         """The numbers of repeated texts, assigned on first use."""
         self._texts += [text for text in dict.fromkeys(texts) if text not in self._texts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING
 
 from diagnose.errors import UserError
@@ -13,16 +13,20 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 30  # bytes of one uncompressed pickle
 PATIENCE = 600.0  # seconds for reading it
+WORK, WORK_PER_BYTE = (
+    2.0,
+    1 / (1 << 20),
+)  # seconds of processor time at least, and for each byte read: five times what the slowest form takes
+MEMORY = 256 << 20  # bytes of all that is kept while it is read, by the sizes below
+IDLE, IDLE_PER_DICT = 16 << 20, 4 << 10  # bytes read without a part of a snapshot, at least and for each part: a frame, a block, an entry
 TEXT = 1 << 20  # bytes of one text
 DIGITS = 16  # bytes of one integer
-STACK = 16_000_000  # values on the unpickler's stack: torch's own pickler puts a whole trace there before it closes the list
-MEMO = 2_000_000  # values in the unpickler's memo
-CONTAINERS = 8_000_000  # memory of containers and texts, in units of about 64 bytes
 DEPTH = 64  # nesting of containers: a snapshot has nine levels
-BLOCKS = 8_000_000  # blocks of all segments together
-SEGMENTS = 2_000_000
+DEVICES = 1_024  # numbers of devices
+POOLS = 1_024  # pools of one device: stream, size class and private pool
+FRAMES, FRAME_TEXT = 1_000, 1_024  # innermost frames kept of a stack, characters kept of a frame's file and of its function
 TAIL = 4_096  # latest large allocations kept of a device's history
-CHUNK = 1 << 20  # bytes read at once
+CHUNK = 1 << 18  # bytes read at once: between two reads no limit of memory or time is checked
 PADDING = 16  # zero bytes after the end of the file: no opcode's fixed argument is longer
 
 
@@ -43,8 +47,16 @@ class BoundedReader:
     """Reads a file in chunks that opcodes can be decoded from, up to `LARGEST` bytes and for `patience` seconds."""
 
     def __init__(self, file: BinaryIO, patience: float = PATIENCE) -> None:
-        self._file, self._deadline = file, monotonic() + patience
+        self._file, self._deadline, self._work_start = file, monotonic() + patience, thread_time()
         self.bytes_read, self.is_at_end = 0, False
+
+    def check_time(self) -> None:
+        """Raises UnreadableSnapshot if reading took too long, or more work than so many bytes can be worth."""
+        seconds = WORK + WORK_PER_BYTE * self.bytes_read
+        if thread_time() - self._work_start > seconds:
+            raise UnreadableSnapshot("too_slow", seconds=int(seconds))
+        if monotonic() > self._deadline:
+            raise UnreadableSnapshot("too_slow", seconds=int(PATIENCE))
 
     def refill(self, data: bytes, position: int, least: int = PADDING) -> bytes:
         """`data` from `position` on, extended to at least `least` bytes; at the end of the file all that is left, padded with zeros.
@@ -58,8 +70,7 @@ class BoundedReader:
             self.is_at_end = not chunk
             if self.bytes_read > LARGEST:
                 raise UnreadableSnapshot("too_large", most=LARGEST >> 30)
-            if monotonic() > self._deadline:
-                raise UnreadableSnapshot("too_slow", seconds=int(PATIENCE))
+            self.check_time()
             chunks.append(chunk)
             length += len(chunk)
         if self.is_at_end:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from diagnose.errors import UserError
 from diagnose.facts import Fact, Witness
@@ -12,7 +12,7 @@ from diagnose.packed.unpacking import contents
 from diagnose.snapshot.collector import Collector, Trace
 from diagnose.snapshot.measure import Snapshot, summarize
 from diagnose.snapshot.pickle_reader import load
-from diagnose.snapshot.snapshot_limits import PATIENCE, UnreadableSnapshot, snapshot_error
+from diagnose.snapshot.snapshot_limits import DEVICES, PATIENCE, BoundedReader, UnreadableSnapshot, snapshot_error
 from diagnose.snapshot.stack_frames import NO_FRAMES, UNSORTED, Frame
 from diagnose.units import Size
 
@@ -43,16 +43,15 @@ def read(source: Source, patience: float = PATIENCE) -> Snapshot:
 
 
 def _read(file: BinaryIO, name: str, patience: float) -> Snapshot:
-    counter = _CountingReader(file)
-    collector = Collector()
+    reader, collector = BoundedReader(file, patience), Collector()
     gc_was_enabled = gc.isenabled()
     gc.disable()  # plain values form no cycles, and each collection would visit all of them
     try:
-        value = load(cast("BinaryIO", counter), collector, patience)
+        value = load(reader, collector)
         traces, settings = _traces_and_settings(value, collector)
         if not collector.segments and not collector.traces:
             raise UnreadableSnapshot("no_snapshot")
-        return summarize(collector, traces, settings, name, counter.count)
+        return summarize(collector, traces, settings, name, reader)
     except UnreadableSnapshot as error:
         key = str(error.values.pop("what", error.key))
         raise snapshot_error(key, name, _HINTS.get(error.key, "dump_again"), **error.values) from error
@@ -66,21 +65,8 @@ def _traces_and_settings(value: Any, collector: Collector) -> tuple[list[Trace],
     if not isinstance(value, dict):
         return [], {}  # torch.cuda.memory_snapshot() is the list of segments alone
     lists, settings = value.get("device_traces"), value.get("allocator_settings")
-    traces = [collector.traces.get(id(trace_list), (None, Trace()))[1] for trace_list in lists[:1024]] if isinstance(lists, list) else []
+    traces = [collector.traces.get(id(trace_list), (None, Trace()))[1] for trace_list in lists[:DEVICES]] if isinstance(lists, list) else []
     return traces, settings if isinstance(settings, dict) else {}
-
-
-class _CountingReader:
-    """A file that counts the bytes read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.count = 0
-
-    def read(self, limit: int) -> bytes:
-        chunk = self._file.read(limit) or b""
-        self.count += len(chunk)
-        return chunk
 
 
 def facts(snapshot: Snapshot, request: bool = True) -> Iterator[Fact]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from diagnose import rule_files
 
 #: Groups of memory that no pattern of rules/snapshots.yaml matches, and of memory without any Python frame.
 UNSORTED, NO_FRAMES = "unsorted", "not_recorded"
+
+_CACHED = 1 << 14  # files and functions that are matched once: stacks share their frames
 
 
 class Frame(NamedTuple):
@@ -36,6 +38,21 @@ def _group_patterns() -> list[tuple[str, re.Pattern[str] | None, re.Pattern[str]
     return [(entry["group"], alternatives(entry, "at"), alternatives(entry, "any")) for entry in rule_files.table("snapshots")["groups"]]
 
 
+@lru_cache(_CACHED)
+def _is_library(file: str) -> bool:
+    return _library_files().search(file) is not None
+
+
+@lru_cache(_CACHED)
+def _group_number(file: str, function: str, is_innermost: bool) -> int:
+    """The first group with a pattern that matches this frame, else the number of groups."""
+    line = f"{file}:{function}"
+    for number, (_, innermost, any_frame) in enumerate(_group_patterns()):
+        if (is_innermost and innermost is not None and innermost.search(line)) or (any_frame is not None and any_frame.search(line)):
+            return number
+    return len(_group_patterns())
+
+
 def python_frames(stack: Stack) -> list[Frame]:
     """The Python frames of a stack; one recorded with `stacks="all"` has C++ frames between them."""
     return [frame for frame in stack if frame.file.endswith(".py") or frame.file.startswith("<")]
@@ -44,16 +61,13 @@ def python_frames(stack: Stack) -> list[Frame]:
 def code_frame(stack: Stack) -> Frame | None:
     """The innermost frame outside torch and the standard library, else the innermost Python frame."""
     frames = python_frames(stack)
-    return next((frame for frame in frames if not _library_files().search(frame.file)), frames[0] if frames else None)
+    return next((frame for frame in frames if not _is_library(frame.file)), frames[0] if frames else None)
 
 
 def memory_group(stack: Stack) -> str:
     """The kind of memory that a stack allocated, by the patterns of rules/snapshots.yaml."""
-    lines = [f"{frame.file}:{frame.function}" for frame in python_frames(stack)]
-    if not lines:
+    frames = python_frames(stack)
+    if not frames:
         return NO_FRAMES
-    text = "\n".join(lines)
-    for group, innermost, any_frame in _group_patterns():
-        if (innermost is not None and innermost.search(lines[0])) or (any_frame is not None and any_frame.search(text)):
-            return group
-    return UNSORTED
+    number = min(_group_number(frame.file, frame.function, frame is frames[0]) for frame in frames)
+    return _group_patterns()[number][0] if number < len(_group_patterns()) else UNSORTED
