@@ -153,9 +153,7 @@ def _run(reader: BoundedReader, consumer: DictConsumer) -> Any:  # noqa: C901 - 
             while hit is not None:  # dicts of one shape follow one another
                 consume_raw(hit.groups(), parent)
                 if type(parent) is not list or stack[-1] is not CONSUMED:
-                    push(
-                        CONSUMED
-                    )  # of consumed dicts that follow one another in a list one stands for all: torch's own pickler has no batches
+                    push(CONSUMED)  # one stands for all that follow one another: torch's own pickler writes lists without batches
                 if texts:
                     memo.repeat(memo_size + 1, texts)
                 memo_size += slots
