@@ -95,6 +95,11 @@ def _notices(scanned: Sequence[Scanned], all_seen: Sequence[PlacedMessage]) -> I
             kinds = [phrase(f"parse.of_{grammar}") for grammar in scan.reduced if grammar.endswith("_oom")]
             missing = Text(", ".join(kind.en for kind in kinds), "、".join(kind.zh for kind in kinds))
             yield Notice("warning", "reduced_search", phrase("parse.reduced_search", name=scan.input.name, missing=missing))
+        if scan.skipped:
+            text = phrase(
+                "parse.too_many_messages", name=scan.input.name, skipped=max(1, scan.skipped >> 20), size=max(1, scan.input.bytes >> 20)
+            )
+            yield Notice("warning", "too_many_messages", text)
         if scan.dropped:
             yield Notice("info", "more_messages", phrase("parse.more_messages", name=scan.input.name, count=scan.dropped))
     for message in all_seen:

@@ -25,6 +25,7 @@ PER_LINE = 16  # hits kept of one line
 ROOM = BEFORE + TAIL + (4 << 10) + BUFFER  # size of the buffer: what was read last, behind a window and the longest literal
 SAMPLES, SAMPLED = 64, 8 << 10  # samples of the log between the windows (memory lines, progress), and bytes of each
 CLOSE = 16 << 20  # bytes at both ends that are searched for all anchors, where the middle is searched for core anchors only
+MESSAGES, BYTES_PER_MESSAGE = 1 << 15, 8 << 10  # messages placed wherever they are; beyond them one for so many bytes on average
 COUNTS = 64 << 20  # bytes from which a library counts lines: it takes a millisecond to load and is four times faster
 
 
@@ -33,7 +34,8 @@ class Scanned:
     """What a scan of one input keeps: its description, the excerpts in order, the hits in them.
 
     A short input is a single excerpt. `samples`: pieces from between the excerpts, evenly spaced. `dropped`: number of messages outside the
-    excerpts. `reduced`: grammars that were searched for near both ends only.
+    excerpts. `reduced`: grammars that were searched for near both ends only. `skipped`: bytes not searched because
+    the log is full of messages.
     """
 
     input: Input
@@ -42,6 +44,7 @@ class Scanned:
     samples: tuple[Excerpt, ...] = ()
     dropped: int = 0
     reduced: tuple[str, ...] = ()
+    skipped: int = 0
     label: Label = field(default_factory=Label)
 
 
@@ -68,7 +71,7 @@ def scan(source: Source) -> Scanned:
     notes = (*_notes(log_pass.size, excerpts), *(("growing",) if is_growing else ()), *notes_of(file))
     facts = Input(source.name, "log", log_pass.size, log_pass.lines, encoding, notes)
     dropped = log_pass.dropped + log_pass.windows.dropped + dropped_hits
-    return Scanned(facts, excerpts, hits, tuple(log_pass.samples), dropped, log_pass.reduced, source.label)
+    return Scanned(facts, excerpts, hits, tuple(log_pass.samples), dropped, log_pass.reduced, log_pass.skipped, source.label)
 
 
 #: Pool of free buffers, at most one per scanning thread: allocating one costs as much as searching it.
@@ -97,7 +100,7 @@ class _LogPass:
     """One pass over a log: finds hits, fills windows round them, counts lines."""
 
     def __init__(self, size: int | None, buffer: bytearray) -> None:
-        self.size = self.lines = self.dropped = 0
+        self.size = self.lines = self.dropped = self.skipped = 0
         self.samples: list[Excerpt] = []
         self._expected_size = size
         self.windows = WindowStore()
@@ -108,6 +111,8 @@ class _LogPass:
         self._overlap = BEFORE + TAIL + self._reach
         self._buffer = buffer
         self._base = self._filled = 0  # offset of the buffer's first byte; bytes in it
+        self._placed = 0  # messages found, and what other anchors cost
+        self._reported_end = 0
         self._counted = self._newlines = 0  # line ends before an index of the buffer
         self._line_start = 0  # offset of the line that the buffer begins in
         self._count = _line_counter(size)
@@ -118,17 +123,19 @@ class _LogPass:
 
     def run(self, reader: Reader) -> None:
         view = memoryview(self._buffer)
-        reported_end = number = 0
+        number = unsearched = 0
         last_byte = 0x0A
         while count := self._fill(reader, view):
             new_start = self._filled - count
-            finder = memory_words.anchors(core=bool(self.reduced) and not self._is_near_end())
-            start = max(0, new_start - self._reach)  # a literal that the buffer cut is found now
-            searched = view[start : self._filled]
-            for at, end, grammar in memory_words.literals_near(searched, finder.find(searched), self._reach):
-                if self._base + start + at >= reported_end and (end < self._filled - start or count < BUFFER):
-                    reported_end = self._base + start + end
-                    self._add_hit(grammar, start + at)
+            is_last = count < BUFFER or self._base + self._filled == self._expected_size
+            if self._placed > MESSAGES + (self._base + self._filled) // BYTES_PER_MESSAGE and not is_last:
+                unsearched = self._filled
+                self.skipped += count
+            else:
+                self._search(
+                    view, 0 if unsearched else max(0, new_start - self._reach), is_last
+                )  # a literal that the buffer cut is found now
+                unsearched = 0
             self._fill_window(view)
             if number % self._stride == 0:
                 self._sample(new_start, view)
@@ -136,9 +143,23 @@ class _LogPass:
             last_byte = self._buffer[self._filled - 1]
             if self._base + self._filled != self._expected_size:  # there is more to come
                 self._slide()
+        if unsearched:
+            self._search(view, 0, True)
         self._count_to(self._filled)
         self.size, self.lines = self._base + self._filled, self._newlines + (last_byte != 0x0A)
         self._add_tail(view)
+
+    def _search(self, view: memoryview, start: int, is_last: bool) -> None:
+        """Add the messages in the buffer from an index on."""
+        finder = memory_words.anchors(core=bool(self.reduced) and not self._is_near_end())
+        searched = view[start : self._filled]
+        anchors = list(finder.find(searched))
+        self._placed += len(anchors) >> 6
+        for at, end, grammar in memory_words.literals_near(searched, anchors, self._reach):
+            if self._base + start + at >= self._reported_end and (end < self._filled - start or is_last):
+                self._reported_end = self._base + start + end
+                self._placed += 1
+                self._add_hit(grammar, start + at)
 
     def _fill(self, reader: Reader, view: memoryview) -> int:
         """Read until the buffer is full or the input ends; returns the number of bytes."""
