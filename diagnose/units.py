@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import total_ordering
-from math import ceil, floor
+from math import ceil, floor, inf, isfinite
 
 SCALE = {"B": 1, "bytes": 1, "byte": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -16,6 +16,27 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 
 #: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
+
+#: Digits of the longest number that is read. Python refuses to convert more than 4,300, and no count, size or number of a process has more.
+MOST_DIGITS = 40
+
+
+def whole_number(text: str | bytes) -> int | None:
+    """The number in a text that a stranger wrote, commas between its digits left out; None for what is no whole number."""
+    digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
+    if "," in digits:
+        digits = digits.replace(",", "")
+    return int(digits) if len(digits) <= MOST_DIGITS and digits.isascii() and digits.isdecimal() else None
+
+
+def finite_number(text: str | bytes) -> float | None:
+    """The number with or without a fraction in a text that a stranger wrote; None for what is none, for inf and for nan."""
+    digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
+    try:
+        number = float(digits) if len(digits) <= MOST_DIGITS and digits.isascii() else inf
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -38,9 +59,10 @@ class Size:
 
     @classmethod
     def printed(cls, digits: str, unit: str, *, binary: bool = False) -> Size | None:
-        """Parse a printed size, with its rounding as the interval; None for impossible sizes (negative or above 1 PiB).
+        """Parse a printed size, with its rounding as the interval; None for impossible sizes (negative or above 1 PiB) and for what is no
+        number: a log may hold anything where a message has its figures.
 
-        `binary`: accept KB, MB, GB as powers of 1024 (MPS, Ray). Raises ValueError for an unknown unit or a malformed number.
+        `binary`: accept KB, MB, GB as powers of 1024 (MPS, Ray). Raises ValueError for an unknown unit.
         """
         if unit not in SCALE and not (binary and unit in BINARY_ALIAS):
             raise ValueError(f"not a unit of memory: {unit}")
@@ -50,10 +72,10 @@ class Size:
             return cls._rounded(int(whole + fraction), 10 ** len(fraction), scale, f"{digits} {unit}")
         try:
             value = Decimal(digits)
-        except InvalidOperation as error:
-            raise ValueError(f"not a number: {digits}") from error
+        except InvalidOperation:
+            return None
         exponent = value.as_tuple().exponent
-        if not isinstance(exponent, int) or value > IMPOSSIBLE or value < 0:
+        if not isinstance(exponent, int) or exponent < -MOST_DIGITS or value > IMPOSSIBLE or value < 0:
             return None
         rounding = Decimal(0) if scale == 1 else Decimal(5).scaleb(exponent - 1)
         nearest = round(Fraction(value) * scale)

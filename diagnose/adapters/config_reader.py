@@ -40,11 +40,15 @@ from diagnose.adapters.translate.framework_defaults import (
 from diagnose.adapters.translate.model_dimensions import built_model
 from diagnose.adapters.translate.translation import translate
 from diagnose.catalogue import Model
-from diagnose.facts import Fact, FactBook, Witness
+from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.parse.model.reading import Reading
+from diagnose.phrases import phrase
 from diagnose.release_spans import ReleaseSpan
 
 __all__ = ["read"]
+
+#: Programs of all scripts and echoed commands together that one job is taken to start; each is compared with the configs of all others.
+MOST_PROGRAMS = 64
 
 
 def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> Settings:
@@ -61,6 +65,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     programs += [start for document in documents if document.form == "shell" for start in _script_programs(document, hint)]
     if len(programs) > 1:
         programs = failed_programs(programs, reading)
+    started, programs = len(programs), programs[:MOST_PROGRAMS]
     programs = with_script_frameworks(programs, documents)
     documents = infer_frameworks(documents, programs, hint)
     dumps = _dumped_parts(reading, hint, documents, programs)
@@ -104,6 +109,9 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
 
     notices = [notice for document in documents for notice in document.notices]
     notices += [notice for part, translation in pairs if part.form != "dump" for notice in translation.notices]
+    if started > len(programs):
+        message = phrase("adapters.too_many_programs", count=started, most=MOST_PROGRAMS)
+        notices.append(Notice("warning", "config.too_many_programs", message))
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
     notices += cut_off_notices + late_notices + missing.notices + unrecognised_scripts(documents, programs)
     inputs = tuple(document.input for document in documents if not document.outer)

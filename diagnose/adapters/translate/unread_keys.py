@@ -18,8 +18,8 @@ from diagnose.release_spans import ReleaseSpan
 if TYPE_CHECKING:
     from diagnose.adapters.translate.config_part import Part, Translation
 
-#: Limit of unknown keys reported; a file with more is no config of this framework.
-MOST_UNKNOWN = 100
+#: Limits of unknown keys: reported (a file with more is no config of this framework), and compared with every real key.
+MOST_UNKNOWN, MOST_COMPARED = 100, 20
 
 
 def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
@@ -41,11 +41,12 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
             continue
         count += 1
         if count > MOST_UNKNOWN:
+            _add_rest(part, leaf, result)
             break
         if not removed and (not closed or _is_nested(part, name)):
             _add_similar(part, leaf, span, result, unread)
             continue
-        near, knob = nearest(tab, name, span, result.settled)
+        near, knob = nearest(tab, name, span, result.settled, count <= MOST_COMPARED)
         if tab.unknown == "dropped":
             unread.append((knob, near, leaf))
         code = (
@@ -67,6 +68,13 @@ def unknown_keys(part: Part, span: ReleaseSpan, result: Translation) -> None:
 def _add_notice(code: str, part: Part, leaf: Leaf, near: str, result: Translation) -> None:
     message = phrase(f"adapters.{code}", name=leaf.key, framework=framework_tables.display_name(part.table.name), near=near)
     result.notices.append(Notice("warning", "config.unknown_key", message, part.witness_of(leaf)))
+
+
+def _add_rest(part: Part, leaf: Leaf, result: Translation) -> None:
+    """Say that the unknown keys from this one on are not listed."""
+    result.notices.append(
+        Notice("warning", "config.unknown_keys", phrase("adapters.unknown_keys", most=MOST_UNKNOWN, name=leaf.key), part.witness_of(leaf))
+    )
 
 
 def _is_closed(part: Part) -> bool:
@@ -127,10 +135,11 @@ def _is_nested(part: Part, name: str) -> bool:
     return "." in name and part.form in ("yaml", "json", "python")
 
 
-def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tuple[str, str]:
+def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str], compare: bool = True) -> tuple[str, str]:
     """The real key that an unknown one most resembles, and its knob (each empty if none).
 
-    For another framework's key, the nearest is this framework's key for the same knob.
+    For another framework's key, the nearest is this framework's key for the same knob. `compare`: with every real key, which takes long
+    where a framework has a thousand; else slips of one letter only are recognised.
     """
     import difflib
 
@@ -142,7 +151,7 @@ def nearest(tab: Table, name: str, span: ReleaseSpan, settled: set[str]) -> tupl
                 return own, turned if turned not in settled else ""
     slip = _likeness(tab.name).of(name)
     pool = list(usable) + [word for word in tab.known if word not in usable]
-    near = [slip] if slip in pool else difflib.get_close_matches(name, pool, 1, 0.75)
+    near = [slip] if slip in pool else difflib.get_close_matches(name, pool, 1, 0.75) if compare else []
     if not near:
         return "", ""
     knob = usable.get(near[0], "")
