@@ -17,8 +17,10 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 #: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
 
-#: Digits of the longest number that is read. Python refuses to convert more than 4,300, and no count, size or number of a process has more.
-MOST_DIGITS = 40
+#: Digits of the longest whole number and of the longest one with a fraction that are read: Python converts no more than 4,300, and
+#: no count, size or number of a process has more.
+WHOLE_DIGITS, MOST_DIGITS = 18, 40
+_RUN = re.compile(r"\d+")  # as grammars count digits
 
 
 def whole_number(text: str | bytes) -> int | None:
@@ -26,7 +28,17 @@ def whole_number(text: str | bytes) -> int | None:
     digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
     if "," in digits:
         digits = digits.replace(",", "")
-    return int(digits) if len(digits) <= MOST_DIGITS and digits.isascii() and digits.isdecimal() else None
+    return int(digits) if len(digits) <= WHOLE_DIGITS and digits.isascii() and digits.isdecimal() else None
+
+
+def whole_numbers(text: str) -> list[int | None]:
+    """Every run of digits in a text, None for one that is too long for any number."""
+    return [whole_number(digits) for digits in _RUN.findall(text)]
+
+
+def first_numbers(text: str, count: int) -> list[int | None]:
+    """So many of `whole_numbers`, None where the text has fewer: what a message says of two may be cut off behind the first."""
+    return [*whole_numbers(text)[:count], *[None] * count][:count]
 
 
 def finite_number(text: str | bytes) -> float | None:

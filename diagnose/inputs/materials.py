@@ -56,7 +56,7 @@ def model_facts(model: str | Path) -> list[Fact]:
         return [Fact("model.path", model, "given", witness), Fact("model.shape", shape, "given", witness)]
     where = str(model) if isinstance(model, Path) else "--model"
     try:
-        text = model.read_text(encoding="utf-8") if isinstance(model, Path) else model
+        text = ConfigSource.file(model).data.decode() if isinstance(model, Path) else model
         data = json.loads(text)
     except OSError as error:
         raise user_error("unreadable", where=where, why=error.strerror or str(error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import stat
@@ -77,47 +78,27 @@ class Source:
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
-            handle = self._open_path(self.path) if self.path is not None else self.opener() if self.opener is not None else self.handle
+            handle = open_path(self.path, self.name) if self.path is not None else self.opener() if self.opener is not None else self.handle
             if handle is None:
                 raise TypeError("a source has a text, a path or an open file")
             handle.readable()
         except FileNotFoundError as error:
             raise user_error("no_such_file", where=self.name, hint="check_the_path") from error
+        except IsADirectoryError as error:
+            raise user_error("is_a_folder", where=self.name, hint="name_a_file") from error
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path, a closed file
             raise self.unreadable(error) from error
         return handle
 
-    def _open_path(self, path: Path) -> BinaryIO:
-        """Open a regular file, or a named pipe once it has a writer. Raises UserError for folders, devices and silent pipes."""
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise user_error("is_a_folder", where=self.name, hint="name_a_file")
-        if stat.S_ISCHR(mode):  # /dev/zero has no end
-            raise user_error("is_a_device", where=self.name, hint="check_the_path")
-        if not stat.S_ISFIFO(mode):
-            return cast("BinaryIO", path.open("rb", buffering=0))
-        import select  # few inputs are pipes
-
-        handle = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
-        if not select.select([handle], [], [], PATIENCE)[0]:
-            handle.close()
-            raise user_error("silent_pipe", where=self.name, hint="start_its_writer")
-        os.set_blocking(handle.fileno(), True)
-        return cast("BinaryIO", handle)
-
     def read(self, limit: int = 64 << 20) -> bytes:
         """Read up to `limit` bytes. Raises UserError if the input cannot be read."""
         handle = self.open()
-        chunks, remaining = [], limit
         try:
-            while remaining and (chunk := handle.read(min(remaining, BUFFER))):
-                chunks.append(chunk)
-                remaining -= len(chunk)
+            return read_up_to(handle, limit)
         except OSError as error:
             raise self.unreadable(error) from error
         finally:
             self.close(handle)
-        return b"".join(chunks)
 
     def close(self, handle: BinaryIO) -> None:
         """Close a file that `open` returned, unless it is the caller's own."""
@@ -127,6 +108,37 @@ class Source:
     def unreadable(self, error: Exception) -> UserError:
         reason = getattr(error, "strerror", None) or str(error)
         return user_error("cannot_read", where=self.name, hint="check_permissions", reason=reason)
+
+
+def open_path(path: Path, name: str) -> BinaryIO:
+    """Open a file that a person names: a regular one, or a named pipe once it has a writer. Nothing here waits for ever.
+
+    Raises UserError, which calls it `name`, for devices and silent pipes, IsADirectoryError for folders, OSError for what cannot be opened.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISCHR(mode):  # /dev/zero has no end
+        raise user_error("is_a_device", where=name, hint="check_the_path")
+    # without O_NONBLOCK a pipe waits for its writer, and files such as /proc/kmsg for the next line
+    handle = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)), "rb", buffering=0)
+    if stat.S_ISFIFO(mode):
+        import select  # few inputs are pipes
+
+        if not select.select([handle], [], [], PATIENCE)[0]:
+            handle.close()
+            raise user_error("silent_pipe", where=name, hint="start_its_writer")
+        os.set_blocking(handle.fileno(), True)
+    return cast("BinaryIO", handle)
+
+
+def read_up_to(handle: BinaryIO, limit: int) -> bytes:
+    """The first `limit` bytes of a file that may return fewer at each read."""
+    chunks = []
+    while limit and (chunk := handle.read(min(limit, BUFFER))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
 
 
 def notes_of(file: object) -> tuple[str, ...]:

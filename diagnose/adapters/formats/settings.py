@@ -8,6 +8,7 @@ from typing import Literal
 
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
+from diagnose.scan.source import open_path, read_up_to
 
 #: Bytes that are read of a config; a larger one is refused with a notice.
 MAX_READ_BYTES = 10 * 2**20
@@ -35,8 +36,8 @@ class ConfigSource:
     def file(cls, path: Path, forced_kind: str | None = None) -> ConfigSource:
         """The config in a file. Raises UserError where it cannot be read."""
         try:
-            with path.open("rb") as file:
-                return cls(str(path), file.read(MAX_READ_BYTES + 1), forced_kind, path.parent)
+            with open_path(path, str(path)) as file:
+                return cls(str(path), read_up_to(file, MAX_READ_BYTES + 1), forced_kind, path.parent)
         except FileNotFoundError as error:
             raise user_error("no_such_file", where=str(path), hint="check_the_path") from error
         except IsADirectoryError as error:

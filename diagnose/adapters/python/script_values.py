@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
 from diagnose.adapters.python.script_calls import callee_name, literal_value, scalar_text
@@ -41,11 +43,9 @@ class LeafCollector:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._lines = text.split("\n")
-        self._is_ascii = [len(line.encode()) == len(line) for line in self._lines]
-        self._line_starts = [0]
-        for line in self._lines:
-            self._line_starts.append(self._line_starts[-1] + len(line) + 1)
+        self._line_starts = [0, *(end.end() for end in re.finditer(r"\r\n?|\n", text))]  # the ends that `ast` counts
+        self._lines = [text[start:end] for start, end in pairwise((*self._line_starts, len(text)))]
+        self._is_ascii = [line.isascii() for line in self._lines]
         self._names = ScriptNames()
         self._place = Places(text)
         self.script = Script()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from diagnose import rule_files
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.facts.memory_trend import FEWEST, Trend, classify_trend
-from diagnose.units import Size
+from diagnose.units import Size, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +80,7 @@ class Point:
             if counted is not None:
                 return int(next(filter(None, counted.groups())))
         bars = list(_compiled(_BAR).finditer(raw, max(0, at - 1200), at))
-        return int(bars[-1][1].replace(b",", b"")) if bars else None
+        return whole_number(bars[-1][1]) if bars else None
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import Size
+from diagnose.units import Size, first_numbers
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
@@ -98,10 +98,10 @@ def speaks_for_an_engine(text: str) -> bool:
 
 def _add_statement(message: Message, statement: Statement) -> None:
     kind, printed = statement.kind, grammar_statements.parse_size(statement.word("SIZE"))
-    index = re.search(r"\d+", statement.word("HAS_CAPACITY", "DEVICE", "PROCESS"))
+    index = first_numbers(statement.word("HAS_CAPACITY", "DEVICE", "PROCESS"), 1)[0]
     match kind:
         case "process":
-            message.processes += (OtherProcess(int(index[0]) if index else 0, printed),)
+            message.processes += (OtherProcess(index or 0, printed),)
         case "unread":
             message.unread = True
         case "overflow":
@@ -117,7 +117,7 @@ def _add_statement(message: Message, statement: Statement) -> None:
             pass
         case _:
             if kind in ("device", "capacity") and index is not None:
-                message.gpu = int(index[0])
+                message.gpu = index
             if kind != "device":
                 name = {"own_process": "process_in_use", "cached": "reserved_unallocated"}.get(kind, kind)
                 message.figures.setdefault(name, printed)

@@ -6,7 +6,6 @@ line below in KiB, which gives the page size.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.parse.messages.message_spec import statement_specs
@@ -14,7 +13,7 @@ from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import lines_above
-from diagnose.units import IMPOSSIBLE, Size
+from diagnose.units import IMPOSSIBLE, Size, first_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +47,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     pages: dict[str, int] = {}
     for at, text in lines:
         for statement in grammar_statements.parse_statements("host_oom", grammar_statements.collapse_blanks(text)):
-            numbers = [int(number) for number in re.findall(r"\d+", statement.words[0])] if statement.words else []
+            numbers = [number or 0 for number in first_numbers(statement.words[0] if statement.words else "", 2)]
             match statement.kind:
                 case "usage":
                     message.family = group

@@ -13,7 +13,7 @@ from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import IMPOSSIBLE, Size
+from diagnose.units import IMPOSSIBLE, Size, whole_number, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,17 +76,17 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
 
 def _add_statement(message: Message, statement: Statement) -> None:
     words = statement.words[0] if statement.words else ""
-    numbers = [int(number) for number in re.findall(r"\d+", words)]
+    numbers = [number or 0 for number in whole_numbers(words)]
     if statement.kind == "shape" or ((row := statement_specs("host_oom").get(statement.kind)) is not None and row.asks):
         message.figures["requested"] = _requested_size(message.figures.get("requested"), statement.kind, words, numbers)
         return
     match statement.kind:
         case "kernel" | "cgroup" | "killed_process":
             comm = re.search(r"\(([^()]+)\)$", words)
-            message.pid = message.killed["kernel"] = int(re.findall(r"process (\d+)", words, re.IGNORECASE)[0])
+            message.pid = message.killed["kernel"] = whole_number(re.findall(r"process (\d+)", words, re.IGNORECASE)[0]) or 0
             message.said = comm[1] if comm else message.said
         case "constraint" if len(statement.words) > 1:
-            message.pid = message.killed["kernel"] = int(statement.words[1][4:])
+            message.pid = message.killed["kernel"] = whole_number(statement.words[1][4:]) or 0
             message.family = statement_specs("host_oom")["cgroup"].family if words.endswith("MEMCG") else message.family
         case "anon":
             message.figures["process_in_use"] = Size.printed(str(numbers[0]), "KiB")
@@ -129,11 +129,11 @@ def _array_size(text: str) -> int | None:
     kind = re.search(r"(?:dtype\('|data type )([<>|=]?[A-Za-z]+)(\d*)", named)
     if kind is None:
         return None
-    letter, digits = kind[1].lstrip("<>|="), int(kind[2] or 0)
+    letter, digits = kind[1].lstrip("<>|="), whole_number(kind[2]) or 0
     size = {"bool": 1, "object": 8, "datetime": 8, "timedelta": 8, "U": digits * 4, "S": digits, "V": digits}.get(letter)
     if size is None and letter in ("int", "uint", "float", "complex") and digits in (8, 16, 32, 64, 96, 128, 192, 256):
         size = digits // 8
-    count = prod(int(part) for part in re.findall(r"\d+", shape))
+    count = prod(number if number is not None else IMPOSSIBLE for number in whole_numbers(shape))
     return count * size if size and count * size <= 2**50 else None
 
 

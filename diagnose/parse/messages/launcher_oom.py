@@ -11,6 +11,7 @@ from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import lines_above
+from diagnose.units import whole_number, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ def read(text: str) -> Message | None:
 
 def _message(statement: Statement) -> Message | None:
     words = statement.words[0] if statement.words else ""
-    figures = dict(zip(_FIGURES.get(statement.kind, ()), (int(number) for number in re.findall(r"\d+", words)), strict=False))
+    figures = dict(zip(_FIGURES.get(statement.kind, ()), (number or 0 for number in whole_numbers(words)), strict=False))
     row = statement_specs("launcher_oom").get(f"signal_{_signal(statement.kind, words, figures)}")
     if row is None:
         return None
@@ -58,7 +59,7 @@ def _message(statement: Statement) -> Message | None:
     message.pid, message.rank, message.local_rank = figures.get("pid") or None, figures.get("rank"), figures.get("local_rank")
     if statement.kind == "shell":
         match = re.search(r"(?:line \d+:|^\[\d+\] ?[+-]?) (\d+) [Kk]illed", words)
-        message.pid = int(match[1]) if match else None
+        message.pid = whole_number(match[1]) if match else None
     elif statement.kind == "task":
         message.tasks = scheduler_oom.parse_tasks(words)
     elif statement.kind == "noticed":
@@ -72,7 +73,7 @@ def _signal(kind: str, words: str, figures: Mapping[str, int]) -> int:
     """The signal's number, by number or name; 0 for one that tells nothing."""
     named = re.search(r"SIG[A-Z]+", words) or re.search(r"Killed|Bus error", words)
     if kind in ("returned", "noticed", "hydra"):
-        return int(re.findall(r"\d+", words)[-1])
+        return [0, *whole_numbers(words)][-1] or 0
     if kind in ("shell", "code"):
         return 9
     return figures.get("signal") or _NUMBER.get(named[0] if named else "", 0)
@@ -88,7 +89,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
             if field is not None and field[1] == "host":
                 message.host = field[2]
             elif field is not None and field[2].isdecimal():
-                message.rank, message.local_rank = int(field[2]), int(field[3]) if field[3] else None
+                message.rank, message.local_rank = whole_number(field[2]), whole_number(field[3] or "")
                 used.append(at)
             if _HEAD.match(text):
                 break
@@ -96,8 +97,8 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
         for _, text in lines_above(page, index, 8):
             match = _HYDRA.search(text)
             if match is not None:
-                message.rank = int(match[1]) if match[1] else None
-                message.pid, message.host = int(match[2]), match[3]
-                message.killed["launcher"] = int(match[2])
+                message.rank = whole_number(match[1] or "")
+                message.pid, message.host = whole_number(match[2]) or 0, match[3]
+                message.killed["launcher"] = message.pid
                 break
     return used

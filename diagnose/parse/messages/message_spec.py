@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from diagnose import rule_files
 from diagnose.parse.model.message import Message
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import Size
+from diagnose.units import Size, whole_number
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
@@ -40,7 +40,7 @@ class StatementSpec(NamedTuple):
         message.check, message.retells = self.check, self.retells
         for name, word in zip(self.figures, statement.words, strict=False):
             if name == "gpu":
-                message.gpu = int(word)
+                message.gpu = whole_number(word)
             elif name:
                 message.figures[name] = parse_amount(word)
         return message

@@ -11,7 +11,7 @@ from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import Size
+from diagnose.units import Size, whole_number
 
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
@@ -58,17 +58,17 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.host = re.sub(r".*IP: ([\w.:]+),", r"\1", words)
         case "task":
             name, pid, used = re.findall(r"name=(.*), pid=(\d+), memory used=(.+)", words)[0]
-            message.pid = message.killed["ray"] = int(pid)
+            message.pid = message.killed["ray"] = whole_number(pid) or 0
             message.said = name
             message.figures["process_in_use"] = grammar_statements.parse_size(used, binary=True)
         case "used" | "old_used":
             message.figures["capacity"] = grammar_statements.parse_size(re.findall(r"[\d.]+(?= ?GB)", words)[-1] + " GB", binary=True)
         case "object":
-            message.figures["requested"] = Size.printed(re.findall(r"\d+", words)[0], "bytes")
+            message.figures["requested"] = Size.printed(next(iter(re.findall(r"\d+", words)), ""), "bytes")
         case "row":
             match = re.match(r"(\d+) ([\d.]+)(?:GiB|GB)? (\S+)", words)
             if match is not None and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", match[2]):
-                pid = int(match[1])
+                pid = whole_number(match[1]) or 0
                 process_size = Size.printed(match[2], "GB", binary=True)
                 message.processes += (OtherProcess(pid, process_size, pid == message.pid, match[3]),)
                 if pid == message.pid or not message.said:  # the others have roles of their own

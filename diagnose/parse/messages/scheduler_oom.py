@@ -13,7 +13,7 @@ from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import lines_above, lines_below
-from diagnose.units import IMPOSSIBLE, Size
+from diagnose.units import IMPOSSIBLE, Size, first_numbers, whole_number, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,10 +81,10 @@ def _is_harmless(statement: Statement) -> bool:
 
 def _add_statement(message: Message, statement: Statement) -> None:
     words = statement.words[0] if statement.words else ""
-    numbers = [int(number) for number in re.findall(r"\d+", words)]
+    numbers = whole_numbers(words)
     match statement.kind:
         case "slurm_over" if ">" in words:
-            used, limit = (_slurm_size(text, words) for text in re.findall(r"\d+", words.rpartition("(")[2]))
+            used, limit = (_slurm_size(number, words) for number in first_numbers(words.rpartition("(")[2], 2))
             message.figures["process_in_use"], message.figures["capacity"] = used, limit
         case "step":
             message.helper = words.endswith("extern")
@@ -92,12 +92,12 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.tasks = parse_tasks(words)
             message.host = _one_host(words)
         case "pbs":
-            message.figures["process_in_use"], message.figures["capacity"] = (Size.printed(str(number), "KiB") for number in numbers)
+            message.figures["process_in_use"], message.figures["capacity"] = (_printed(number, "KiB") for number in first_numbers(words, 2))
         case "sge":
-            used, limit = re.findall(r"(\d+)(?:\.\d+)?", words.rpartition("(")[2])
-            message.figures["process_in_use"], message.figures["capacity"] = Size.printed(used, "bytes"), Size.printed(limit, "bytes")
+            used, limit = (_printed(number, "bytes") for number in first_numbers(re.sub(r"\.\d+", "", words.rpartition("(")[2]), 2))
+            message.figures["process_in_use"], message.figures["capacity"] = used, limit
         case "condor":
-            message.figures["capacity"] = Size.printed(str(numbers[0]), "MiB")
+            message.figures["capacity"] = _printed(first_numbers(words, 1)[0], "MiB")
         case "k8s_event" if numbers:
             message.family, message.pid = statement_specs("scheduler_oom")["k8s_process"].family, numbers[-1]
         case "evicted_use":
@@ -112,13 +112,17 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.reason = next((reason for word, reason in _STOPS.items() if word in words), "cancelled")
 
 
-def _slurm_size(digits: str, words: str) -> Size | None:
+def _printed(number: int | None, unit: str) -> Size | None:
+    return None if number is None else Size.printed(str(number), unit)
+
+
+def _slurm_size(number: int | None, words: str) -> Size | None:
     """A size printed by Slurm: bytes in lines with StepId=, MB in slurmd's own line, KB in older releases; None where it may be either."""
     if words.startswith("Job ") and " > " not in words:
-        return Size.printed(digits, "MiB")
-    if words.startswith("StepId=") or int(digits) >= 1 << 33:
-        return Size.printed(digits, "bytes")
-    return Size.printed(digits, "KiB") if int(digits) < 1 << 28 else None
+        return _printed(number, "MiB")
+    if number is None or words.startswith("StepId=") or number >= 1 << 33:
+        return _printed(number, "bytes")
+    return _printed(number, "KiB") if number < 1 << 28 else None
 
 
 def parse_tasks(words: str) -> tuple[int, ...]:
@@ -127,9 +131,10 @@ def parse_tasks(words: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for part in listed[1].split(",") if listed else ():
         first, _, last = part.partition("-")
-        if not first or int(last or first) - int(first) > 1024:
+        begin, end = whole_number(first), whole_number(last or first)
+        if begin is None or end is None or end - begin > 1024 or len(numbers) > 1024:
             return ()
-        numbers += range(int(first), int(last or first) + 1)
+        numbers += range(begin, end + 1)
     return tuple(numbers[:1024])
 
 

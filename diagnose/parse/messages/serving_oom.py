@@ -10,7 +10,7 @@ from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import Size
+from diagnose.units import Size, finite_number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,24 +121,24 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
             return {"free": _free_size(statements.get("current_free"))}
         case "unbalanced":
             least = statements.get("others_free")
-            return {"free": Size.printed(_numbers(least)[-1], "GB", binary=True) if least else None}
+            return {"free": Size.printed(_last_number(least), "GB", binary=True) if least else None}
         case "trt_executor":
             named = {"capacity": statements.get("trt_total"), "free": statements.get("trt_free")}
-            return {name: _gib(_numbers(statement)[-1]) for name, statement in named.items() if statement}
+            return {name: _gib(_last_number(statement)) for name, statement in named.items() if statement}
         case "malloc":
             return {"requested": _requested_size(numbers, statements.get("malloc_bytes"))}
         case "malloc_host":
-            return {"requested": Size.printed(numbers[-1], "bytes")}
+            return {"requested": Size.printed(_last_number(statements[leading]), "bytes")}
         case "host_short":
-            needed, free = re.findall(r"\(([^)]*)\)", statements[leading].words[0])
+            needed, free, *_ = (*re.findall(r"\(([^)]*)\)", statements[leading].words[0]), "", "")
             return {"requested": grammar_statements.parse_size(needed), "free": grammar_statements.parse_size(free)}
     return {}
 
 
 def _requested_size(numbers: list[str], exact: Statement | None) -> Size | None:
     """A request that ggml prints in MiB and in bytes: shown in MiB, exact to the byte."""
-    count = Size.printed(_numbers(exact)[-1], "bytes") if exact else None
-    if len(numbers) < 2:
+    count = Size.printed(_last_number(exact), "bytes") if exact else None
+    if not numbers[1]:
         return count
     printed = Size.printed(numbers[0], "MiB")
     return Size(count.low, count.high, count.bytes, printed.text) if count and printed and count.bytes in printed else printed
@@ -151,34 +151,36 @@ def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
         numbers = _numbers(statement)
         match kind:
             case "too_long_tokens":
-                values |= {"rollout.max_model_len": _count(numbers[0]), "rollout.cache_tokens": _count(numbers[1])}
+                values |= {"rollout.max_model_len": whole_number(numbers[0]), "rollout.cache_tokens": whole_number(numbers[1])}
             case "served" | "tgi_total":
-                values["rollout.max_model_len"] = _count(numbers[0])
+                values["rollout.max_model_len"] = whole_number(numbers[0])
             case "kv_available":
                 values["rollout.cache_deficit" if "(-" in statement.words[0] else "rollout.cache_memory"] = _labelled_size(statement)
             case "longest":
-                values["rollout.fitting_len"] = _count(numbers[0])
+                values["rollout.fitting_len"] = whole_number(numbers[0])
             case "free_below" | "budget_below" | "held_outside":
-                values |= {"rollout.gpu_memory_utilization": float(numbers[-2]), "rollout.engine_budget": _gib(numbers[-1])}
+                values |= {"rollout.gpu_memory_utilization": finite_number(numbers[-2]), "rollout.engine_budget": _gib(numbers[-1])}
             case "initial_free":
                 values["rollout.free_at_start"] = _free_size(statement)
             case "rows":  # as many as may run at once
-                values["rollout.max_num_seqs"] = _count(numbers[0])
+                values["rollout.max_num_seqs"] = whole_number(numbers[0])
             case "fraction":
-                values["rollout.gpu_memory_utilization"] = float(statement.words[0].partition("=")[2])
+                values["rollout.gpu_memory_utilization"] = finite_number(statement.words[0].partition("=")[2])
             case "tokens_wanted" | "tgi_prefill":
-                values["log.requested_tokens"] = _count(numbers[0])
+                values["log.requested_tokens"] = whole_number(numbers[0])
             case "tokens_free":
-                values["log.free_tokens"] = _count(numbers[0])
+                values["log.free_tokens"] = whole_number(numbers[0])
     return values
 
 
 def _numbers(statement: Statement) -> list[str]:
-    return [number.rstrip(".") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", statement.words[0])]
+    """The numbers of a statement, at least four: a line that was cut may lack any, and then the last are empty."""
+    numbers: list[str] = re.findall(r"\d[\d,]*(?:\.\d+)?", statement.words[0])
+    return [*numbers, *[""] * (4 - len(numbers))]
 
 
-def _count(digits: str) -> int:
-    return int(digits.replace(",", ""))
+def _last_number(statement: Statement) -> str:
+    return next((number for number in reversed(_numbers(statement)) if number), "")
 
 
 def _gib(digits: str) -> Size | None:
