@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from diagnose.facts import Notice
+from diagnose.facts import Notice, Witness
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
 from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, run_memory, settings_dumps
 from diagnose.parse.model.reading import Reading
@@ -102,8 +102,12 @@ def _notices(scanned: Sequence[Scanned], all_seen: Sequence[PlacedMessage]) -> I
             yield Notice("warning", "too_many_messages", text)
         if scan.dropped:
             yield Notice("info", "more_messages", phrase("parse.more_messages", name=scan.input.name, count=scan.dropped))
+    repeated: dict[tuple[str, str], list[Witness]] = {}  # every attempt and every rank prints it again: one notice, at the first
     for message in all_seen:
         if message.message.status == "oom" and message.message.reason:
-            yield Notice("warning", message.message.reason, phrase(f"reason.{message.message.reason}"), message.evidence[0])
+            repeated.setdefault((message.message.reason, f"reason.{message.message.reason}"), []).append(message.evidence[0])
         if message.message.unread:
-            yield Notice("warning", "message_not_understood", phrase("parse.message_not_understood"), message.evidence[0])
+            repeated.setdefault(("message_not_understood", "parse.message_not_understood"), []).append(message.evidence[0])
+    for (code, key), witnesses in repeated.items():
+        text = phrase(key) if len(witnesses) == 1 else phrase("parse.times", what=phrase(key), count=len(witnesses))
+        yield Notice("warning", code, text, witnesses[0])

@@ -8,13 +8,13 @@ import io
 import os
 import stat
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from diagnose.errors import UserError, user_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import Any
 
 SAMPLE = 64 << 10
@@ -82,6 +82,8 @@ class Source:
             if handle is None:
                 raise TypeError("a source has a text, a path or an open file")
             handle.readable()
+            if handle is self.handle and _is_endless(handle):
+                raise user_error("is_a_device", where=self.name, hint="check_the_path")
         except FileNotFoundError as error:
             raise user_error("no_such_file", where=self.name, hint="check_the_path") from error
         except IsADirectoryError as error:
@@ -108,6 +110,15 @@ class Source:
     def unreadable(self, error: Exception) -> UserError:
         reason = getattr(error, "strerror", None) or str(error)
         return user_error("cannot_read", where=self.name, hint="check_permissions", reason=reason)
+
+
+def _is_endless(handle: BinaryIO) -> bool:
+    """Whether a program's input is a device other than a terminal and /dev/null: /dev/zero has no end."""
+    try:
+        status = os.fstat(handle.fileno())
+        return stat.S_ISCHR(status.st_mode) and not handle.isatty() and status.st_rdev != Path(os.devnull).stat().st_rdev
+    except (AttributeError, OSError, ValueError):  # no file of the system
+        return False
 
 
 def open_path(path: Path, name: str) -> BinaryIO:
