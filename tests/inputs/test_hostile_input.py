@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -13,17 +15,20 @@ from cases import CORPUS
 from collected import for_each
 from sweep import sample
 
-from diagnose import disk_cache
+from diagnose import disk_cache, rule_files
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget.model.allocator import window
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
+from diagnose.inputs.materials import model_facts
+from diagnose.parse import log_reader
 from diagnose.pipeline import explain
 from diagnose.plan.patch import patching
 from diagnose.plan.rules.remedy import Edit
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts.view import View
-from diagnose.units import Size
+from diagnose.scan import log_scan, source
+from diagnose.units import Size, finite_number, whole_number
 
 LOG = (CORPUS / "llamafactory-6800" / "error.log").read_bytes()
 CONFIG = CORPUS / "llamafactory-6800" / "qwen2vl_dpo.yaml"
@@ -87,6 +92,80 @@ def test_a_config_that_unfolds_to_more_than_any_config_is_refused(data: bytes) -
 )
 def test_an_odd_config_is_read_in_bounded_time(data: bytes) -> None:
     read(data)
+
+
+CAPPED = {
+    "programs": (b"".join(b"torchrun --nproc_per_node 8 train%d.py --bf16 True\n" % i for i in range(1_200)), "config.too_many_programs"),
+    "misspelt keys": (
+        b"python -m verl.trainer.main_ppo data.train_batch_size=1 "
+        + b" ".join(b"actor_rollout_ref.actor.ppo_mini_batch_siz%d=1" % i for i in range(3_500)),
+        "config.unknown_keys",
+    ),
+}
+
+
+@for_each("name", CAPPED)
+def test_what_is_left_out_of_a_config_is_said(name: str) -> None:
+    data, code = CAPPED[name]
+    assert code in {notice.code for notice in read(data).notices}
+
+
+def test_a_script_with_the_line_ends_of_old_macs() -> None:
+    """Python's parser counts them as lines."""
+    script = TRL + "x = 'é'\na = SFTConfig(\n  max_length=4096,\n  bf16=True,\n)\n".encode()
+    values = {fact.name: fact.value for fact in read(script.replace(b"\n", b"\r")).facts}
+    assert values["train.max_seq_len"] == 4096
+
+
+def test_a_log_full_of_messages_is_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its beginning and its end are, and what was not is said: a caught failure is printed on every step of a week."""
+    monkeypatch.setattr(log_scan, "MESSAGES", 1_000)
+    line = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    found = explain(line * 100_000 + LOG)
+    assert "too_many_messages" in {notice.code for notice in found.notices}
+    assert any(event.requested is not None and event.requested.text == "4.64 GiB" for event in found.events)
+
+
+def test_what_every_attempt_says_is_one_notice() -> None:
+    line = b"CUDA out of memory. Tried to allocate 17179869184.00 GiB. GPU 0 has a total capacity of 31.74 GiB of which 1.41 GiB is free.\n"
+    codes = [notice.code for notice in explain(b"".join(line + b"epoch %d restarting\n" % i for i in range(50))).notices]
+    assert codes.count("request_overflow") == 1
+
+
+#: What may stand where a message has a number, and Python's own readers of numbers raise or take long.
+NUMBERS = ["0..", "1e999", "1e-999999999", "9" * 5000, "٣٢", "²", "nan", "inf", "-1", "", "1.2.3", ".", ",", "1_0"]
+
+
+@for_each("number", sample(NUMBERS, 5))
+def test_no_number_raises(number: str) -> None:
+    """In a log, and round the words of every message."""
+    words = [text for texts in rule_files.table("messages")["messages"].values() for text in texts]
+    made = "\n".join(f"{number} GB {text}{number} is needed, ({number} / {number}) GiB" for text in words)
+    for log in (re.sub(rb"\d[\d.,]*", number.encode(), LOG), made.encode(), f"{number} GB KV cache isneeded".encode()):
+        log_reader.read_logs([log_scan.scan(source.Source.text(log))])
+
+
+@for_each("number", NUMBERS)
+def test_no_reader_of_numbers_raises(number: str) -> None:
+    Size.printed(number, "GiB")
+    assert whole_number(number) is None or number == "1_0"
+    assert finite_number(number) is None or number in ("1e-999999999", "-1", "1_0")
+
+
+def test_a_number_is_read_with_commas_and_as_bytes() -> None:
+    assert whole_number(b"12,345") == 12345 and finite_number("0.9") == 0.9
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer and a device, as a log, as a config and as a model."""
+    monkeypatch.setattr(source, "PATIENCE", 0.1)
+    pipe = tmp_path / "config.json"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        for open_it in (lambda path: explain(path), ConfigSource.file, model_facts):
+            with pytest.raises(UserError):
+                open_it(path)
 
 
 def test_an_echoed_command_that_unfolds_is_passed_over() -> None:
