@@ -197,4 +197,4 @@ def _free_size(statement: Statement | None) -> Size | None:
     """A figure of the memory check: GiB with a unit, bytes without one."""
     if statement is None:
         return None
-    return Size.printed(_numbers(statement)[-1], "GiB" if statement.words[0].endswith("GiB") else "bytes")
+    return Size.printed(_last_number(statement), "GiB" if statement.words[0].endswith("GiB") else "bytes")
