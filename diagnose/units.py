@@ -17,9 +17,8 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 #: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
 
-#: Digits of the longest whole number and of the longest one with a fraction that are read: Python converts no more than 4,300, and
-#: no count, size or number of a process has more.
-WHOLE_DIGITS, MOST_DIGITS = 18, 40
+#: Digits of the longest number that is read: Python converts no more than 4,300, and no count, size or number of a process has as many.
+MOST_DIGITS = 40
 _RUN = re.compile(r"\d+")  # as grammars count digits
 
 
@@ -28,7 +27,7 @@ def whole_number(text: str | bytes) -> int | None:
     digits = text.decode("ascii", "replace") if isinstance(text, bytes) else text
     if "," in digits:
         digits = digits.replace(",", "")
-    return int(digits) if len(digits) <= WHOLE_DIGITS and digits.isascii() and digits.isdecimal() else None
+    return int(digits) if len(digits) <= MOST_DIGITS and digits.isascii() and digits.isdecimal() else None
 
 
 def whole_numbers(text: str) -> list[int | None]:

@@ -76,7 +76,7 @@ def complete(message: Message, page: Page, index: int) -> Sequence[int]:
 
 def _add_statement(message: Message, statement: Statement) -> None:
     words = statement.words[0] if statement.words else ""
-    numbers = [number or 0 for number in whole_numbers(words)]
+    numbers = [1 << 64 if number is None else number for number in whole_numbers(words)]  # more than any memory has
     if statement.kind == "shape" or ((row := statement_specs("host_oom").get(statement.kind)) is not None and row.asks):
         message.figures["requested"] = _requested_size(message.figures.get("requested"), statement.kind, words, numbers)
         return
