@@ -90,12 +90,13 @@ class Watch:
         from diagnose.render.parts.view import stream_view
 
         lang = self.lang or locale_language()
+        answer = RENDERERS["text"](diagnosis, lang, stream_view(sys.stderr)).rstrip()  # before the claim: a launcher may end this rank soon
         number = process_rank.rank(os.environ)
         folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - holds an empty file that says: answered
         if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
             _print_stderr(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        _print_stderr(RENDERERS["text"](diagnosis, lang, stream_view(sys.stderr)).rstrip())
+        _print_stderr(answer)
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used like a function: with watch():
