@@ -733,10 +733,30 @@ class Snapshots(Row):
 class Redaction(Row):
     name: str
     mask: str
-    has: list[str]
-    pattern: str
+    has: list[str] = []
+    pattern: str = ""
+    by: str = ""
+    near: str = ""
+    lines: int = 2
     masks: list[Scalar]
     keeps: list[Scalar] = []
+
+
+class SecretWords(Row):
+    words: list[str]
+    alone: str
+    owned: str
+    glued: str
+
+
+class SecretNames(Row):
+    names: list[SecretWords]
+    owners: list[str]
+    plain: list[str]
+    tails: list[str]
+    literals: list[str]
+    placeholders: list[str]
+    prose: list[str]
 
 
 class Chat(Row):
@@ -1023,6 +1043,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "programs": Programs,
         "redactions": list[Redaction],
         "roles": list[RoleRow],
+        "secret_names": SecretNames,
         "snapshots": Snapshots,
         "statements": dict[str, dict[str, Statement]],
         "tensors": list[Tensor],

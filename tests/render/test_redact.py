@@ -8,6 +8,7 @@ from typing import Any
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from redaction import Maker
 from samples import SAMPLES
 
 from diagnose import rule_files
@@ -17,8 +18,9 @@ from diagnose.render.parts import redaction
 from diagnose.render.parts.redaction import Masker
 
 ENTRIES: list[dict[str, Any]] = rule_files.table("redactions")
-MASKS = [(entry["name"], example) for entry in ENTRIES for example in entry["masks"]]
-KEEPS = [(entry["name"], example) for entry in ENTRIES for example in entry.get("keeps", ())]
+MAKER = Maker(1)
+MASKS = [(entry["name"], MAKER.expand(example)) for entry in ENTRIES for example in entry["masks"]]
+KEEPS = [(entry["name"], MAKER.expand(example)) for entry in ENTRIES for example in entry.get("keeps", ())]
 
 
 @for_each("name, example", MASKS)
@@ -41,6 +43,15 @@ def test_an_example_that_is_no_secret_survives(name: str, example: str) -> None:
         "2*(4096-1)*152064*4 = 4,981,616,640 bytes; driver 535.104.05, torch 2.5.1+cu124, CUDA 12.4",
         "Qwen/Qwen2-VL-7B-Instruct on 8 x V100-32GB, rank 3, local_rank: 3, step 0/267 [00:00<?, 12:34:56]",
         "key.not.read (sequence_length), max_tokens: 4096, tokenizer: <|im_end|>, num_tokens=16384",
+        "prompt_key: question, data.response_key=answer, reward_fn_key: data_source, sort_key=layer_12, key: RTX6000Ada-48GB",
+        "tokens: 1.2M, tokens: 2*4096, tokens: (4, 4096), tokens=4096x8, token_budget: 8192, bytes/token: 11.81",
+        "target_modules: ['query', 'key', 'value'], {'key': 'per_device_train_batch_size', 'to': 4}, keys: [q_proj, k_proj]",
+        "pad_token: [PAD], bos_token: '<s>', unk_token: <unk>, eos_token_id: 151643, image_token_id=151655",
+        "the basic configuration of the bearer, a basic understanding, bearer of bad news, authorization required",
+        "forward pass: 1.2s, 2nd pass: step 3, multi_pass=2, bypass: true, compass: north, author: someone2024",
+        "listening on 0.0.0.0:8000, torch 2.5.1+cu124, cudnn 9.1.0.70, nvidia-nccl-cu12==2.20.5, driver 535.104.05",
+        "api_key=args.api_key, token = os.environ['HF_TOKEN'], password=getpass(), token: str | None = None, key=lambda x: x",
+        "--hf_token $HF_TOKEN, password: ${DB_PASSWORD}, api_key: <your key>, token: '***', secret: {{ secrets.KEY }}",
     ],
 )
 def test_figures_frames_and_keys_survive(line: str) -> None:
@@ -93,3 +104,12 @@ def test_a_long_line_is_masked_in_time() -> None:
 def test_the_documents_that_a_patch_is_made_from_are_not_touched() -> None:
     sample: Diagnosis = SAMPLES["dpo_logits"]()
     assert redaction.mask_diagnosis(sample).documents == sample.documents
+
+
+def test_a_secret_of_a_config_is_masked_where_it_stands_without_its_name() -> None:
+    sample: Diagnosis = SAMPLES["dpo_logits"]()
+    secret = MAKER.expand("{alnum:32}")
+    document = replace(sample.documents[0], text=f"model: llama\nwandb_key: {secret}\n")
+    event = replace(sample.events[0], exception=f"the server refused {secret}")
+    masked = redaction.mask_diagnosis(replace(sample, documents=(document,), events=(event,), patch=None))
+    assert masked.events[0].exception == "the server refused <secret-1>"

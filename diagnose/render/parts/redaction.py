@@ -12,23 +12,42 @@ from diagnose import rule_files
 from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
-from diagnose.render.parts import advice_text
+from diagnose.render.parts import advice_text, assigned_secrets
 from diagnose.render.parts.strings import map_texts
 
 
 class Redaction(NamedTuple):
-    """A pattern with its kind of placeholder; `signs`: every match contains one of these texts, in any case (a cheap test before the
-    pattern runs)."""
+    """A row of rules/redactions.yaml.
+
+    `signs`: the first line of every match contains one of these texts, in lower case, or matches `near`, and the match ends within `lines`
+    lines; the pattern runs only there, which takes a tenth of the time. Neither: it runs everywhere. Without a pattern, what
+    assigned_secrets finds.
+    """
 
     kind: str
     signs: tuple[str, ...]
     pattern: str
+    near: str = ""
+    lines: int = 2
+
+    def spans(self, folded: str) -> Iterable[tuple[int, int]]:
+        """The parts of a text in lower case where its pattern may match."""
+        if self.near:
+            starts = [match.start() for match in re.finditer(self.near, folded)]
+        elif self.signs:
+            starts = [match.start() for sign in self.signs if sign in folded for match in re.finditer(re.escape(sign), folded)]
+        else:
+            return [(0, len(folded))]
+        return _lines_at(sorted(starts), folded, self.lines)
 
 
 @cache
 def redactions() -> tuple[Redaction, ...]:
     """Those of rules/redactions.yaml, in order."""
-    return tuple(Redaction(entry["mask"], tuple(entry["has"]), entry["pattern"]) for entry in rule_files.table("redactions"))
+    return tuple(
+        Redaction(row["mask"], tuple(row.get("has", ())), row.get("pattern", ""), row.get("near", ""), row.get("lines", 2))
+        for row in rule_files.table("redactions")
+    )
 
 
 class Masker:
@@ -38,37 +57,53 @@ class Masker:
         self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
         self._cache: dict[str, str] = {}  # memo: a report repeats most texts
-        by_name = (Redaction(kind, (name.casefold(),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names))
+        by_name = (
+            Redaction(kind, (assigned_secrets.folded(name),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names)
+        )
         self._redactions = (*redactions(), *by_name)
-        self._signs = tuple(dict.fromkeys(sign for redaction in self._redactions for sign in redaction.signs))
 
     def __call__(self, text: str) -> str:
         if text not in self._cache:
             self._cache[text] = self._without_secrets(text)
         return self._cache[text]
 
+    def value(self, name: str, written: str) -> str:
+        """The value of a setting, masked as it is beside its name."""
+        setting = f"{name.rpartition('.')[2]}="
+        masked = self(setting + written)
+        return masked[len(setting) :] if masked.startswith(setting) else self(written)
+
     def _without_secrets(self, text: str) -> str:
-        signs = self._signs_in(text)
-        if not signs:  # most texts: a hundredth of the time that looking for the patterns takes
-            return text
-        for kind, required, pattern in self._redactions:
-            if not signs.isdisjoint(required):
-                masked = re.sub(pattern, lambda match, kind=kind: self._masked(kind, match), text)  # type: ignore[misc]
-                if masked != text:
-                    text, signs = masked, self._signs_in(masked)
+        folded = assigned_secrets.folded(text)
+        for redaction in self._redactions:
+            masked = self._applied(redaction, text, redaction.spans(folded))
+            if masked is not text:
+                text, folded = masked, assigned_secrets.folded(masked)
         return text
 
-    def _signs_in(self, text: str) -> set[str]:
-        folded = text.casefold()
-        return {sign for sign in self._signs if sign in folded}
+    def _applied(self, redaction: Redaction, text: str, spans: Iterable[tuple[int, int]]) -> str:
+        """The text with what a redaction finds in spans of it masked; the same text where it finds nothing."""
+        if redaction.pattern:
+            matches = (match for span in spans for match in re.compile(redaction.pattern).finditer(text, *span))
+            secrets = [secret for match in matches if (secret := _secret_of(match)) is not None]
+        else:
+            secrets = list(assigned_secrets.secrets(text))
+        if not secrets:
+            return text
+        pieces, position = [], 0
+        for start, end in secrets:
+            secret = text[start:end]
+            lines = "\n" * secret.count("\n")  # what stands below keeps its line
+            pieces += [text[position:start], self._placeholder(redaction.kind, secret), lines]
+            position = end
+        return "".join(pieces) + text[position:]
 
-    def _masked(self, kind: str, match: re.Match[str]) -> str:
-        if "it" in match.re.groupindex and match["it"] is None:
-            return match[0]  # what looks alike and is no secret
-        group = "it" if "it" in match.re.groupindex else 0
-        start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        lines = "\n" * match[group].count("\n")  # what stands below keeps its line
-        return match[0][:start] + self._placeholder(kind, match[group]) + lines + match[0][end:]
+    def distinct_secrets(self) -> Iterator[tuple[str, str]]:
+        """What was masked so far and cannot be a word or a figure of something else: kind and text, line by line."""
+        for kind, secret in self._placeholders:
+            for line in secret.splitlines():
+                if len(line) >= 8 and not line.isdigit() and (assigned_secrets.is_random(line) or "@" in line or "!" in line):
+                    yield kind, line
 
     def _placeholder(self, kind: str, secret: str) -> str:
         if (kind, secret) not in self._placeholders:
@@ -77,10 +112,42 @@ class Masker:
         return self._placeholders[kind, secret]
 
 
+def _lines_at(starts: list[int], text: str, count: int) -> Iterator[tuple[int, int]]:
+    """Spans of whole lines: those of the places, in order, and the next ones up to `count`; where they meet, as one."""
+    first = last = -1
+    line_end = -1  # of the line that was looked at last
+    for start in starts:
+        if start < line_end:
+            continue
+        begin, end = text.rfind("\n", 0, start) + 1, start
+        for number in range(count):
+            end = text.find("\n", end + 1 if number else end)
+            end = len(text) if end < 0 else end
+            line_end = end if number == 0 else line_end
+        if begin > last:
+            if last >= 0:
+                yield first, last
+            first = begin
+        last = max(last, end)
+    if last >= 0:
+        yield first, last
+
+
+def _secret_of(match: re.Match[str]) -> tuple[int, int] | None:
+    """Where the group `it` of a match stands, or all of it; None: the match is something that only looks like a secret."""
+    if "it" not in match.re.groupindex:
+        return match.span()
+    return None if match["it"] is None else match.span("it")
+
+
 def masker(diagnosis: Diagnosis) -> Masker:
-    """A masker that also knows the hosts that the log names."""
-    hosts = (event.host for event in with_members(diagnosis.events) if event.host)
-    return Masker(("host", host) for host in hosts if len(host) > 2 and host != "localhost")
+    """A masker that also knows the hosts that the log names, and the secrets of the configs, which may stand elsewhere without their names."""
+    hosts = (("host", event.host) for event in with_members(diagnosis.events) if event.host)
+    names = [(kind, host) for kind, host in hosts if len(host) > 2 and host != "localhost"]
+    in_configs = Masker()
+    for document in diagnosis.documents:
+        in_configs(document.text)
+    return Masker([*names, *in_configs.distinct_secrets()])
 
 
 def with_members(events: tuple[Event, ...]) -> Iterator[Event]:
@@ -103,5 +170,5 @@ def mask_diagnosis(original: Diagnosis) -> Diagnosis:
 
 def mask_document(original: Document, mask: Masker) -> Document:
     """A config with its texts masked; keys, lines and what they set stay."""
-    entries = tuple(replace(entry, key=mask(entry.key), written=mask(entry.written)) for entry in original.entries)
+    entries = tuple(replace(entry, key=mask(entry.key), written=mask.value(entry.key, entry.written)) for entry in original.entries)
     return replace(original, name=mask(original.name), text=mask(original.text), outer=mask(original.outer), entries=entries)
