@@ -43,15 +43,46 @@ ALPHABETS = {
 
 #: Last words of names, with whether people choose such values themselves.
 ENDINGS = {
-    "key": False, "token": False, "secret": False, "pass": True, "passphrase": True, "password": True, "credential": False,
-    "credentials": False, "auth": False, "cookie": False, "dsn": False, "api_key": False, "access_token": False, "passwd": True, "pwd": True,
-}  # fmt: skip
+    "key": False,
+    "token": False,
+    "secret": False,
+    "pass": True,
+    "passphrase": True,
+    "password": True,
+    "credential": False,
+    "credentials": False,
+    "auth": False,
+    "cookie": False,
+    "dsn": False,
+    "api_key": False,
+    "access_token": False,
+    "passwd": True,
+    "pwd": True,
+}
 
 #: Words before the last one: services, what people call their own things, nothing.
 FRONTS = (
-    "wandb", "hf", "azure_openai", "db", "redis", "smtp", "aws_secret_access", "client", "my", "acme", "zephyr_prod", "team7", "internal",
-    "grafana", "ldap", "proxy", "", "train_bucket", "mlflow_tracking", "vpn",
-)  # fmt: skip
+    "wandb",
+    "hf",
+    "azure_openai",
+    "db",
+    "redis",
+    "smtp",
+    "aws_secret_access",
+    "client",
+    "my",
+    "acme",
+    "zephyr_prod",
+    "team7",
+    "internal",
+    "grafana",
+    "ldap",
+    "proxy",
+    "",
+    "train_bucket",
+    "mlflow_tracking",
+    "vpn",
+)
 
 #: Pieces of passwords as people choose them.
 SYLLABLES = ("tram", "kop", "pel", "zug", "win", "ter", "blau", "fen", "mor", "gat", "sil", "dra", "quo", "nim", "bar", "ost")
@@ -94,7 +125,12 @@ class Maker:
         number = self.random.randrange(10, 9999)
         sign = self.random.choice("!@#%^*_-+=.")
         return self.random.choice(
-            [f"{first}{second}{number}", f"{first.title()}{sign}{second}{third}{number}", f"{first}{second}-{third}-{second}", f"{first}{sign}{number}{second}"]
+            [
+                f"{first}{second}{number}",
+                f"{first.title()}{sign}{second}{third}{number}",
+                f"{first}{second}-{third}-{second}",
+                f"{first}{sign}{number}{second}",
+            ]
         )
 
     def name(self, ending: str) -> str:
@@ -132,7 +168,7 @@ SETTINGS: dict[str, Callable[[str, str], str]] = {
     "shell": lambda name, value: f"export {identifier(name).upper()}={value}\ntorchrun train.py",
     "shell, before a command": lambda name, value: f"{identifier(name).upper()}='{value}' python train.py --batch 4",
     "Dockerfile": lambda name, value: f"ENV {identifier(name).upper()} {value}",
-    "Kubernetes": lambda name, value: f"env:\n  - name: {identifier(name).upper()}\n    value: \"{value}\"",
+    "Kubernetes": lambda name, value: f'env:\n  - name: {identifier(name).upper()}\n    value: "{value}"',
     "Python, argument": lambda name, value: f'run = init(project="p", {identifier(name)}="{value}", batch=4)',
     "Python, dictionary": lambda name, value: f"config = {{'batch': 4, '{name}': '{value}', 'lr': 1e-5}}",
     "Python, environment": lambda name, value: f'os.environ["{identifier(name).upper()}"] = "{value}"',
@@ -154,7 +190,7 @@ SETTINGS: dict[str, Callable[[str, str], str]] = {
     "header": lambda name, value: f"> X-{name.replace('_', '-').title()}: {value}\n> Accept: */*",
     "header, curl": lambda name, value: f"curl -H '{name}: {value}' https://example.org/v1/models",
     "address": lambda name, value: f"GET https://example.org/v1/runs?project=p&{identifier(name)}={value}&page=2",
-}  # fmt: skip
+}
 
 #: How anything else stands: a token without a name, a command, a key of several lines.
 SURROUNDINGS: dict[str, Callable[[str], str]] = {
@@ -195,19 +231,56 @@ def _service_tokens(maker: Maker) -> Iterator[Sample]:
 
 #: Commands and calls; * is where the secret stands.
 COMMANDS = (
-    "wandb.login(key='*')", "wandb.login('*')", "huggingface_hub.login(token='*')", "login('*')", "openai.api_key = '*'",
-    "curl -u alice:* https://example.org", "curl -sSL --user 'alice:*' https://example.org/x", "wandb login -k *", "wandb login *", "wandb login --relogin *",
-    "sshpass -p * ssh a@b hostname", "sshpass -p '*' rsync a b", "docker login -u alice -p * registry.example.org", "docker login --password=* -u alice",
-    "docker login registry.example.org --username alice --password *", "mysql -u root -p* runs", "mysql -h db -uroot -p'*' -e 'select 1'",
-    "huggingface-cli login --token *", "redis-cli -h cache -a * ping", "ldapsearch -x -D cn=admin -w * -b dc=x", "oc login --token=* https://example.org",
-    "git clone https://alice:*@example.org/a.git", "git clone https://oauth2:*@example.org/a.git", "pip install --index-url https://*@example.org/simple x",
-    "requests.get(url, auth=('alice', '*'))", "requests.get(url, headers={'Authorization': 'Bearer *'})", "psql postgresql://alice:*@db:5432/runs",
-    "echo machine api.example.org login user password *", "aws configure set aws_secret_access_key *", "os.environ.setdefault('WANDB_API_KEY', '*')",
-    "os.getenv('HF_TOKEN', '*')", "HfApi(token='*')", "Login(api_key=SecretStr('*'))", "openssl rsa -passin pass:* -in k.pem", "unzip -P * data.zip",
-    "def load(path, token: str = '*'):", "gpg --batch --passphrase * -d x.gpg", "Cookie: session=*; theme=dark", "Set-Cookie: sid=*; HttpOnly",
-    "Authorization: Basic *", "Proxy-Authorization: Basic *", "Authorization: Token *", "redis://:*@cache:6379/0", "amqp://guest:*@mq:5672",
-    "wandb: Paste an API key from your profile and hit enter: *", "mongosh -u alice -p * runs", "setenv WANDB_API_KEY *", "$env:HF_TOKEN = '*'", "set -gx HF_TOKEN *",
-)  # fmt: skip
+    "wandb.login(key='*')",
+    "wandb.login('*')",
+    "huggingface_hub.login(token='*')",
+    "login('*')",
+    "openai.api_key = '*'",
+    "curl -u alice:* https://example.org",
+    "curl -sSL --user 'alice:*' https://example.org/x",
+    "wandb login -k *",
+    "wandb login *",
+    "wandb login --relogin *",
+    "sshpass -p * ssh a@b hostname",
+    "sshpass -p '*' rsync a b",
+    "docker login -u alice -p * registry.example.org",
+    "docker login --password=* -u alice",
+    "docker login registry.example.org --username alice --password *",
+    "mysql -u root -p* runs",
+    "mysql -h db -uroot -p'*' -e 'select 1'",
+    "huggingface-cli login --token *",
+    "redis-cli -h cache -a * ping",
+    "ldapsearch -x -D cn=admin -w * -b dc=x",
+    "oc login --token=* https://example.org",
+    "git clone https://alice:*@example.org/a.git",
+    "git clone https://oauth2:*@example.org/a.git",
+    "pip install --index-url https://*@example.org/simple x",
+    "requests.get(url, auth=('alice', '*'))",
+    "requests.get(url, headers={'Authorization': 'Bearer *'})",
+    "psql postgresql://alice:*@db:5432/runs",
+    "echo machine api.example.org login user password *",
+    "aws configure set aws_secret_access_key *",
+    "os.environ.setdefault('WANDB_API_KEY', '*')",
+    "os.getenv('HF_TOKEN', '*')",
+    "HfApi(token='*')",
+    "Login(api_key=SecretStr('*'))",
+    "openssl rsa -passin pass:* -in k.pem",
+    "unzip -P * data.zip",
+    "def load(path, token: str = '*'):",
+    "gpg --batch --passphrase * -d x.gpg",
+    "Cookie: session=*; theme=dark",
+    "Set-Cookie: sid=*; HttpOnly",
+    "Authorization: Basic *",
+    "Proxy-Authorization: Basic *",
+    "Authorization: Token *",
+    "redis://:*@cache:6379/0",
+    "amqp://guest:*@mq:5672",
+    "wandb: Paste an API key from your profile and hit enter: *",
+    "mongosh -u alice -p * runs",
+    "setenv WANDB_API_KEY *",
+    "$env:HF_TOKEN = '*'",
+    "set -gx HF_TOKEN *",
+)
 CHOSEN = re.compile(r"curl|sshpass|docker|mysql|redis|ldap|alice:|auth=\(|machine|passin|unzip|passphrase|amqp|mongosh")
 
 
@@ -222,7 +295,14 @@ def _commands(maker: Maker) -> Iterator[Sample]:
 
 def _keys(maker: Maker) -> Iterator[Sample]:
     """PEM blocks in every form, AWS pairs."""
-    for title in ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"):
+    for title in (
+        "RSA PRIVATE KEY",
+        "OPENSSH PRIVATE KEY",
+        "PRIVATE KEY",
+        "EC PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY",
+        "PGP PRIVATE KEY BLOCK",
+    ):
         body = "\n".join(maker.text("b64", 64) for _ in range(6)) + "\n" + maker.text("b64", 30) + "=="
         extra = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A0B\n\n" if title.startswith("RSA") else ""
         block = f"-----BEGIN {title}-----\n{extra}{body}\n-----END {title}-----"
@@ -248,8 +328,12 @@ def _addresses(maker: Maker) -> Iterator[Sample]:
 
 #: Sentences in which nothing but their sense says that * is a secret.
 SENTENCES = (
-    "log in as alice / *", "credentials alice:*", "net use Z: \\\\server\\share /user:alice *", "I always use * everywhere", "the passcode that works is, I think, *",
-)  # fmt: skip
+    "log in as alice / *",
+    "credentials alice:*",
+    "net use Z: \\\\server\\share /user:alice *",
+    "I always use * everywhere",
+    "the passcode that works is, I think, *",
+)
 
 
 def _unmarked(maker: Maker) -> Iterator[Sample]:

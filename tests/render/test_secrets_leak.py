@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ def test_every_rule_is_needed(row: str) -> None:
         with_all, without = Masker(), Masker()
         without._redactions = rest
         with_all(example)
-        return any(secret in without(example) for _, secret in with_all._placeholders)
+        return any(max(re.findall(r"[\w.-]+", secret), key=len) in without(example) for _, secret in with_all._placeholders)
 
     assert any(map(is_missed, examples))
 
@@ -55,9 +56,10 @@ def test_every_rule_is_needed(row: str) -> None:
 @contextmanager
 def names_without(part: str, entry: Any) -> Iterator[None]:
     """rules/secret_names.yaml without an entry of one of its lists."""
-    data = {**NAMES, part: [each for each in NAMES[part] if each != entry]}
     if part == "words":
         data = {**NAMES, "names": [{**row, "words": [word for word in row["words"] if word != entry]} for row in NAMES["names"]]}
+    else:
+        data = {**NAMES, part: [each for each in NAMES[part] if each != entry]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rule_files, "table", lambda _: data)
         assigned_secrets._names.cache_clear()
@@ -101,8 +103,22 @@ def test_what_is_no_secret_is_kept(part: str, entry: str, text: str) -> None:
 
 @for_each(
     "value",
-    ["<your key>", "[REDACTED]", "xxxx", "***", "${KEY}", "$(cat key)", "${{ secrets.KEY }}", "%KEY%", "{{ key }}", "!vault abc", "env:KEY", "your-api-key-here", "os.environ.KEY"],
-)  # fmt: skip
+    [
+        "<your key>",
+        "[REDACTED]",
+        "xxxx",
+        "***",
+        "${KEY}",
+        "$(cat key)",
+        "${{ secrets.KEY }}",
+        "%KEY%",
+        "{{ key }}",
+        "!vault abc",
+        "env:KEY",
+        "your-api-key-here",
+        "os.environ.KEY",
+    ],
+)
 def test_what_stands_for_a_secret_is_kept(value: str) -> None:
     assert not seen(f"password: {value}")
     assert not seen(f'"password": "{value}"')
@@ -110,8 +126,18 @@ def test_what_stands_for_a_secret_is_kept(value: str) -> None:
 
 @for_each(
     "text",
-    ["wandb_key: *", "  12 | wandb_key: *", "> wandb_key: '*'", '+ "wandb_key": "*",', '\\"wandb_key\\": \\"*\\"', "| `wandb_key` | `*` |", "--wandb_key=* --x", "wandb_key=*;", "(wandb_key=*)"],
-)  # fmt: skip
+    [
+        "wandb_key: *",
+        "  12 | wandb_key: *",
+        "> wandb_key: '*'",
+        '+ "wandb_key": "*",',
+        '\\"wandb_key\\": \\"*\\"',
+        "| `wandb_key` | `*` |",
+        "--wandb_key=* --x",
+        "wandb_key=*;",
+        "(wandb_key=*)",
+    ],
+)
 def test_a_secret_has_one_placeholder_however_it_is_written(text: str) -> None:
     secret = Maker(7).expand("{alnum:32}")
     mask = Masker()
@@ -119,8 +145,24 @@ def test_a_secret_has_one_placeholder_however_it_is_written(text: str) -> None:
     assert mask(text.replace("*", secret)) == text.replace("*", "<secret-1>")
 
 
-@for_each("piece", ["key=", 'key="', "password ", "token: ", "api_key", "-----BEGIN PRIVATE KEY-----", "key: |\n  a\n", "key: [a,", "login ", "A/", "curl ", "1.1."])
-def test_a_megabyte_takes_no_longer_than_its_size_asks(piece: str) -> None:
+@for_each(
+    "piece",
+    [
+        "key=",
+        'key="',
+        "password ",
+        "token: ",
+        "api_key",
+        "-----BEGIN PRIVATE KEY-----",
+        "key: |\n  a\n",
+        "key: [a,",
+        "login ",
+        "A/",
+        "curl ",
+        "1.1.",
+    ],
+)
+def test_time_grows_as_the_text_does(piece: str) -> None:
     """No pattern looks at a text twice: four times as much takes about four times as long."""
 
     def seconds(size: int) -> float:
@@ -128,4 +170,4 @@ def test_a_megabyte_takes_no_longer_than_its_size_asks(piece: str) -> None:
         Masker()(piece * (size // len(piece)))
         return time.process_time() - start
 
-    assert seconds(400_000) < 10 * seconds(100_000) + 0.2
+    assert seconds(80_000) < 10 * seconds(20_000) + 0.2

@@ -1,5 +1,5 @@
-"""Finds values that a name marks as secrets (`wandb_key: ...`, `--token ...`, `"password": "..."`) in any text: YAML, JSON, TOML, INI, shell,
-Python, command lines, headers, queries of addresses, tables, printed settings. The names and the harmless values are rules/secret_names.yaml.
+"""Finds values that a name marks as secrets (`wandb_key: ...`, `--token ...`, `"password": "..."`) in any text: YAML, JSON, TOML, INI,
+shell, Python, command lines, headers, queries of addresses, tables, printed settings. Names and harmless values: rules/secret_names.yaml.
 
 Time is linear in the text's length: every look behind a name, before it and at its value is bounded.
 """
@@ -20,13 +20,17 @@ DEMANDS = ("any", "text", "mixed", "random")
 
 #: Characters of a name before its last word, of a value.
 MAX_FRONT, MAX_VALUE = 80, 16_384
+#: Names within a longer value that is no secret are not looked at: time would grow with the square of its length.
+LONG = 256
 
 #: What opens or closes a text: quotes, also escaped or as HTML writes them; Markdown's bold.
 QUOTE = r"(?:\\{0,3}[\"'`]|&quot;|&\#39;)"
 
 #: What stands between a name and its value; the group's name says which form it is.
 SEPARATOR = rf"""(?:{QUOTE}|\]|\*\*){{0,4}}+(?:
-    [ \t]{{0,40}}+(?P<assign>(?::[ \t]?(?:[\w.]{{1,20}}\[)?[A-Za-z_.]{{1,30}}\]?(?:[ \t]?\|[ \t]?None)?[ \t]=[ \t])|:=|=>|={{1,3}}|:(?!//|:)|：|\.{{3,}})
+    [ \t]{{0,40}}+(?P<assign>
+        (?::[ \t]?(?:[\w.]{{1,20}}\[)?[A-Za-z_.]{{1,30}}\]?(?:[ \t]?\|[ \t]?None)?[ \t]=[ \t])
+        |:=|=>|={{1,3}}|:(?!//|:)|：|\.{{3,}})
   | (?P<value>[ \t]?,?[\s\\n]{{0,40}}+{QUOTE}?(?:value|default){QUOTE}?[ \t]?[:=])
   | (?P<default>[ \t]?,[^\n()]{{0,100}}?\bdefault[ \t]?=)
   | (?P<tag>>)(?=[^<\s])
@@ -38,17 +42,27 @@ SEPARATOR = rf"""(?:{QUOTE}|\]|\*\*){{0,4}}+(?:
 )[ \t]{{0,40}}+"""
 
 #: Before the first value: the start of a list or of a block, a scheme of HTTP.
-OPENING = re.compile(rf"(?:[|>][+-]?\d?[ \t]*\n[ \t]+|\s{{0,40}}\n[ \t]{{0,40}}-[ \t]+|[\[(]\s{{0,40}}|[A-Za-z]\w{{0,20}}\((?=[\"']))?(?:[bBrRuUfF]{{1,2}}(?={QUOTE}))?")
+OPENING = re.compile(
+    rf"(?:[|>][+-]?\d?[ \t]*\n[ \t]+|\s{{0,40}}\n[ \t]{{0,40}}-[ \t]+|[\[(]\s{{0,40}}"
+    rf"|[A-Za-z]\w{{0,20}}\((?=[\"']))?(?:[bBrRuUfF]{{1,2}}(?={QUOTE}))?"
+)
 SCHEME = re.compile(r"(?:bearer|basic|token|apikey|negotiate|digest|bot)[ \t]+", re.IGNORECASE)
 OPEN_QUOTE = re.compile(rf"\\{{0,3}}(?:\"\"\"|''')|{QUOTE}")
-BARE = re.compile(r"(?:<(?=[^\n<>]{0,60}>))?(?:[^\s\"'`<>\\]|\\(?![\"'`nrt\\])|(?<=\w)[<>](?=[\w!@#$%^&*]))+")
-NEXT_OF_LIST = re.compile(rf"(?:{QUOTE})?[ \t]*(?:,\s{{0,40}}|\n[ \t]{{0,40}}-[ \t]+)(?={QUOTE}?[^\s\"'`\]\[(){{}},:=]{{6,4096}}+(?![ \t]*[:=(]){QUOTE}?[ \t]*[\n,\])])")
+#: An unquoted value ends before its line does at another setting behind a comma or an ampersand, and at the next command.
+BARE = re.compile(
+    r"(?:<(?=[^\n<>]{0,60}>))?(?:[^\s\"'`<>\\,;&|]|\\(?![\"'`nrt\\])|(?<=\w)[<>](?=[\w!@#$%^&*])"
+    r"|[,;&](?![\w.-]{1,60}[\"']?[:=]|amp;|[;&\[({\s]|$)|\|(?!\|))+"
+)
+NEXT_OF_LIST = re.compile(
+    rf"(?:{QUOTE})?[ \t]*(?:,\s{{0,40}}|\n[ \t]{{0,40}}-[ \t]+)"
+    rf"(?={QUOTE}?[^\s\"'`\]\[(){{}},:=]{{6,4096}}+(?![ \t]*[:=(]){QUOTE}?[ \t]*[\n,\])])"
+)
 REST_OF_LINE = re.compile(r"(?:[ \t]+[\w!?.'’-]+){1,11}(?=[ \t]*(?:\n|$|[ \t]#))")
 
-#: Where an unquoted value ends before its line does: another setting behind a comma or an ampersand, the next command.
-END_OF_BARE = re.compile(r"[,;&](?=[\w.-]+[\"']?[:=]|amp;|$)|[;&|]{2}|[,;](?=[\[({])")
-
-NUMBER = re.compile(r"[+~<>=-]?(?:0x[0-9a-f]+|[\d_,.:/*x()\[\]%>+-]+(?:e[+-]?\d+)?)\s?(?:[kmgtp]?i?b|[kmgt]|m?s|h|tokens?|(?:it|tokens?|tok)/s)?", re.IGNORECASE)
+NUMBER = re.compile(
+    r"[+~<>=-]?(?:0x[0-9a-f]+|[\d_,.:/*x()\[\]%>+-]+(?:e[+-]?\d+)?)\s?(?:[kmgtp]?i?b|[kmgt]|m?s|h|tokens?|(?:it|tokens?|tok)/s)?",
+    re.IGNORECASE,
+)
 PATH = re.compile(r"(?:~?|\.{1,2}|[A-Za-z]:|\$\{?\w+\}?)[/\\].*")
 REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -90,7 +104,9 @@ def _names() -> Names:
         re.compile(name + SEPARATOR, re.VERBOSE),
         rows,
         tuple(word for word in rows if not any(word.startswith(other) for other in rows if other != word)),
-        *(frozenset(data[part]) for part in ("owners", "plain", "literals")),
+        frozenset(data["owners"]),
+        frozenset(data["plain"]),
+        frozenset(data["literals"]),
         re.compile("|".join(data["placeholders"]), re.IGNORECASE | re.DOTALL),
         frozenset(data["prose"]),
     )
@@ -109,9 +125,9 @@ def secrets(text: str) -> Iterator[Secret]:
         match = _names().pattern.match(text, position) if position >= end else None
         demand = _demand(text, match) if match else None
         if match and demand:
-            for secret in _values(text, match, demand):
-                yield secret
-                end = secret.end
+            found, seen_to = _values(text, match, demand)
+            yield from found
+            end = found[-1].end if found else seen_to if seen_to - match.end() > LONG else position
 
 
 def _starts_of_words(text: str) -> list[int]:
@@ -130,7 +146,8 @@ def _demand(text: str, match: re.Match[str]) -> str | None:
         return None
     before = text[max(0, start - len(front) - 1) : start - len(front)]
     form = match.lastgroup
-    if (form == "tag" and before != "<") or (form != "assign" and before in ("$", "{")):  # or the value of a variable
+    is_tag = before == "<" and match.end("word") == match.start("tag")  # and no placeholder, <token-1>
+    if (form == "tag" and not is_tag) or (form != "assign" and before in ("$", "{")):  # or the value of a variable
         return None
     if form in ("comma", "table", "verb", "shi"):
         return max(of_name, "mixed", key=DEMANDS.index)
@@ -175,8 +192,9 @@ def _demand_of_name(front: str, word: str, is_plural: bool) -> str | None:
     return max(demand, "random", key=DEMANDS.index) if is_plural and demand == "mixed" else demand  # tokens: a number of them
 
 
-def _values(text: str, match: re.Match[str], demand: str) -> Iterator[Secret]:
-    """The values behind a separator that are secrets: one, or all of a list."""
+def _values(text: str, match: re.Match[str], demand: str) -> tuple[list[Secret], int]:
+    """The values behind a separator that are secrets, one or all of a list, and the end of what was looked at."""
+    found: list[Secret] = []
     opening = OPENING.match(text, match.end())
     position = opening.end() if opening else match.end()
     is_list = opening is not None and opening[0].strip()[:1] in ("[", "(", "-")
@@ -186,16 +204,16 @@ def _values(text: str, match: re.Match[str], demand: str) -> Iterator[Secret]:
     while True:
         value, end = _value_at(text, position)
         if value is None:
-            return
+            return found, position
         if is_block:
             value = Secret(value.start, _end_of_block(text, value.start))
         elif demand == "any" and end == value.end and match.lastgroup == "assign":
             value = _whole_phrase(text, match, value)
         if value.end > value.start and _is_secret(text, value, demand, match):
-            yield value
+            found.append(value)
         following = NEXT_OF_LIST.match(text, value.end) if is_list else None
         if following is None:
-            return
+            return found, value.end
         position = following.end()
 
 
@@ -213,10 +231,7 @@ def _value_at(text: str, position: int) -> tuple[Secret | None, int]:
     bare = BARE.match(text, position, position + MAX_VALUE)
     if bare is None:
         return None, position
-    written = bare[0]
-    if cut := END_OF_BARE.search(written):
-        written = written[: cut.start()]
-    written = _balanced(written.rstrip(".,;:"))
+    written = _balanced(bare[0].rstrip(".,;:"))
     return Secret(position, position + len(written)), position + len(written)
 
 
@@ -271,7 +286,11 @@ def _is_secret(text: str, value: Secret, demand: str, match: re.Match[str]) -> b
     first_word = re.split(r"[\s,.:;]", written, maxsplit=1)[0].lower()
     if written.lower() in names.literals or names.placeholder.fullmatch(written) or re.search(r"<[a-z]+-\d+>", written):
         return False
-    if is_bare and (text[value.end : value.end + 1] in ("(", "[") or re.match(r"[\w.]*[(\[]", written) or _is_reference(written, text[: match.end("word")])):
+    if is_bare and (
+        text[value.end : value.end + 1] in ("(", "[")
+        or re.match(r"[\w.]*[(\[]", written)
+        or _is_reference(written, text[: match.end("word")])
+    ):
         return False
     if re.match(r"[a-z][\w+.-]{1,20}:/{2}", written, re.IGNORECASE) or (PATH.fullmatch(written) and not is_random(written)):
         return False
@@ -298,7 +317,9 @@ def _is_reference(written: str, name: str) -> bool:
     last = re.split(r"[._]", written)[-1].lower()
     rows = _names().rows
     is_name = ("." in written or "_" in written) and (last in rows or last.removesuffix("s") in rows)
-    return is_name or (len(written) < MAX_FRONT and re.search(rf"(?<![a-z]){re.escape(last)}$", name[-MAX_FRONT:], re.IGNORECASE) is not None)
+    return is_name or (
+        len(written) < MAX_FRONT and re.search(rf"(?<![a-z]){re.escape(last)}$", name[-MAX_FRONT:], re.IGNORECASE) is not None
+    )
 
 
 def _is_mixed(written: str) -> bool:

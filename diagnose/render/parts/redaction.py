@@ -58,7 +58,8 @@ class Masker:
         self._counts: dict[str, int] = {}
         self._cache: dict[str, str] = {}  # memo: a report repeats most texts
         by_name = (
-            Redaction(kind, (assigned_secrets.folded(name),), rf"(?<![\w-]){re.escape(name)}(?![\w-])") for kind, name in dict.fromkeys(names)
+            Redaction(kind, (assigned_secrets.folded(name),), rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+            for kind, name in dict.fromkeys(names)
         )
         self._redactions = (*redactions(), *by_name)
 
@@ -85,13 +86,13 @@ class Masker:
         """The text with what a redaction finds in spans of it masked; the same text where it finds nothing."""
         if redaction.pattern:
             matches = (match for span in spans for match in re.compile(redaction.pattern).finditer(text, *span))
-            secrets = [secret for match in matches if (secret := _secret_of(match)) is not None]
+            found = [span for span in map(_secret_of, matches) if span is not None]
         else:
-            secrets = list(assigned_secrets.secrets(text))
-        if not secrets:
+            found = [(secret.start, secret.end) for secret in assigned_secrets.secrets(text)]
+        if not found:
             return text
         pieces, position = [], 0
-        for start, end in secrets:
+        for start, end in found:
             secret = text[start:end]
             lines = "\n" * secret.count("\n")  # what stands below keeps its line
             pieces += [text[position:start], self._placeholder(redaction.kind, secret), lines]
@@ -141,7 +142,7 @@ def _secret_of(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def masker(diagnosis: Diagnosis) -> Masker:
-    """A masker that also knows the hosts that the log names, and the secrets of the configs, which may stand elsewhere without their names."""
+    """A masker that also knows the hosts that the log names, and the secrets of the configs, wherever they stand without their names."""
     hosts = (("host", event.host) for event in with_members(diagnosis.events) if event.host)
     names = [(kind, host) for kind, host in hosts if len(host) > 2 and host != "localhost"]
     in_configs = Masker()
